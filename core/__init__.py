@@ -21,8 +21,6 @@ with _process.collector_paused():  # most of the modules; what follows takes nam
 
 # isort: split
 from pinnace import public_imports as _public_imports
-from pinnace.autodiff.customised import custom_gradient as custom_gradient
-from pinnace.autodiff.customised import grad_pass_through as grad_pass_through
 from pinnace.autodiff.tape import GradientTape as GradientTape
 from pinnace.autodiff.tape import UnconnectedGradients as UnconnectedGradients
 from pinnace.framework import config as config
@@ -91,7 +89,9 @@ from pinnace.functions.control.mapping import foldr as foldr
 from pinnace.functions.control.mapping import map_fn as map_fn
 from pinnace.functions.control.mapping import scan as scan
 from pinnace.functions.control.mapping import vectorized_map as vectorized_map
-from pinnace.functions.customised import recompute_grad as recompute_grad
+from pinnace.functions.custom_gradients import custom_gradient as custom_gradient
+from pinnace.functions.custom_gradients import grad_pass_through as grad_pass_through
+from pinnace.functions.custom_gradients import recompute_grad as recompute_grad
 from pinnace.functions.function import function as function
 from pinnace.functions.graph_gradients import AggregationMethod as AggregationMethod
 from pinnace.functions.graph_gradients import gradients as gradients

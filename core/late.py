@@ -5,9 +5,9 @@ imported when the name is first used, and the function is an ordinary name of th
 on. Nothing has to be filled or installed, so nothing can be missing or come too early; a test
 resolves each entry, finds each use, and compares `TABLE` with what type checkers are told.
 
-Within `ops`, two kinds of edges are here too, for no order of files has them all run down: the
-gradient of an op that is the other's gradient (a sum is spread, a broadcast summed), and methods of
-ragged tensors that make ragged tensors.
+Within `ops`, methods of ragged tensors that make ragged tensors are here too, for no order of files
+has all of these calls run down. Where two ops are each other's gradient, the lower one says
+`GRADIENT_ABOVE` and the upper file gives it (`registry.gradient_of`).
 
 Beside these, `@takes_composites` (`ops/composite_arguments.py`) names functions of `ops.composites`
 where the functions stand that hand ragged and sparse arguments over to them.
@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 
 # name -> "module:object", or a module.
 TABLE: dict[str, str] = {
-    # framework: what becomes a tensor is a constant, or several tensors stacked.
-    "constant": "pinnace.ops.array.constants:constant",
-    "stack": "pinnace.ops.array.joining:stack",
+    # framework: what becomes a tensor may be several tensors in a sequence.
+    "packed": "pinnace.ops.array.packing:packed",
     # framework: a name that is missed may be one of version 1.
     "of_version_1": "pinnace.compat.v1.names:of_version_1",
     # framework: tensors are iterated over, indexed slices summed; `dtypes.cast` and its like.
@@ -38,18 +37,14 @@ TABLE: dict[str, str] = {
     "assign_sub": "pinnace.ops.state.variables:assign_sub",
     "assign_slice": "pinnace.ops.state.scatters:assign_slice",
     "getitem_of": "pinnace.ops.state.scatters:getitem_of",
+    "scatter_batches": "pinnace.ops.state.scatters:scatter_batches",
     "sparse_read": "pinnace.ops.state.scatters:sparse_read",
     "gather_nd_of": "pinnace.ops.state.scatters:gather_nd_of",
     "scatter": "pinnace.ops.state.scatters:scatter",
     "scatter_nd": "pinnace.ops.state.scatters:scatter_nd",
-    "with_batch_places": "pinnace.ops.array.gathered_slices:with_batch_places",
-    # ops: where two ops are each other's gradient, the upper one.
+    # ops: what undoes a broadcast is a sum, whose gradient is a broadcast.
     "sum_over": "pinnace.ops.math.reduction:sum_over",
     "reduce_sum": "pinnace.ops.math.reduction:reduce_sum",
-    "gather_gradient": "pinnace.ops.array.gathered_slices:gather_gradient",
-    "gather_v2_gradient": "pinnace.ops.array.gathered_slices:gather_v2_gradient",
-    "gather_nd_gradient": "pinnace.ops.array.gathered_slices:gather_nd_gradient",
-    "pad": "pinnace.ops.array.padding:pad",
     # ops: methods of ragged tensors that are functions beside the class.
     "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
     "from_sparse": "pinnace.ops.composites.ragged.construction:from_sparse",
@@ -68,8 +63,7 @@ TABLE: dict[str, str] = {
     "encode_whole": "pinnace.graph.codec.graphs:encode_whole",
     "encode_op": "pinnace.graph.codec.op_definitions:encode_op",
     # graph: a module of StableHLO in a file becomes functions of this library's ops.
-    "decode_xla_call": "pinnace.saved_model.stablehlo.xla_call:decode_xla_call",
-    "decode_xla_op": "pinnace.saved_model.stablehlo.xla_ops:decode_xla_op",
+    "decode_xla": "pinnace.saved_model.stablehlo.xla_ops:decode_xla",
     # framework: `config.threading` reaches BLAS.
     "limit_threads": "pinnace.engine.threads:limit_threads",
     # ops: an op, or a function, that was given ragged or sparse arguments.
@@ -80,29 +74,17 @@ TABLE: dict[str, str] = {
     "bind_function": "pinnace.engine.build:bind_function",
     "finish_loop": "pinnace.engine.build:finish_loop",
     "request_kernel": "pinnace.engine.build:request_kernel",
-    # ops: gradients that record, or build graphs.
-    "GradientTape": "pinnace.autodiff.tape:GradientTape",
-    "gradient_of_control_flow": "pinnace.functions.backward:gradient_of_control_flow",
-    # autodiff: jacobians are loops, custom gradients nodes of a graph that is traced.
+    # autodiff: jacobians are loops.
     "jacobian": "pinnace.functions.jacobian:jacobian",
     "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
-    "mark_gradient": "pinnace.functions.customised:mark_gradient",
-    # linear_operators: what the methods of the base class give.
-    "LinearOperatorAdjoint": "pinnace.linear_operators.wrapped:LinearOperatorAdjoint",
-    "LinearOperatorComposition": "pinnace.linear_operators.composition:LinearOperatorComposition",
-    "LinearOperatorInversion": "pinnace.linear_operators.wrapped:LinearOperatorInversion",
-    "LinearOperatorLowerTriangular": (
-        "pinnace.linear_operators.triangular:LinearOperatorLowerTriangular"
-    ),
+    # linear_operators: methods of the base class give operators of its subclasses.
+    "derived_operators": "pinnace.linear_operators.derived_operators",
     # data: the class of the values of a DatasetSpec.
     "Dataset": "pinnace.data.dataset:Dataset",
-    # keras: operators of symbolic inputs are layers; models are saved, exported and loaded.
+    # keras: operators of symbolic inputs are layers.
     "apply_operator": "pinnace.keras.layers.operators:apply_operator",
     "mask_of_keras_tensor": "pinnace.keras.mask_operation:mask_of_keras_tensor",
     "apply_activation": "pinnace.keras.layers.symbolic_activations:apply_activation",
-    "saved_model": "pinnace.saved_model",
-    "load_keras_objects": "pinnace.saved_model.keras_objects:load_keras_objects",
-    "onnx": "pinnace.deploy.onnx",
 }
 # Modules with the specs of composite values, imported when a file has one.
 SPEC_MODULES = (
@@ -114,19 +96,14 @@ SPEC_MODULES = (
 )
 
 if TYPE_CHECKING:  # the table again
-    from pinnace import saved_model as saved_model
-    from pinnace.autodiff.tape import GradientTape as GradientTape
     from pinnace.compat.v1.names import of_version_1 as of_version_1
     from pinnace.data.dataset import Dataset as Dataset
-    from pinnace.deploy import onnx as onnx
     from pinnace.engine.build import bind_function as bind_function
     from pinnace.engine.build import call_function as call_function
     from pinnace.engine.build import finish_loop as finish_loop
     from pinnace.engine.build import plan_of as plan_of
     from pinnace.engine.build import request_kernel as request_kernel
     from pinnace.engine.threads import limit_threads as limit_threads
-    from pinnace.functions.backward import gradient_of_control_flow as gradient_of_control_flow
-    from pinnace.functions.customised import mark_gradient as mark_gradient
     from pinnace.functions.jacobian import batch_jacobian as batch_jacobian
     from pinnace.functions.jacobian import jacobian as jacobian
     from pinnace.graph.codec.graphs import encode_node_whole as encode_node_whole
@@ -137,24 +114,11 @@ if TYPE_CHECKING:  # the table again
     from pinnace.keras.layers.operators import apply_operator as apply_operator
     from pinnace.keras.layers.symbolic_activations import apply_activation as apply_activation
     from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor
-    from pinnace.linear_operators.composition import (
-        LinearOperatorComposition as LinearOperatorComposition,
-    )
-    from pinnace.linear_operators.triangular import (
-        LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
-    )
-    from pinnace.linear_operators.wrapped import LinearOperatorAdjoint as LinearOperatorAdjoint
-    from pinnace.linear_operators.wrapped import LinearOperatorInversion as LinearOperatorInversion
+    from pinnace.linear_operators import derived_operators as derived_operators
     from pinnace.ops.array.casting import cast as cast
-    from pinnace.ops.array.constants import constant as constant
-    from pinnace.ops.array.gathered_slices import gather_gradient as gather_gradient
-    from pinnace.ops.array.gathered_slices import gather_nd_gradient as gather_nd_gradient
-    from pinnace.ops.array.gathered_slices import gather_v2_gradient as gather_v2_gradient
     from pinnace.ops.array.gathered_slices import summed_slices as summed_slices
-    from pinnace.ops.array.gathered_slices import with_batch_places as with_batch_places
-    from pinnace.ops.array.joining import stack as stack
     from pinnace.ops.array.joining import unstack as unstack
-    from pinnace.ops.array.padding import pad as pad
+    from pinnace.ops.array.packing import packed as packed
     from pinnace.ops.array.saturation import saturate_cast as saturate_cast
     from pinnace.ops.composites.dispatching import call_on_composites as call_on_composites
     from pinnace.ops.composites.dispatching import execute_on_composites as execute_on_composites
@@ -172,15 +136,14 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.state.scatters import gather_nd_of as gather_nd_of
     from pinnace.ops.state.scatters import getitem_of as getitem_of
     from pinnace.ops.state.scatters import scatter as scatter
+    from pinnace.ops.state.scatters import scatter_batches as scatter_batches
     from pinnace.ops.state.scatters import scatter_nd as scatter_nd
     from pinnace.ops.state.scatters import sparse_read as sparse_read
     from pinnace.ops.state.variables import assign as assign
     from pinnace.ops.state.variables import assign_add as assign_add
     from pinnace.ops.state.variables import assign_sub as assign_sub
     from pinnace.ops.state.variables import read_variable as read_variable
-    from pinnace.saved_model.keras_objects import load_keras_objects as load_keras_objects
-    from pinnace.saved_model.stablehlo.xla_call import decode_xla_call as decode_xla_call
-    from pinnace.saved_model.stablehlo.xla_ops import decode_xla_op as decode_xla_op
+    from pinnace.saved_model.stablehlo.xla_ops import decode_xla as decode_xla
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 

@@ -29,6 +29,10 @@ class Tracer(Protocol):
         """The symbolic outputs of a new node, in the form `execute` returns them."""
         ...
 
+    def constant(self, array: Any, dtype: Any, name: str | None) -> Tensor:
+        """A constant of the graph; of the array's own type if `dtype` is None."""
+        ...
+
 
 class Tape(Protocol):
     """Sees each op after it ran (or after it was traced)."""

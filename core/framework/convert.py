@@ -12,7 +12,6 @@ from pinnace.framework.columns import column_array, is_column
 from pinnace.framework.context import state
 from pinnace.framework.conversions import converted
 from pinnace.framework.dtypes import DType
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, wrap
 
@@ -277,8 +276,7 @@ def convert_to_tensor(
         return value
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Operands):
-        variable: Any = value
-        tensor = value if isinstance(value, Tensor) else late.read_variable(variable)
+        tensor = value._as_tensor()
         if wanted is not None and tensor.dtype is not wanted:
             raise ValueError(
                 f"a tensor of {tensor.dtype.name} was given where {wanted.name} is required: "
@@ -292,10 +290,10 @@ def convert_to_tensor(
     if made is not None:
         return made
     if isinstance(value, (list, tuple)) and holds_tensor(value):
-        return _packed(value, wanted, dtype_hint)
+        return late.packed(value, wanted, dtype_hint)
     array = array_of(value, wanted, None if dtype_hint is None else dtypes.as_dtype(dtype_hint))
     if state.tracer is not None:
-        return late.constant(array, dtype=wanted, name=name)
+        return state.tracer.constant(array, wanted, name)
     return wrap(array, wanted)
 
 
@@ -304,48 +302,3 @@ def holds_tensor(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return any(holds_tensor(item) for item in value)
     return isinstance(value, Operands) or hasattr(value, "__tf_tensor__")
-
-
-def _packed(value: list[Any] | tuple[Any, ...], dtype: DType | None, hint: Any) -> Tensor:
-    if dtype is None and hint is not None:
-        try:
-            return _packed(value, dtypes.as_dtype(hint), None)
-        except (TypeError, ValueError):
-            pass
-    if dtype is None:
-        leaf = _first_tensor(value)
-        dtype = leaf.dtype
-        parts = [convert_to_tensor(item, dtype) for item in value]
-    else:
-        parts = [_part(item, dtype) for item in value]
-    try:
-        return late.stack(parts)
-    except InvalidArgumentError as error:
-        raise ValueError(f"a nested sequence of tensors must be rectangular: {error}") from None
-
-
-def _part(item: Any, dtype: DType) -> Tensor:
-    """A part of a sequence that is to be of a dtype.
-
-    Source:
-        TensorFlow refuses one tensor of another dtype, and casts those inside of sequences.
-    """
-    if isinstance(item, Operands):
-        tensor = convert_to_tensor(item)
-        numbers = all(kind.is_numeric or kind.is_bool for kind in (tensor.dtype, dtype))
-        if numbers and tensor.dtype is not dtype:
-            return late.cast(tensor, dtype)
-        return convert_to_tensor(tensor, dtype)
-    if isinstance(item, (list, tuple)) and holds_tensor(item):
-        return _packed(item, dtype, None)
-    return convert_to_tensor(item, dtype)
-
-
-def _first_tensor(value: object) -> Any:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            found = _first_tensor(item)
-            if found is not None:
-                return found
-        return None
-    return value if isinstance(value, Operands) else None

@@ -84,6 +84,8 @@ class Operands:
         def __eq__(self, other: object) -> Tensor | bool: ...  # type: ignore[override]
         def __ne__(self, other: object) -> Tensor | bool: ...  # type: ignore[override]
         def __getitem__(self, key: object) -> Tensor: ...
+        def _as_tensor(self) -> Tensor:
+            """What an op takes: the tensor itself, or the value that a variable has now."""
 
     # What compares element by element has no hash; each subclass says so, or what it is instead.
 
@@ -136,6 +138,9 @@ class Tensor(Operands, TensorMembers):
     __slots__ = ("__weakref__", "_array", "_keras_mask")
     _array: Array
     _keras_mask: Tensor
+
+    def _as_tensor(self) -> Tensor:
+        return self
 
     @property
     def dtype(self) -> DType:

@@ -269,6 +269,9 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         """The shape."""
         return self.shape
 
+    def _as_tensor(self) -> Tensor:
+        return late.read_variable(self)
+
     def value(self) -> Tensor:
         """The present value."""
         return late.read_variable(self)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace import late
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 
@@ -179,13 +178,7 @@ class VariableParts:
         """
         del use_locking
         indices, values = _slices("batch_scatter_update", sparse_delta)
-        rank = indices.shape.rank
-        if not rank:
-            raise InvalidArgumentError(
-                f"batch_scatter_update: indices must have axes, got shape {indices.shape}"
-            )
-        places = late.with_batch_places(indices[..., None], rank - 1)
-        late.scatter_nd("update", self, places, values, name)
+        late.scatter_batches(self, indices, values, name)
         return self
 
 

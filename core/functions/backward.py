@@ -30,6 +30,8 @@ from pinnace.graph.walk import ordered
 from pinnace.ops.array import constants
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.ops.execute import execute
+from pinnace.ops.functional import conditions, loops
+from pinnace.ops.registry import gradient_of
 from pinnace.ops.state.variables import VARIABLE_SHAPE
 
 if TYPE_CHECKING:
@@ -258,7 +260,11 @@ def _entries(
     return found
 
 
-def gradient_of_control_flow(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
+@gradient_of(
+    *(conditions.IF, conditions.STATELESS_IF, conditions.CASE, conditions.STATELESS_CASE),
+    *(loops.WHILE, loops.STATELESS_WHILE),
+)
+def _gradient_of_control_flow(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
     """The gradient of an If, Case or While by itself: it is computed again, expanded.
 
     Tapes need it that saw one run outside of `functions`.

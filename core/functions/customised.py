@@ -1,15 +1,11 @@
-"""custom_gradient inside graphs: a node with the graph of its gradient; recompute_grad."""
+"""custom_gradient inside graphs: a node with the graph of its gradient."""
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pinnace.autodiff import customised
-from pinnace.autodiff.customised import custom_gradient
-from pinnace.autodiff.tape import GradientTape
 from pinnace.framework import structure
-from pinnace.framework.context import state, tapes_hidden
+from pinnace.framework.context import tapes_hidden
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.control import branches
@@ -24,8 +20,6 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
     from pinnace.graph.graph import GraphBuilder, Node
-
-__all__ = ["recompute_grad"]
 
 
 def mark_gradient(
@@ -99,36 +93,3 @@ def gradient_of(
         return found
 
     return gradient
-
-
-def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that keeps only its arguments for the gradient, and recomputes the rest.
-
-    Args:
-        f: takes tensors, gives tensors in any structure.
-    """
-
-    @functools.wraps(f)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
-        def run(*tensors: Any) -> Any:
-            saved = state.tapes
-            state.tapes = customised.only_readers()
-            try:
-                result = f(*tensors, **kwargs)
-            finally:
-                state.tapes = saved
-
-            def gradient(*dys: Any, variables: Any = None) -> Any:
-                held = list(variables or ())
-                flat = structure.flatten(tensors)
-                with GradientTape() as tape:
-                    tape.watch([x for x in flat if x.dtype.is_floating or x.dtype.is_complex])
-                    again = f(*tensors, **kwargs)
-                found = tape.gradient(structure.flatten(again), [*flat, *held], list(dys))
-                return found[: len(flat)], found[len(flat) :]
-
-            return result, gradient
-
-        return custom_gradient(run)(*args)
-
-    return decorated

@@ -17,12 +17,15 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.functions.lifting import value_now
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
+from pinnace.ops.array import constants
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 from pinnace.ops.opdef import OpDef
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
     from pinnace.framework.variable import Variable
 
 
@@ -165,6 +168,10 @@ class FunctionTracer:
             if op.effect in {"write", "io"}:
                 self.graph.effects.append(node)
         return tuple(self.tensor_of(value) for value in node.outputs)
+
+    def constant(self, array: Array, dtype: DType | None, name: str | None) -> Tensor:
+        """A constant of the graph; of the array's own type if `dtype` is None."""
+        return constants.constant(array, dtype, name=name)
 
     def _scoped(self, name: str) -> str:
         return f"{state.scope}{name}"

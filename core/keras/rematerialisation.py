@@ -10,7 +10,7 @@ from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
-from pinnace.functions.customised import recompute_grad
+from pinnace.functions.custom_gradients import recompute_grad
 from pinnace.keras.call_context import calls
 
 if TYPE_CHECKING:

@@ -1,11 +1,8 @@
-"""The class of a product of operators, where the classes of its factors do not settle it."""
+"""What is known of products of operators before they are made."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from pinnace import late
-from pinnace.linear_operators import hints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +21,7 @@ def _known_adjoint(operator: LinearOperator) -> LinearOperator | None:
     """The adjoint, if no op has to run for it: constructors of composite values ask."""
     if operator.is_self_adjoint:
         return operator
-    return operator.operator if isinstance(operator, late.LinearOperatorAdjoint) else None
+    return operator._adjoint_of
 
 
 def is_symmetric_product(operators: Sequence[LinearOperator]) -> bool:
@@ -32,25 +29,6 @@ def is_symmetric_product(operators: Sequence[LinearOperator]) -> bool:
     count = len(operators)
     return count % 2 == 0 and all(
         is_adjoint_pair(operators[i], operators[count - 1 - i]) for i in range(count // 2)
-    )
-
-
-def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
-    """left right, of any classes."""
-    if right._is_identity:
-        return left
-    if right._is_zero:
-        check_square_zeros(left, right)
-        return right
-    return late.LinearOperatorComposition([left, right], **hints.of_product(left, right))
-
-
-def quotient(left: LinearOperator, right: LinearOperator) -> LinearOperator:
-    """left⁻¹ right, of any classes."""
-    if right._is_identity:
-        return left.inverse()
-    return late.LinearOperatorComposition(
-        [late.LinearOperatorInversion(left), right], **hints.of_product(left, right)
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace import late
-from pinnace.linear_operators import algebra, batches, hints
+from pinnace.linear_operators import batches
 from pinnace.linear_operators.description import Described
 from pinnace.ops.array import reshaping
 from pinnace.ops.array.casting import cast
@@ -124,21 +124,16 @@ class DenseAnswers(Described, abc.ABC):
         assertions.assert_equal(dense, adjoint_of(dense), "Matrix was not equal to its adjoint.")
 
     def _linop_adjoint(self: Any) -> LinearOperator:
-        return late.LinearOperatorAdjoint(self, **hints.hints_of(self))
+        return late.derived_operators.adjoint(self)
 
     def _linop_inverse(self: Any) -> LinearOperator:
-        return late.LinearOperatorInversion(self, **hints.hints_of(self))
+        return late.derived_operators.inverse(self)
 
-    def _linop_cholesky(self) -> LinearOperator:
-        return late.LinearOperatorLowerTriangular(
-            factorization.cholesky(self.to_dense()),
-            is_non_singular=True,
-            is_self_adjoint=False,
-            is_square=True,
-        )
+    def _linop_cholesky(self: Any) -> LinearOperator:
+        return late.derived_operators.cholesky(self)
 
     def _linop_matmul(self, left_operator: Any, right_operator: Any) -> LinearOperator:
-        return algebra.product(left_operator, right_operator)
+        return late.derived_operators.product(left_operator, right_operator)
 
     def _linop_solve(self, left_operator: Any, right_operator: Any) -> LinearOperator:
-        return algebra.quotient(left_operator, right_operator)
+        return late.derived_operators.quotient(left_operator, right_operator)

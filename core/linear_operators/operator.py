@@ -196,6 +196,11 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             return self._linop_adjoint()
 
     @property
+    def _adjoint_of(self) -> LinearOperator | None:
+        """The operator whose adjoint it is, where its class tells."""
+        return None
+
+    @property
     def H(self) -> LinearOperator:  # noqa: N802 (TensorFlow's name)
         """The conjugate transpose."""
         return self.adjoint()

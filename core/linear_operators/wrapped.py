@@ -84,6 +84,10 @@ class LinearOperatorAdjoint(Wrapped):
 
     _relation = "adjoint"
 
+    @property
+    def _adjoint_of(self) -> LinearOperator:
+        return self._operator
+
     def __init__(
         self,
         operator: LinearOperator,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.tensor import Tensor, wrap
@@ -169,9 +168,9 @@ def _binary_entry(
 def _plain_pair(x: Any, y: Any) -> tuple[Any, Any]:
     """Variables read, Python numbers beside a float tensor as tensors; anything else as it is."""
     if type(x) is Variable:
-        x = late.read_variable(x)
+        x = x._as_tensor()
     if type(y) is Variable:
-        y = late.read_variable(y)
+        y = y._as_tensor()
     if type(x) is Tensor and (type(y) is float or type(y) is int) and x._array.dtype in _SIMPLE:
         y = wrap(x._array.dtype.type(y))
     elif type(y) is Tensor and (type(x) is float or type(x) is int) and y._array.dtype in _SIMPLE:

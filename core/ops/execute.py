@@ -194,7 +194,7 @@ def _tensor_of(value: Operands, arg: ArgDef) -> Tensor:
         return value
     if arg.dtype is dtypes.resource:
         return value.handle  # type: ignore[attr-defined,no-any-return]
-    return late.read_variable(value)  # type: ignore[arg-type] # a variable
+    return value._as_tensor()
 
 
 class CompositeGivenError(Exception):

@@ -61,6 +61,23 @@ class NoGradientDefined:
 NO_GRADIENT_DEFINED = NoGradientDefined()
 
 
+class GradientAbove:
+    """The mark of an op whose gradient runs ops of higher files: one of these gives it.
+
+    See `registry.gradient_of`; once `ops` is imported, no op has this mark any more.
+    """
+
+    def __call__(self, call: OpCall, *_: Tensor | None) -> NoReturn:
+        """Raise RuntimeError: the file that has the gradient was not imported."""
+        raise RuntimeError(f"no file has given {call.op.name} its gradient")
+
+    def __repr__(self) -> str:
+        return "GRADIENT_ABOVE"
+
+
+GRADIENT_ABOVE = GradientAbove()
+
+
 @dataclass(frozen=True, slots=True)
 class TypeSet:
     """The dtypes a type attribute may have, and TensorFlow's default if there is one."""
@@ -290,7 +307,8 @@ class OpDef:
         infer: the shapes of the outputs from the specs of the inputs.
         kernel: arrays to arrays; None for an op that only a graph has.
         gradient: written with ops; NOT_DIFFERENTIABLE gives None, as TensorFlow's function that
-            gives None does; NO_GRADIENT_DEFINED raises, where TensorFlow has registered nothing.
+            gives None does; NO_GRADIENT_DEFINED raises, where TensorFlow has registered nothing;
+            GRADIENT_ABOVE: it stands in a higher file, after `registry.gradient_of`.
         effect: what it does beside its outputs; None for a pure op. With `read` and `write` the
             first argument is the resource.
         elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, ParamSpec
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -14,14 +15,25 @@ from pinnace.framework.late_modules import LateModules
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.ops import batch_rules
 from pinnace.ops.entries import make_entry
-from pinnace.ops.opdef import AttrDef, Gradient, InferCall, Kernel, OpDef, TypeSet, attr, typed
+from pinnace.ops.opdef import (
+    GRADIENT_ABOVE,
+    AttrDef,
+    Gradient,
+    InferCall,
+    Kernel,
+    OpDef,
+    TypeSet,
+    attr,
+    typed,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from pinnace.ops.batch_rules import BatchRule
 
 P = ParamSpec("P")
+G = TypeVar("G", bound=Callable[..., tuple[Any, ...]])
 
 _ops: dict[str, OpDef] = {}
 # Modules whose ops are seldom wanted; importing one registers them.
@@ -42,6 +54,26 @@ def _registering(make: Callable[P, OpDef]) -> Callable[P, OpDef]:
 
 # An `OpDef` of these fields, registered.
 define = _registering(OpDef)
+
+
+def gradient_of(*ops: OpDef) -> Callable[[G], G]:
+    """A decorator: the function is the gradient of ops that are defined in a lower file.
+
+    Where each of two ops is in the other's gradient, no order of files has both calls run down. The
+    lower op says GRADIENT_ABOVE, and its gradient stands with the ops that it runs.
+
+    Raises:
+        ValueError: an op has its gradient already.
+    """
+
+    def give(function: G) -> G:
+        for op in ops:
+            if op.gradient is not GRADIENT_ABOVE:
+                raise ValueError(f"op {op.name!r} has a gradient already: {op.gradient!r}")
+            op.gradient = function
+        return function
+
+    return give
 
 
 def _put(op: OpDef, module: str) -> OpDef:

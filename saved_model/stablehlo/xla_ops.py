@@ -17,6 +17,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.control.branches import trace_branch
 from pinnace.graph.codec.dtypes import decode_dtype
+from pinnace.graph.codec.opaque import XLA_CALL
 from pinnace.ops.execute import execute
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.ops.registry import lookup
@@ -25,6 +26,7 @@ from pinnace.saved_model.stablehlo.lowering.registry import LOWERINGS, Call, low
 from pinnace.saved_model.stablehlo.lowering.translation import Translation, alone
 from pinnace.saved_model.stablehlo.module import Block, Module, Operation, Value
 from pinnace.saved_model.stablehlo.types import TensorType
+from pinnace.saved_model.stablehlo.xla_call import decode_xla_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,14 +99,14 @@ _CONVOLUTION = {
 }
 
 
-def decode_xla_op(
+def decode_xla(
     name: str,
     attr: Mapping[str, AttrValue],
     inputs: Sequence[GraphValue],
     library: FunctionLibrary,
     where: str,
 ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...]]:
-    """The op that calls what a node `Xla*` is, its attributes and its outputs' names.
+    """The op that calls what a node `Xla*` is or holds, its attributes and its outputs' names.
 
     Args:
         name: the node's op.
@@ -117,6 +119,8 @@ def decode_xla_op(
         InvalidArgumentError: it is none that the op could have.
         UnimplementedError: there is no translation.
     """
+    if name == XLA_CALL:
+        return decode_xla_call(attr, library, where)
     node = _XlaNode(name, attr, inputs, library, where)
     names, lower = _OPS[name]
     specs = [TensorSpec(value.spec.shape, value.dtype) for value in inputs]

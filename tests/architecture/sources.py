@@ -20,6 +20,12 @@ def modules() -> dict[str, Path]:
     }
 
 
+def makefiles() -> str:
+    """The Makefile and the parts of it in make/, one after the other."""
+    parts = [ROOT / "Makefile", *sorted((ROOT / "make").glob("*.mk"))]
+    return "\n".join(part.read_text() for part in parts)
+
+
 def written(name: str) -> bool:
     """Whether a person wrote this module (protoc wrote the others)."""
     return not name.endswith(("_pb2", "_pb2_grpc"))

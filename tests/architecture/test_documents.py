@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from architecture.sources import ROOT
+from architecture.sources import ROOT, makefiles
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
 CODE = re.compile(r"^```.*?^```|`[^`]+`", re.MULTILINE | re.DOTALL)
@@ -38,7 +38,7 @@ def test_every_page_of_the_guide_is_on_the_map() -> None:
 
 
 def test_every_target_that_documents_name_is_in_the_makefile() -> None:
-    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", makefiles(), re.MULTILINE))
     named = {
         target
         for page in PAGES

@@ -35,3 +35,11 @@ def test_no_op_needs_an_import_of_its_own() -> None:
     assert [one for one in all_ops if one not in ops] == []
     assert [one for one in all_specs if one not in specs] == []
     assert len(ops) > 400
+
+
+def test_ops_whose_gradients_stand_above_have_them() -> None:
+    program = """
+from pinnace.ops import registry
+print([name for name, op in registry.registered().items() if repr(op.gradient) == "GRADIENT_ABOVE"])
+"""
+    assert run_fresh(program).strip() == "[]"

@@ -1,4 +1,4 @@
-"""The peer of these tests is the TensorFlow that the Makefile pins."""
+"""The peer of these tests is the TensorFlow that requirements/tensorflow.txt pins."""
 
 from support.fresh_process import run_fresh
 

@@ -17,8 +17,7 @@ from pinnace.graph.codec.nodes import (
 )
 from pinnace.graph.codec.opaque import (
     INPUTS,
-    XLA_CALL,
-    XLA_OPS,
+    TRANSLATED_XLA,
     op_from_uses,
     output_types_attr,
 )
@@ -337,10 +336,8 @@ class Body:
         self, message: NodeDef, inputs: Sequence[Value], where: str
     ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...] | None]:
         """The op, its attributes, and the names of its outputs if the op does not have them."""
-        if message.op == XLA_CALL:
-            return late.decode_xla_call(message.attr, self._library, where)
-        if message.op in XLA_OPS:
-            return late.decode_xla_op(message.op, message.attr, inputs, self._library, where)
+        if message.op in TRANSLATED_XLA:
+            return late.decode_xla(message.op, message.attr, inputs, self._library, where)
         # A reference is treated as its value: ops that assign to one were replaced before.
         name = "Identity" if message.op == "RefIdentity" else message.op
         op = registry.find(name) or self._library.opaque_op(message.op)

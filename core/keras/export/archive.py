@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace import late
 from pinnace.framework import structure
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.resources import TrackableResource
@@ -196,6 +195,8 @@ class ExportArchive:
         Raises:
             ValueError: there is no endpoint.
         """
+        from pinnace import saved_model  # most programs write no folder
+
         if not self._endpoints:
             raise ValueError(
                 "ExportArchive.write_out: there is no endpoint: No endpoints have been set\n"
@@ -206,7 +207,7 @@ class ExportArchive:
         self._root._misc_assets = [x for x in _below(self._tracked) if _is_resource(x)]
         signatures = dict(concrete)
         signatures.setdefault(_DEFAULT, next(iter(concrete.values())))
-        late.saved_model.save(self._root, str(filepath), signatures=signatures, options=options)
+        saved_model.save(self._root, str(filepath), signatures=signatures, options=options)
         if verbose:
             print(_told(str(filepath), concrete))  # noqa: T201 (as asked)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.autodiff.customised import custom_gradient
+from pinnace.functions.custom_gradients import custom_gradient
 from pinnace.keras import ops
 from pinnace.keras.quantized_policies import Int4DTypePolicy, QuantizedDTypePolicy
 from pinnace.keras.quantizers import absolute, configs, nibbles

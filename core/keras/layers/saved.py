@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from pinnace import late
 from pinnace.keras.layer import Layer
 
 if TYPE_CHECKING:
@@ -43,11 +42,13 @@ class TFSMLayer(Layer):
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
+        from pinnace import saved_model  # most programs have no such layer
+
         super().__init__(trainable=trainable, name=name, dtype=dtype)
         self.filepath = filepath
         self.call_endpoint = call_endpoint
         self.call_training_endpoint = call_training_endpoint
-        self._reloaded_obj = late.saved_model.load(str(filepath))
+        self._reloaded_obj = saved_model.load(str(filepath))
         self.call_endpoint_fn = self._endpoint(call_endpoint)
         functions = [self.call_endpoint_fn]
         if call_training_endpoint:

@@ -6,7 +6,6 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pinnace import late
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework import jobs, structure, tracebacks
 from pinnace.framework.context import state
@@ -882,16 +881,20 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             else:
                 endpoint = ExportArchive().track_and_add_endpoint("serve", self, specs)
                 signature = endpoint.get_concrete_function()
-            late.onnx.export(signature, str(filepath), **kwargs)
+            from pinnace.deploy.onnx import export  # needs the package onnx
+
+            export(signature, str(filepath), **kwargs)
         else:
             raise ValueError(
                 f"Model.export: Unrecognized format={format!r}: it must be tf_saved_model or onnx"
             )
 
     def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
+        from pinnace import saved_model  # most programs write no folder
+
         calls.exporting = not with_optimizer
         try:
-            late.saved_model.save(self, path, **options)
+            saved_model.save(self, path, **options)
         finally:
             calls.exporting = False
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.autodiff import customised
 from pinnace.autodiff.forward import ForwardAccumulator
 from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.functions import custom_gradients
 from pinnace.functions.control import conditional, looping, mapping
 from pinnace.keras.ops.operation import operation
 from pinnace.ops.array import casting
@@ -146,7 +146,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     Returns:
         A function that gives the result alone.
     """
-    return customised.custom_gradient(f)
+    return custom_gradients.custom_gradient(f)
 
 
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:

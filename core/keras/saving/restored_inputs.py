@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes, structure
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands
+from pinnace.ops.array.casting import cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,7 @@ def _cast(inputs: Any, specs: Any) -> list[Any] | None:
         given = dtypes.as_dtype(leaf.dtype)
         if not spec.shape.is_compatible_with(leaf.shape) or not _is_castable(given, spec.dtype):
             return None
-        found.append(leaf if given is spec.dtype else late.cast(leaf, spec.dtype))
+        found.append(leaf if given is spec.dtype else cast(leaf, spec.dtype))
     return found
 
 

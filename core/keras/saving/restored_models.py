@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pinnace import late
+from pinnace import saved_model
 from pinnace.framework import structure
 from pinnace.framework.trackable import walk_variables
 from pinnace.keras.models.model import Model
@@ -97,7 +97,7 @@ class RestoredModel(Model):
     def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
         del with_optimizer  # the file's functions do not train by it
         signatures = getattr(self.restored, "signatures", None)
-        late.saved_model.save(
+        saved_model.save(
             self.restored, path, **{"signatures": dict(signatures or {}) or None, **options}
         )
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from pinnace import late
 from pinnace.framework.errors import DataLossError, OpError
 from pinnace.framework.trackable import is_variable, walk_variables
 from pinnace.keras import registry, restoring
@@ -19,30 +18,14 @@ from pinnace.keras.layers.lookups import IndexLookup
 from pinnace.keras.saving import listed_weights, older_configs
 from pinnace.keras.saving.restored_models import RestoredModel
 from pinnace.keras.weights import is_seed_state
+from pinnace.ops.array.casting import cast
+from pinnace.saved_model.keras_objects import load_keras_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pinnace.framework.variable import Variable
-
-
-class KerasObjects(Protocol):
-    """The objects of a folder by number; see `pinnace.saved_model.keras_objects`."""
-
-    root: Any
-    described: Mapping[int, Any]
-
-    def children(self, number: int, /) -> dict[str, int]:
-        """The numbers of an object's children, by name."""
-
-    def object(self, number: int, /) -> Any:
-        """The object of that number."""
-
-    def table(self, number: int, /) -> dict[Any, Any] | None:
-        """What a table of that number holds; None if it is none."""
-
-    def use_instead(self, pairs: Mapping[int, Variable], /) -> None:
-        """Let functions that are not made yet use these variables."""
+    from pinnace.saved_model.keras_objects import KerasObjects
 
 
 _CLASSES = {"_tf_keras_network": "Functional", "_tf_keras_sequential": "Sequential"}
@@ -65,7 +48,7 @@ def read(path: str, compiles: bool) -> Any:
         OpError: the folder cannot be loaded.
         DataLossError: what Keras tells of the model is damaged.
     """
-    found: KerasObjects = late.load_keras_objects(path)
+    found = load_keras_objects(path)
     told = _told(found, path)
     if told is None:
         return RestoredModel(found.root, path)
@@ -79,7 +62,7 @@ def read(path: str, compiles: bool) -> Any:
         )
         return RestoredModel(found.root, path)
     for number, variable in pairs.items():
-        variable.assign(late.cast(found.object(number), variable.dtype))
+        variable.assign(cast(found.object(number), variable.dtype))
     found.use_instead({one: v for one, v in pairs.items() if found.object(one).dtype is v.dtype})
     # Not a child: what the model saves are signatures of its own.
     object.__setattr__(model, "signatures", found.root.signatures)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.context import state
@@ -19,7 +18,15 @@ from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import reshaping, shapes
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, handed_on, typed
+from pinnace.ops.opdef import (
+    GRADIENT_ABOVE,
+    NOT_DIFFERENTIABLE,
+    InferCall,
+    OpDef,
+    attr,
+    handed_on,
+    typed,
+)
 from pinnace.ops.registry import define, same_as_input
 
 __all__ = ["constant", "fill", "ones", "ones_like", "zeros", "zeros_like"]
@@ -142,17 +149,13 @@ def _infer_fill(call: InferCall) -> Shape:
     return call.shape_constant(0)
 
 
-def _fill_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
-    return None, late.reduce_sum(dy)
-
-
 FILL = define(
     name="Fill",
     signature="dims: index_type, value: T -> output: T",
     types={"T": ANY_VALUE, "index_type": typed(INDEX, default=int32)},
     infer=_infer_fill,
     kernel=_fill_kernel,
-    gradient=_fill_gradient,
+    gradient=GRADIENT_ABOVE,  # math/reduction.py
     flops=flops.none,
 )
 

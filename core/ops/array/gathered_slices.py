@@ -1,4 +1,4 @@
-"""Gradients of what was gathered: slices, and sums of them; places in batches."""
+"""Gradients of what was gathered: slices, and sums of them."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from pinnace.ops.array import (
     broadcasting,
     casting,
     constants,
+    gathering,
     joining,
     permutations,
     reshaping,
@@ -19,6 +20,7 @@ from pinnace.ops.array import (
 )
 from pinnace.ops.math import division, ranges, reduction, segments
 from pinnace.ops.opdef import OpCall
+from pinnace.ops.registry import gradient_of
 
 
 def _sizes(params: Tensor) -> Tensor:
@@ -35,7 +37,8 @@ def _product(sizes: list[Any]) -> Any:
     return total
 
 
-def gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+@gradient_of(gathering.GATHER_V2)
+def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     """The gradient of GatherV2."""
     params, indices, axis = call.inputs
     batch, found = call.attr("batch_dims"), broadcasting.known_value(axis)
@@ -83,7 +86,8 @@ def _part(x: Tensor, start: Any, stop: Any) -> Any:
     return reduction.reduce_prod(shapes.shape(x)[start:stop])
 
 
-def gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+@gradient_of(gathering.GATHER_ND)
+def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     """The gradient of GatherNd."""
     params, indices = call.inputs
     sizes = shapes.shape(params, indices.dtype)
@@ -93,26 +97,11 @@ def gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return scattering.scatter_nd(indices, dy, sizes, bad_indices_policy=policy), None
 
 
-def gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+@gradient_of(gathering.GATHER)
+def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     """The gradient of Gather."""
     params, indices = call.inputs
     return slices_of_rows(_sizes(params), indices, dy), None
-
-
-def with_batch_places(indices: Tensor, count: int) -> Tensor:
-    """`indices` with the place along each of the first `count` axes in front of every row."""
-    rank = indices.shape.rank
-    if rank is None:
-        raise ValueError("gather_nd: the rank of indices must be known where batch_dims is not 0")
-    if not 0 <= count < rank:
-        raise ValueError(f"gather_nd: batch_dims must be in [0, {rank - 1}], got {count}")
-    sizes = shapes.axis_sizes(indices)
-    columns = []
-    for axis in range(count):
-        steps = ranges.range(0, sizes[axis], 1, dtype=indices.dtype)
-        column = reshaping.reshape(steps, [-1 if i == axis else 1 for i in range(rank)])
-        columns.append(broadcasting.broadcast_to(column, [*sizes[:-1], 1]))
-    return joining.concat([*columns, indices], -1)
 
 
 def slices_of_rows(sizes: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int16
@@ -14,13 +13,14 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops import flops
+from pinnace.ops.array import broadcasting, joining, reshaping, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
-from pinnace.ops.array.broadcasting import known_value
 from pinnace.ops.array.direct import finish
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import InferCall, attr
+from pinnace.ops.math import ranges
+from pinnace.ops.opdef import GRADIENT_ABOVE, InferCall, attr
 from pinnace.ops.registry import define
 
 __all__ = ["gather", "gather_nd"]
@@ -195,7 +195,7 @@ GATHER_V2 = define(
     attrs={"batch_dims": attr("int", default=0)},
     infer=_infer_gather_v2,
     kernel=_gather_v2_kernel,
-    gradient=lambda call, dy: late.gather_v2_gradient(call, dy),
+    gradient=GRADIENT_ABOVE,  # gathered_slices.py
     static=True,
     batch=BatchRule(_gather_rows),
     flops=flops.none,
@@ -227,15 +227,31 @@ def gather_nd(
     """
     x, places = convert_to_tensor(params), convert_to_tensor(indices)
     if count := _batch_count(batch_dims):
-        places = late.with_batch_places(places, count)
+        places = with_batch_places(places, count)
     return execute_one(GATHER_ND, x, places, bad_indices_policy=bad_indices_policy, name=name)
+
+
+def with_batch_places(indices: Tensor, count: int) -> Tensor:
+    """`indices` with the place along each of the first `count` axes in front of every row."""
+    rank = indices.shape.rank
+    if rank is None:
+        raise ValueError("gather_nd: the rank of indices must be known where batch_dims is not 0")
+    if not 0 <= count < rank:
+        raise ValueError(f"gather_nd: batch_dims must be in [0, {rank - 1}], got {count}")
+    sizes = shapes.axis_sizes(indices)
+    columns = []
+    for axis in range(count):
+        steps = ranges.range(0, sizes[axis], 1, dtype=indices.dtype)
+        column = reshaping.reshape(steps, [-1 if i == axis else 1 for i in range(rank)])
+        columns.append(broadcasting.broadcast_to(column, [*sizes[:-1], 1]))
+    return joining.concat([*columns, indices], -1)
 
 
 def _batch_count(batch_dims: Any) -> int:
     """How many axes: a number, or a tensor of one number that is known."""
     if not isinstance(batch_dims, Tensor):
         return int(batch_dims)
-    value = known_value(batch_dims)
+    value = broadcasting.known_value(batch_dims)
     if value is None or value.size != 1:
         raise ValueError(
             f"gather_nd: batch_dims must be one number that is known, got {batch_dims!r}"
@@ -303,7 +319,7 @@ GATHER_ND = define(
     attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
     infer=_infer_gather_nd,
     kernel=_gather_nd_kernel,
-    gradient=lambda call, dy: late.gather_nd_gradient(call, dy),
+    gradient=GRADIENT_ABOVE,  # gathered_slices.py
     flops=flops.none,
 )
 
@@ -328,6 +344,6 @@ GATHER = define(
     attrs={"validate_indices": attr("bool", default=True)},
     infer=_infer_gather,
     kernel=_gather_kernel,
-    gradient=lambda call, dy: late.gather_gradient(call, dy),
+    gradient=GRADIENT_ABOVE,  # gathered_slices.py
     flops=flops.none,
 )

@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
 from pinnace.ops import flops
-from pinnace.ops.array import casting, constants, gathering, identities, reshaping, shapes
+from pinnace.ops.array import casting, constants, identities, reshaping, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.batch_rules import BatchCall, BatchRule
@@ -73,7 +73,7 @@ def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
     place = division.floormod(
         axis, constants.constant(rank, int32) if rank else shapes.rank(values[0])
     )
-    sizes = [gathering.gather(shapes.shape(value), place) for value in values]
+    sizes = [shapes.shape(value)[place] for value in values]
     return split(dy, stack(sizes), axis)
 
 

@@ -10,10 +10,10 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops import batch_rules, flops
-from pinnace.ops.array import shapes, slicing
+from pinnace.ops.array import joining, shapes, slicing
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import InferCall, OpCall, attr, typed
-from pinnace.ops.registry import define
+from pinnace.ops.registry import define, gradient_of
 
 __all__ = ["pad"]
 
@@ -110,6 +110,14 @@ def pad(
     if kind not in _MODES:
         raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, got {mode!r}")
     return execute_one(MIRROR_PAD, convert_to_tensor(tensor), paddings, mode=kind, name=name)
+
+
+@gradient_of(slicing.SLICE)
+def _slice_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, begin, _ = call.inputs
+    sizes = shapes.shape(x, begin.dtype)
+    after = sizes - begin - shapes.shape(dy, begin.dtype)
+    return pad(dy, joining.stack([begin, after], axis=1)), None, None
 
 
 def _pad_kernel(input: Array, paddings: Array) -> Array:

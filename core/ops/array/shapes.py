@@ -13,6 +13,7 @@ from pinnace.framework.dtypes import ANY, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, ShapeLike, as_shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
+from pinnace.ops.array import casting
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
@@ -48,12 +49,12 @@ def shape(input: TensorLike, out_type: Any = None, name: str | None = None) -> T
     kind = int32 if out_type is None else dtypes.as_dtype(out_type)
     sizes = getattr(input, "dense_shape", None)
     if sizes is not None:  # a sparse tensor
-        return late.cast(convert_to_tensor(sizes), kind)
+        return casting.cast(convert_to_tensor(sizes), kind)
     if getattr(type(input), "_takes_ops", None) == "ragged":
         return late.ragged_shape(input, kind)  # type: ignore[return-value]  # of a ragged tensor
     x = convert_to_tensor(input)
     if x.shape.is_fully_defined():
-        return late.constant(np.array(x.shape.as_list(), kind.numpy), kind, name=name)
+        return convert_to_tensor(np.array(x.shape.as_list(), kind.numpy), kind, name=name)
     return execute_one(SHAPE, x, out_type=kind, name=name)
 
 
@@ -126,7 +127,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """
     x = convert_to_tensor(input)
     if x.shape.rank is not None:
-        return late.constant(x.shape.rank, int32, name=name)
+        return convert_to_tensor(x.shape.rank, int32, name=name)
     return execute_one(RANK, x, name=name)
 
 
@@ -154,7 +155,7 @@ def size(input: TensorLike, out_type: Any = None, name: str | None = None) -> Te
     kind = int32 if out_type is None else dtypes.as_dtype(out_type)
     count = x.shape.num_elements()
     if count is not None:
-        return late.constant(count, kind, name=name)
+        return convert_to_tensor(count, kind, name=name)
     return execute_one(SIZE, x, out_type=kind, name=name)
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, DType, int16, int32, int64
@@ -22,7 +21,7 @@ from pinnace.ops.array.axes import require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.opdef import GRADIENT_ABOVE, InferCall, OpCall, attr
 from pinnace.ops.registry import define
 
 __all__ = ["slice", "strided_slice"]
@@ -497,20 +496,13 @@ def _infer_slice(call: InferCall) -> Shape:
     return Shape(sizes)
 
 
-def _slice_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, begin, _ = call.inputs
-    sizes = shapes.shape(x, begin.dtype)
-    after = sizes - begin - shapes.shape(dy, begin.dtype)
-    return late.pad(dy, joining.stack([begin, after], axis=1)), None, None
-
-
 SLICE = define(
     name="Slice",
     signature="input: T, begin: Index, size: Index -> output: T",
     types={"T": ANY, "Index": INDEX},
     infer=_infer_slice,
     kernel=_slice_kernel,
-    gradient=_slice_gradient,
+    gradient=GRADIENT_ABOVE,  # padding.py
     static=True,
     flops=flops.none,
 )

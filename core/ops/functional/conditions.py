@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.opdef import GRADIENT_ABOVE, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pinnace.framework.tensor import Array, Tensor
+    from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
@@ -26,11 +25,6 @@ def is_true(value: Array) -> bool:
     if value.ndim:
         return bool(value.size)
     return bool(value[()])
-
-
-def gradient_of_functions(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
-    """The gradient of If, Case and While: `functions` builds graphs for it."""
-    return late.gradient_of_control_flow(call, *dys)
 
 
 def _if_kernel(
@@ -81,7 +75,7 @@ def _if(name: str, effect: Any) -> OpDef:
         },
         infer=_infer_if,
         kernel=_if_kernel,
-        gradient=gradient_of_functions,
+        gradient=GRADIENT_ABOVE,  # functions/backward.py builds graphs for it
         effect=effect,
         runs="branch",
     )
@@ -117,7 +111,7 @@ def _case(name: str, effect: Any) -> OpDef:
         },
         infer=_infer_case,
         kernel=_case_kernel,
-        gradient=gradient_of_functions,
+        gradient=GRADIENT_ABOVE,  # functions/backward.py builds graphs for it
         effect=effect,
         runs="branch",
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.ops.functional.conditions import gradient_of_functions, is_true
-from pinnace.ops.opdef import InferCall, OpDef, attr
+from pinnace.ops.functional.conditions import is_true
+from pinnace.ops.opdef import GRADIENT_ABOVE, InferCall, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _while(name: str, effect: Any) -> OpDef:
         },
         infer=_infer_while,
         kernel=_while_kernel,
-        gradient=gradient_of_functions,
+        gradient=GRADIENT_ABOVE,  # functions/backward.py builds graphs for it
         effect=effect,
         runs="loop",
     )

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import denormals, dtypes
 from pinnace.framework.context import state
-from pinnace.framework.convert import array_of, convert_to_tensor
+from pinnace.framework.convert import array_of
 from pinnace.framework.errors import InvalidArgumentError, UnknownError
-from pinnace.framework.indexed_slices import dense
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.opdef import GRADIENT_ABOVE, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ def _kinds(given: Any) -> tuple[tuple[Any, ...], bool]:
     return (dtypes.as_dtype(getattr(given, "dtype", given)),), True
 
 
-def _function_of(token: str) -> Callable[..., Any]:
+def function_of(token: str) -> Callable[..., Any]:
     function = getattr(token, "function", None)
     if function is None:
         raise UnknownError(
@@ -82,7 +80,7 @@ def _numpy_kernel(
     token: str,
     Tout: Any,  # noqa: N803 (the attribute's name)
 ) -> tuple[Array, ...]:
-    function = _function_of(token)
+    function = function_of(token)
     found = _outside(function, [x[()] if x.ndim == 0 else x for x in input])
     return _arrays(found, Tout)
 
@@ -211,56 +209,14 @@ def _eager_kernel(
     Tin: Any,  # noqa: N803 (the attribute's name)
     Tout: Any,  # noqa: N803
 ) -> tuple[Array, ...]:
-    function = _function_of(token)
+    function = function_of(token)
     tensors = [wrap(array, kind) for array, kind in zip(input, Tin, strict=True)]
     return _arrays(_outside(function, tensors), Tout)
 
 
-def _eager_gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
-    """Calls the function again under a tape, when the gradient runs."""
-    from pinnace.ops.array import constants
-
-    function = _function_of(call.attr("token"))
-    inputs = call.inputs[0]
-    count = len(inputs)
-    wanted = [index for index, x in enumerate(inputs) if x.dtype.is_floating or x.dtype.is_complex]
-
-    def backward(*arguments: Tensor) -> list[Any]:
-        tape = late.GradientTape()
-        xs = arguments[:count]
-        with tape:
-            for index in wanted:
-                tape.watch(xs[index])
-            found = function(*xs)
-        targets = list(found) if isinstance(found, (list, tuple)) else [found]
-        kept = [
-            (y, dy)
-            for y, dy in zip(targets, arguments[count:], strict=True)
-            if isinstance(y, Tensor)
-        ]
-        found = tape.gradient(
-            [y for y, _ in kept],
-            [xs[index] for index in wanted],
-            [dy for _, dy in kept],
-            unconnected_gradients="zero",
-        )
-        return [dense(one) for one in found]
-
-    seeds = [
-        constants.zeros_like(y) if dy is None else convert_to_tensor(dy)
-        for y, dy in zip(call.outputs, dys, strict=True)
-    ]
-    found = py_function(backward, [*inputs, *seeds], [inputs[index].dtype for index in wanted])
-    gradients: list[Any] = [None] * count
-    for index, gradient in zip(wanted, found, strict=True):
-        if not isinstance(gradient.shape.dims, tuple):
-            gradient.set_shape(inputs[index].shape)
-        gradients[index] = gradient
-    return (tuple(gradients),)
-
-
+# Its gradient: autodiff/python_functions.py.
 EAGER_PY_FUNC = _python_op(
-    "EagerPyFunc", _eager_kernel, _eager_gradient, "io", {"is_async": attr("bool", default=False)}
+    "EagerPyFunc", _eager_kernel, GRADIENT_ABOVE, "io", {"is_async": attr("bool", default=False)}
 )
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED, variant
@@ -69,7 +68,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `AddV2` (math_ops.cc); `Add` for strings.
     """
     if type(y) is Variable:
-        y = late.read_variable(y)
+        y = y._as_tensor()
     if (
         type(x) is Tensor
         and type(y) is Tensor

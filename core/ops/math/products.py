@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL, int32
@@ -77,7 +76,7 @@ def matmul(
         TensorFlow ops `MatMul`, `BatchMatMulV2`, `BatchMatMulV3` (math_ops.cc).
     """
     if type(b) is Variable:
-        b = late.read_variable(b)
+        b = b._as_tensor()
     if (
         type(a) is Tensor
         and type(b) is Tensor

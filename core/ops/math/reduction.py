@@ -29,7 +29,7 @@ from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.kernels.row_sums import FEW_ROWS, ones, sum_rows
 from pinnace.ops.math import arithmetic, comparison, complexes, division, ranges
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
-from pinnace.ops.registry import reduction, register
+from pinnace.ops.registry import gradient_of, reduction, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +69,11 @@ def reduce_sum(
         InvalidArgumentError: there is no such axis.
     """
     return _reduced(SUM, input_tensor, axis, keepdims, name)
+
+
+@gradient_of(constants.FILL)
+def _fill_gradient(_: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return None, reduce_sum(dy)
 
 
 @takes_composites(ragged="reduction:reduce_mean")

@@ -269,6 +269,26 @@ def scatter_nd(
     execute(PLACES[how], variable.handle, indices, updates, T=variable.resource.dtype, name=name)
 
 
+def scatter_batches(
+    variable: Variable, indices: Tensor, values: TensorLike, name: str | None = None
+) -> None:
+    """Put slices in the place of rows, each batch by itself.
+
+    Args:
+        variable: what is written to.
+        indices: [*batch, n], places along the axis after the batch axes.
+        values: [*batch, n, ...].
+        name: name of the node while tracing.
+    """
+    rank = indices.shape.rank
+    if not rank:
+        raise InvalidArgumentError(
+            f"batch_scatter_update: indices must have axes, got shape {indices.shape}"
+        )
+    places = gathering.with_batch_places(indices[..., None], rank - 1)
+    scatter_nd("update", variable, places, values, name)
+
+
 def _scattered(how: How, variable: Variable, places: TensorLike, updates: TensorLike) -> Tensor:
     """The value that holds in a stateless scope, with `updates` worked in.
 

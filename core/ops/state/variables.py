@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.conversions import converted
@@ -16,6 +15,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
 from pinnace.ops import flops
+from pinnace.ops.array import casting
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import recycling
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, handed_on, typed
@@ -47,7 +47,7 @@ def read_variable(variable: Variable) -> Tensor:
     kind = state.autocast
     if kind is not None and variable._autocasts and variable.resource.dtype.is_floating:
         value = present_value(variable)
-        return value if value.dtype is kind else late.cast(value, kind)
+        return value if value.dtype is kind else casting.cast(value, kind)
     if variable._is_spread:
         return variable.read_value()
     return present_value(variable)

@@ -1,4 +1,4 @@
-"""custom_gradient: a function with a gradient of its own (stop_gradient is an op)."""
+"""Functions with gradients of their own: custom_gradient and others (stop_gradient is an op)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
-from pinnace.autodiff.tape import carries_gradient
+from pinnace.autodiff.tape import GradientTape, carries_gradient
 from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state, tapes_hidden
@@ -17,6 +16,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Operands
 from pinnace.framework.variable import Variable
+from pinnace.functions.customised import mark_gradient
 from pinnace.ops.array import constants, reshaping
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
         if state.tracer is not None:
             # What the node passes through are values: files have no handles there.
             read = [variable.value() for variable in variables]
-            outputs = late.mark_gradient([*inputs, *read], outputs, backward)
+            outputs = mark_gradient([*inputs, *read], outputs, backward)
         for tape in state.tapes:
             for variable in variables:
                 tape.watch_variable(variable)
@@ -180,7 +180,7 @@ def _gradient(g: Any) -> Any:
     return g if type(g) is IndexedSlices else convert_to_tensor(g)
 
 
-def only_readers() -> tuple[Any, ...]:
+def _only_readers() -> tuple[Any, ...]:
     """The tapes on the stack that only note variables."""
     return tuple(tape for tape in state.tapes if isinstance(tape, _Readers))
 
@@ -208,3 +208,36 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
         return f(*args, **kwargs), back
 
     return functools.wraps(f)(passing)
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that keeps only its arguments for the gradient, and recomputes the rest.
+
+    Args:
+        f: takes tensors, gives tensors in any structure.
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        def run(*tensors: Any) -> Any:
+            saved = state.tapes
+            state.tapes = _only_readers()
+            try:
+                result = f(*tensors, **kwargs)
+            finally:
+                state.tapes = saved
+
+            def gradient(*dys: Any, variables: Any = None) -> Any:
+                held = list(variables or ())
+                flat = structure.flatten(tensors)
+                with GradientTape() as tape:
+                    tape.watch([x for x in flat if x.dtype.is_floating or x.dtype.is_complex])
+                    again = f(*tensors, **kwargs)
+                found = tape.gradient(structure.flatten(again), [*flat, *held], list(dys))
+                return found[: len(flat)], found[len(flat) :]
+
+            return result, gradient
+
+        return custom_gradient(run)(*args)
+
+    return decorated
