@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from pinnace import saved_model
 from pinnace.deploy import lite
 from pinnace.deploy.lite.files.flatbuffer import Table, written
 from pinnace.deploy.lite.files.parsing import parsed
 from pinnace.deploy.lite.files.serialising import serialised
 from pinnace.deploy.lite.ir.kinds import NUMBERS
 from pinnace.deploy.lite.ir.model import Model, Operator, Quantization, Signature, Subgraph, Tensor
-from pinnace.deploy.lite.reading import registry, unsupported
+from pinnace.deploy.lite.reading import registry, saving, translation, unsupported
 from pinnace.deploy.lite.reading.content import read_content
 from pinnace.deploy.lite.reading.saving import functions_of
 from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
@@ -397,6 +398,37 @@ def test_weights_behind_the_tables_are_read() -> None:
         for one in (moved, content)
     )
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_no_graph_holds_becomes_variables(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As of files of more than 1 GiB, of which a GraphDef would hold the weights."""
+    monkeypatch.setattr(saving, "_MOST_IN_GRAPH", 0)
+    monkeypatch.setattr(translation, "_LARGE", 32)
+    path = golden("lite/dense.tflite")
+    saving.write_saved_model(path, tmp_path / "1")
+    loaded = saved_model.load(tmp_path / "1").signatures["serving_default"]
+    assert loaded.variables
+    x = np.ones([2, 5], np.float32)
+    monkeypatch.undo()
+    wanted = lite.load(path)["serving_default"].run_arrays({"x": x})
+    np.testing.assert_allclose(loaded.run_arrays({"x": x})["output_0"], wanted["output_0"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_kept_as_a_saved_model_gives_the_same(name: str, tmp_path: Path) -> None:
+    path = golden(f"lite/{name}.tflite")
+    saving.write_saved_model(path, tmp_path / "1")
+    loaded = saved_model.load(tmp_path / "1").signatures
+    functions = lite.load(path)
+    assert set(loaded) == set(functions)
+    for key, function in functions.items():
+        feeds = {one: draw(spec, 1) for one, spec in function.array_inputs.items()}
+        wanted = function.run_arrays(feeds)
+        found = loaded[key].run_arrays(feeds)
+        for one in wanted:
+            assert_near(found[one], wanted[one], 1e-6, one)
 
 
 # What is damaged.
