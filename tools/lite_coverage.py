@@ -1,4 +1,4 @@
-"""Which ops become LiteRT's operators: lite_coverage.md of `make pages`, from the converters."""
+"""Which ops become LiteRT's operators, and which of these are read: lite_coverage.md."""
 
 import importlib
 
@@ -36,4 +36,28 @@ def page() -> str:
         parts.append(f"## {title.capitalize()}\n\n| op | built-in operators |\n|---|---|\n{rows}\n")
     parts += ["## Not converted\n", "| ops | why |", "|---|---|"]
     parts += [f"| {', '.join(names)} | {reason} |" for reason, names in sorted(refused.items())]
+    parts += _read()
     return "\n".join(parts) + "\n"
+
+
+def _read() -> list[str]:
+    """What becomes of the operators of a file that is read."""
+    kinds = importlib.import_module("pinnace.deploy.lite.ir.kinds").NUMBERS
+    readers = importlib.import_module("pinnace.deploy.lite.reading.registry").readers()
+    reason_of = importlib.import_module("pinnace.deploy.lite.reading.unsupported").reason_of
+    families: dict[str, list[str]] = {}
+    refused: dict[str, list[str]] = {}
+    for kind in kinds:
+        if kind in readers:
+            family = readers[kind].function.__module__.rpartition(".")[2]
+            families.setdefault(family.replace("_", " "), []).append(kind)
+        else:
+            refused.setdefault(reason_of(kind), []).append(kind)
+    return [
+        "",
+        f"## Read back\n\nOf {len(kinds)} operators of the format {len(readers)} are read.\n",
+        "| about | operators |\n|---|---|",
+        *(f"| {family} | {', '.join(sorted(families[family]))} |" for family in sorted(families)),
+        "\n| not read | why |\n|---|---|",
+        *(f"| {', '.join(names)} | {reason} |" for reason, names in sorted(refused.items())),
+    ]

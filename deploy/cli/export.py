@@ -28,7 +28,8 @@ def export(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .keras, .h5 or jax.export file, or a frozen .pb."
+            help="A SavedModel's folder, or a .keras, .h5, .tflite or jax.export file, or a frozen "
+            ".pb."
         ),
     ],
     output: Annotated[

@@ -32,7 +32,8 @@ def run(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .onnx, .keras, .h5, jax.export or frozen .pb file.",
+            help="A SavedModel's folder, or a .onnx, .keras, .h5, .tflite, jax.export or frozen "
+            ".pb file.",
             show_default=False,
         ),
     ],

@@ -30,7 +30,8 @@ def score(
     model: Annotated[
         str,
         typer.Argument(
-            help="A SavedModel's folder, or a .onnx, .keras, .h5, jax.export or frozen .pb file.",
+            help="A SavedModel's folder, or a .onnx, .keras, .h5, .tflite, jax.export or frozen "
+            ".pb file.",
             show_default=False,
         ),
     ],

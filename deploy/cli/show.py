@@ -26,8 +26,8 @@ def show(
     model: Annotated[
         Path | None,
         typer.Argument(
-            help="A SavedModel's or ydf's folder, a .keras, .h5, .onnx, jax.export or .pb file, or "
-            "a model.json of TensorFlow.js.",
+            help="A SavedModel's or ydf's folder, a .keras, .h5, .onnx, .tflite, jax.export or .pb "
+            "file, or a model.json of TensorFlow.js.",
             show_default=False,
         ),
     ] = None,

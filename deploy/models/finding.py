@@ -10,12 +10,13 @@ from pinnace.deploy.models.kinds import (
     FOREST,
     FROZEN,
     KERAS,
+    LITE,
     ONNX,
     SAVED_MODEL,
     STABLEHLO,
     SUFFIXES,
     TFJS,
-    TFJS_FILE,
+    inside,
     is_saved_model,
     kind_of,
 )
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What becomes a SavedModel for who reads those.
-_REWRITTEN = (KERAS, STABLEHLO, FOREST, TFJS)
+_REWRITTEN = (KERAS, STABLEHLO, FOREST, TFJS, LITE)
 _OTHERS = {
-    ".tflite": "TensorFlow Lite",
     ".ckpt": "a checkpoint",
     ".index": "a checkpoint",
     ".pt": "PyTorch",
@@ -46,9 +46,9 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     Args:
         path: a folder with saved_model.pb, or one of numbered versions (the newest is taken), or a
             file.
-        kinds: which the caller can read. A Keras file, a program of StableHLO, a folder of ydf or a
-            model of TensorFlow.js becomes a SavedModel for one that reads those alone: for as long
-            as the process runs.
+        kinds: which the caller can read. A Keras file, a program of StableHLO, a folder of ydf, a
+            model of TensorFlow.js or a .tflite file becomes a SavedModel for one that reads those
+            alone: for as long as the process runs.
 
     Raises:
         NotFoundError: there is none; says what is near.
@@ -62,8 +62,7 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
         raise NotFoundError(
             f"there is no {what} at {path}: there is no such file or folder{_advice(_nearby(path))}"
         )
-    if kind == TFJS and path.is_dir():
-        path = path / TFJS_FILE
+    path = inside(path, kind)
     if kind in _REWRITTEN and kind not in kinds and SAVED_MODEL in kinds:
         from pinnace.deploy.models import rewritten
 

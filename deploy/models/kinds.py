@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
 STABLEHLO, FOREST, TFJS = "StableHLO", "ydf forest", "TensorFlow.js"
+LITE = "TensorFlow Lite"
 # How a file begins is enough to know that it is a program of StableHLO.
 _START = 4096
+# Every .tflite file has these bytes from the fifth on.
+_LITE_MARK = b"TFL3"
 TFJS_FILE = "model.json"
 SUFFIXES = {
     ".onnx": ONNX,
@@ -26,6 +29,7 @@ SUFFIXES = {
     ".pb": FROZEN,
     ".pbtxt": FROZEN,
     ".json": TFJS,
+    ".tflite": LITE,
 }
 
 
@@ -35,11 +39,11 @@ def kind_of(path: Path) -> str | None:
 
 
 def is_rewritten(path: Path) -> bool:
-    """Whether a server takes a path that is no SavedModel: StableHLO, ydf's, TensorFlow.js's."""
+    """Whether a server takes it, though it is no SavedModel: of JAX, ydf, TensorFlow.js, LiteRT."""
     try:
         if path.is_dir():
-            return _kind_of_folder(path) in {FOREST, TFJS}
-        return path.is_file() and _kind_of_file(path) == STABLEHLO
+            return _kind_of_folder(path) in {FOREST, TFJS, LITE}
+        return path.is_file() and _kind_of_file(path) in {STABLEHLO, LITE}
     except OSError:  # of names that are too long, before Python 3.14
         return False
 
@@ -49,6 +53,21 @@ def is_saved_model(path: Path) -> bool:
     return any((path / name).exists() for name in (layout.MODEL_FILE, layout.MODEL_TEXT_FILE))
 
 
+def lite_file(folder: Path) -> Path | None:
+    """The one .tflite file of a folder, None if there are several or none."""
+    files = sorted(folder.glob("*.tflite"))
+    return files[0] if len(files) == 1 else None
+
+
+def inside(path: Path, kind: str | None) -> Path:
+    """The file of a model whose folder was named; other paths as they are."""
+    if not path.is_dir():
+        return path
+    if kind == TFJS:
+        return path / TFJS_FILE
+    return (lite_file(path) or path) if kind == LITE else path
+
+
 def _kind_of_file(path: Path) -> str | None:
     """By the suffix; what `jax.export` writes has none of its own, and is known by its bytes."""
     kind = SUFFIXES.get(path.suffix.lower())
@@ -56,15 +75,20 @@ def _kind_of_file(path: Path) -> str | None:
         return kind
     try:
         with open_regular(os.fspath(path)) as file:
-            return STABLEHLO if is_standalone(file.read(_START)) else None
+            start = file.read(_START)
     except OSError:
         return None
+    if start[4:8] == _LITE_MARK:
+        return LITE
+    return STABLEHLO if is_standalone(start) else None
 
 
 def _kind_of_folder(path: Path) -> str:
-    """A folder of ydf or TensorFlow.js by the names of its files; any other may be a SavedModel."""
+    """A folder of ydf, TensorFlow.js or LiteRT by the names of its files; else a SavedModel's."""
     if is_saved_model(path) or not path.is_dir():
         return SAVED_MODEL
     if (path / TFJS_FILE).is_file():
         return TFJS
+    if lite_file(path) is not None:
+        return LITE
     return FOREST if prefix_of(path) is not None else SAVED_MODEL

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pinnace.deploy.models.kinds import FOREST, KERAS, STABLEHLO, TFJS, TFJS_FILE, kind_of
+from pinnace.deploy.models.kinds import FOREST, KERAS, LITE, STABLEHLO, TFJS, inside, kind_of
 from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.framework.visible_text import visible
 from pinnace.storage.regular_files import open_regular
@@ -58,7 +58,7 @@ def write_saved_model(path: Path, folder: Path) -> None:
     kind = kind_of(path)
     if kind not in _WRITERS:
         raise InvalidArgumentError(f"{path}: is no model that becomes a SavedModel")
-    _WRITERS[str(kind)](path / TFJS_FILE if kind == TFJS and path.is_dir() else path, folder)
+    _WRITERS[str(kind)](inside(path, kind), folder)
 
 
 def from_keras(path: Path, folder: Path) -> str:
@@ -130,9 +130,25 @@ def from_tfjs(path: Path, folder: Path) -> str:
     return "a model of TensorFlow.js, read as a SavedModel"
 
 
+def from_lite(path: Path, folder: Path) -> str:
+    """Write a .tflite file.
+
+    Raises:
+        OpError: it is damaged, or has operators that are not read.
+    """
+    try:
+        from pinnace.deploy.lite.reading.saving import write_saved_model
+    except ModuleNotFoundError as error:  # which package it is, and how it is installed
+        raise InvalidArgumentError(f"{path}: {error}") from error
+
+    write_saved_model(path, folder)
+    return "a .tflite file, read as a SavedModel"
+
+
 _WRITERS: dict[str, Callable[[Path, Path], str]] = {
     KERAS: from_keras,
     STABLEHLO: from_stablehlo,
     FOREST: from_forest,
     TFJS: from_tfjs,
+    LITE: from_lite,
 }

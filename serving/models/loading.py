@@ -107,7 +107,8 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
 
     Args:
         path: of the folder that holds `saved_model.pb` (or `.pbtxt`), one ONNX file, or the
-            `model.json` of TensorFlow.js; or of an ONNX file, or of what `jax.export` or ydf wrote.
+            `model.json` of TensorFlow.js or one .tflite file; or of an ONNX or .tflite file, or of
+            what `jax.export` or ydf wrote.
         tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
 
     Raises:

@@ -52,7 +52,7 @@ def find_versions(base_path: str) -> dict[int, Path]:
 
     Args:
         base_path: folder of numbered folders; a folder that is itself a SavedModel, or a model of
-            TensorFlow.js, is its own version 1, as is an ONNX file.
+            TensorFlow.js, is its own version 1, as is an ONNX or a .tflite file.
 
     Raises:
         NotFoundError: there is no such folder.
@@ -73,7 +73,7 @@ def find_versions(base_path: str) -> dict[int, Path]:
             advice = f"\n  Try: pinnace edit {base} {base.with_suffix('') / '1'}"
         raise NotFoundError(
             f"{base_path}: is a file; a model that is served is a SavedModel, a folder of numbered "
-            f"ones, a model of TensorFlow.js, or a .onnx file{advice}"
+            f"ones, a model of TensorFlow.js, or a .onnx or .tflite file{advice}"
         ) from None
     found: dict[int, Path] = {}
     for name in names:

@@ -17,8 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fuzz.lite_tables import as_table, change_table
 from fuzz.mutations import changed, changed_json, damaged
 from pinnace import saved_model, train
+from pinnace.deploy.lite.files.flatbuffer import written
+from pinnace.deploy.lite.files.parsing import parsed
+from pinnace.deploy.lite.reading.saving import functions_of
 from pinnace.engine.build import plan_of
 from pinnace.framework.errors import NotFoundError
 from pinnace.ops.trees.forest import Features
@@ -540,7 +544,33 @@ class Forests(Target):
         forest.predict(features, rows)
 
 
+class LiteFiles(Target):
+    """Files of LiteRT: their bytes, and numbers in tables that are whole."""
+
+    weight = 4
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._data = [path.read_bytes() for path in sorted((GOLDEN / "lite").glob("*.tflite"))]
+        self._damaged = b""
+
+    def damage(self, draw: random.Random) -> int:
+        data = draw.choice(self._data)
+        if draw.random() < 0.5:
+            self._damaged = damaged(draw, data, draw.choice(self._data))
+        else:
+            root = as_table(parsed(data, "the file"))
+            for _ in range(draw.randint(1, 3)):
+                change_table(draw, root)
+            self._damaged = written(root, 2 * len(data))
+        return len(self._damaged)
+
+    def use(self) -> None:
+        for function in functions_of(self._damaged, "the file")[0].values():
+            plan_of(function.graph)
+
+
 TARGETS: tuple[Callable[[Path], Target], ...] = (
     *(Messages, Index, Data, Checkpoint, KerasFile, OlderKerasFile, Modules, Programs, Forests),
-    Records,
+    *(LiteFiles, Records),
 )

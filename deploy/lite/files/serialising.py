@@ -11,7 +11,7 @@ from pinnace.deploy.lite.files.flatbuffer import Table, written
 from pinnace.deploy.lite.ir.kinds import NUMBERS, TYPES, options_of
 from pinnace.deploy.lite.ir.model import Subgraph
 from pinnace.deploy.lite.ir.versions import version_of
-from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.proto import lite_schema
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class _Writer:
             "type": TYPES[tensor.dtype],
             "buffer": 0 if tensor.data is None else self._buffer(tensor.data),
             "name": tensor.name,
+            "is_variable": tensor.is_state or None,
             "has_rank": sizes is not None,
         }
         if is_open and sizes is not None:
@@ -152,6 +153,8 @@ class _Writer:
             }
             second = table in lite_schema.UNIONS["BuiltinOptions2"]
             fields["builtin_options_2" if second else "builtin_options"] = Table(table, options)
+        elif operator.options:
+            raise InternalError(f"{operator.kind} has no table for {sorted(operator.options)}")
         return Table("Operator", fields)
 
     def _signature(self, signature: Signature) -> Table:

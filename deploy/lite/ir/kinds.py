@@ -51,6 +51,9 @@ _OPTIONS = {
     "RANDOM_UNIFORM": "RandomOptions",
     "RANDOM_STANDARD_NORMAL": "RandomOptions",
     "MULTINOMIAL": "RandomOptions",
+    "BATCH_MATMUL": "BatchMatMulOptions",
+    "BATCH_TO_SPACE_ND": "BatchToSpaceNDOptions",
+    "SPACE_TO_BATCH_ND": "SpaceToBatchNDOptions",
     "BITCAST": "BitcastOptions",
     "ATAN2": "ATan2Options",
     "TOPK_V2": "TopKV2Options",
@@ -58,6 +61,12 @@ _OPTIONS = {
     "PADV2": "PadV2Options",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
     "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
+    "BIDIRECTIONAL_SEQUENCE_LSTM": "BidirectionalSequenceLSTMOptions",
+    "BIDIRECTIONAL_SEQUENCE_RNN": "BidirectionalSequenceRNNOptions",
+    "RNN": "RNNOptions",
+    "LSTM": "LSTMOptions",
+    "SVDF": "SVDFOptions",
+    "LSH_PROJECTION": "LSHProjectionOptions",
     "STABLEHLO_COMPOSITE": "StableHLOCompositeOptions",
 }
 

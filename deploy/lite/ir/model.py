@@ -38,6 +38,7 @@ class Tensor:
         shape: as far as it is known.
         data: the numbers of a constant, else None.
         quantization: of whole numbers that stand for real ones.
+        is_state: whether it is kept between runs, and zero before the first.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Tensor:
     shape: Shape
     data: Array | None = None
     quantization: Quantization | None = None
+    is_state: bool = False
 
     @property
     def rank(self) -> int | None:

@@ -85,9 +85,12 @@ def test_the_newest_version_of_a_folder_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "a.tflite"
+    path = tmp_path / "a.safetensors"
     path.write_bytes(b"x")
-    assert "TensorFlow Lite" in pinnace("show", path).err
+    assert "weights alone" in pinnace("show", path).err
+    lite = tmp_path / "a.tflite"
+    lite.write_bytes(b"x")
+    assert "is no .tflite file" in pinnace("show", lite).err
     keras = tmp_path / "a.keras"
     keras.write_bytes(b"x")
     assert f"Try: pinnace scan {keras}" in pinnace("show", keras).err

@@ -62,3 +62,16 @@ def test_a_forest_that_changes_changes_the_version(tmp_path: Path) -> None:
     before = take_fingerprint(tmp_path)
     (tmp_path / "nodes-00000-of-00001").write_bytes(b"other")
     assert take_fingerprint(tmp_path) != before
+
+
+def test_a_tflite_file_is_a_version(tmp_path: Path) -> None:
+    pytest.importorskip("flatbuffers")
+    file = FOLDER / "lite" / "dense.tflite"
+    (tmp_path / "m" / "7").mkdir(parents=True)
+    shutil.copy(file, tmp_path / "m" / "7" / "model.tflite")
+    assert list(find_versions(str(tmp_path / "m"))) == [7]
+    for path in (file, tmp_path / "m" / "7"):
+        assert load_model(path).signatures
+    before = take_fingerprint(tmp_path / "m" / "7")
+    (tmp_path / "m" / "7" / "model.tflite").write_bytes(file.read_bytes() + b" ")
+    assert take_fingerprint(tmp_path / "m" / "7") != before

@@ -1,0 +1,204 @@
+"""The tables of a flatbuffer, as `proto/lite_schema.py` declares them: nothing in them is believed.
+
+Each offset is held against the file before it is followed. Vectors of numbers are views into the
+file; what else is made of it may not be more than the file has bytes for, so that parts which lie
+over one another do not add up.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from pinnace.deploy.lite.files.flatbuffer import IDENTIFIER
+from pinnace.framework.errors import DataLossError, InvalidArgumentError
+from pinnace.proto import lite_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Content: TypeAlias = "bytes | memoryview"
+
+_SCALARS = {
+    "bool": np.dtype("?"),
+    "int8": np.dtype("i1"),
+    "uint8": np.dtype("u1"),
+    "int16": np.dtype("<i2"),
+    "uint16": np.dtype("<u2"),
+    "int32": np.dtype("<i4"),
+    "uint32": np.dtype("<u4"),
+    "int64": np.dtype("<i8"),
+    "uint64": np.dtype("<u8"),
+    "float32": np.dtype("<f4"),
+}
+_FORMATS = {"bool": "<B", "int8": "<b", "uint8": "<B", "int16": "<h", "uint16": "<H"}
+_FORMATS |= {"int32": "<i", "uint32": "<I", "int64": "<q", "uint64": "<Q", "float32": "<f"}
+# What is taken of the allowance for an entry beside the bytes that it has in the file.
+_ENTRY = 4
+_SLACK = 4096
+_DEPTH = 16  # tables stand in one another: the schema's do not go deeper
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parsed:
+    """A table of the file.
+
+    Attributes:
+        name: in the schema; of a union, which of its tables it is.
+        fields: those that are there; numbers and texts, tables, vectors.
+    """
+
+    name: str
+    fields: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        """A field, its default if the file leaves it out; None for what is no number."""
+        found = self.fields.get(name)
+        if found is None:
+            field = lite_schema.TABLES[self.name][name]
+            if field.kind in _SCALARS:
+                return bool(field.default) if field.kind == "bool" else field.default
+        return found
+
+    def list(self, name: str) -> Any:
+        """A vector; empty if the file leaves it out."""
+        found = self.fields.get(name)
+        return () if found is None else found
+
+
+def parsed(data: Content, where: str) -> Parsed:
+    """The root of a file.
+
+    Args:
+        data: the file.
+        where: its path, for errors.
+
+    Raises:
+        InvalidArgumentError: it is no .tflite file.
+        DataLossError: it is damaged.
+    """
+    if len(data) < 8 or bytes(data[4:8]) != IDENTIFIER:
+        raise InvalidArgumentError(
+            f"{where} is no .tflite file: its bytes 4 to 8 are not {IDENTIFIER.decode()}"
+        )
+    return _Parser(data, where).root()
+
+
+class _Parser:
+    """A file, and what may still be made of it."""
+
+    def __init__(self, data: Content, where: str) -> None:
+        self.data = data
+        self.where = where
+        self.size = len(data)
+        self.left = self.size + _SLACK
+        self.known: dict[tuple[str, int], Any] = {}
+
+    def damaged(self, what: str) -> NoReturn:
+        raise DataLossError(f"{self.where} is damaged: {what}")
+
+    def root(self) -> Parsed:
+        return self.table("Model", self.offset(0, "the root"), 0)
+
+    def number(self, kind: str, at: int, what: str) -> Any:
+        form = _FORMATS[kind]
+        if at < 0 or at + struct.calcsize(form) > self.size:
+            self.damaged(f"{what} lies outside of the file")
+        (found,) = struct.unpack_from(form, self.data, at)
+        return bool(found) if kind == "bool" else found
+
+    def offset(self, at: int, what: str) -> int:
+        """Where the offset at a place leads."""
+        found = self.number("uint32", at, what)
+        if found == 0 or at + found >= self.size:
+            self.damaged(f"{what} lies outside of the file")
+        return int(at + found)
+
+    def take(self, size: int, what: str) -> None:
+        self.left -= size
+        if self.left < 0:
+            self.damaged(f"its parts lie over one another ({what})")
+
+    def table(self, name: str, at: int, depth: int) -> Parsed:
+        key = (name, at)
+        found = self.known.get(key)
+        if found is None:
+            if depth > _DEPTH:
+                self.damaged(f"{name} stands too deep inside of other tables")
+            found = self.known[key] = self._table(name, at, depth)
+        return found
+
+    def _table(self, name: str, at: int, depth: int) -> Parsed:
+        places = self._places(name, at)
+        fields: dict[str, Any] = {}
+        for field, (slot, kind, _) in lite_schema.TABLES[name].items():
+            place = places[slot] if slot < len(places) else 0
+            if not place:
+                continue
+            what = f"{name}.{field}"
+            if kind in _SCALARS:
+                fields[field] = self.number(kind, at + place, what)
+            elif kind in lite_schema.UNIONS:
+                before = places[slot - 1] if slot - 1 < len(places) else 0
+                which = self.number("uint8", at + before, what) if before else 0
+                tables = lite_schema.UNIONS[kind]
+                if 0 < which <= len(tables):  # one of a newer schema is as if it was not there
+                    inner = self.offset(at + place, what)
+                    fields[field] = self.table(tables[which - 1], inner, depth + 1)
+            else:
+                fields[field] = self._part(kind, self.offset(at + place, what), what, depth)
+        return Parsed(name, fields)
+
+    def _places(self, name: str, at: int) -> tuple[int, ...]:
+        """Where the fields of a table stand behind its beginning, 0 for those that do not."""
+        start = at - self.number("int32", at, name)
+        size = self.number("uint16", start, name)
+        if size < 4 or size % 2 or start < 0 or start + size > self.size:
+            self.damaged(f"{name} has a list of fields that is none")
+        self.take(_ENTRY, name)
+        count = (size - 4) // 2
+        # A newer schema has more fields than are known here.
+        known = lite_schema.TABLES[name].values()
+        most = max((field.slot for field in known), default=-1) + 1
+        return struct.unpack_from(f"<{min(count, most)}H", self.data, start + 4)
+
+    def _part(self, kind: str, at: int, what: str, depth: int) -> Any:
+        """A text, a vector or a table."""
+        if kind == "string":
+            return self._text(at, what)
+        if not kind.startswith("["):
+            return self.table(kind, at, depth + 1)
+        key = (kind, at)
+        if key not in self.known:
+            self.known[key] = self._vector(kind[1:-1], at, what, depth)
+        return self.known[key]
+
+    def _vector(self, inner: str, at: int, what: str, depth: int) -> Any:
+        count = self.number("uint32", at, what)
+        dtype = _SCALARS.get(inner)
+        width = 4 if dtype is None else dtype.itemsize
+        if at + 4 + count * width > self.size:
+            self.damaged(f"{what} has {count} entries, more than the file has bytes for")
+        if inner == "uint8":
+            return memoryview(self.data)[at + 4 : at + 4 + count]
+        if dtype is not None:
+            return np.frombuffer(self.data, dtype, count, at + 4)
+        self.take(_ENTRY * count, what)
+        places = [self.offset(at + 4 + 4 * index, what) for index in range(count)]
+        if inner == "string":
+            return [self._text(place, what) for place in places]
+        return [self.table(inner, place, depth + 1) for place in places]
+
+    def _text(self, at: int, what: str) -> str:
+        key = ("string", at)
+        if key not in self.known:
+            count = self.number("uint32", at, what)
+            if at + 4 + count > self.size:
+                self.damaged(f"{what} is a text of {count} bytes, more than the file has")
+            self.take(count, what)
+            text = bytes(self.data[at + 4 : at + 4 + count])
+            self.known[key] = text.decode("utf-8", "backslashreplace")
+        return self.known[key]  # type: ignore[no-any-return]

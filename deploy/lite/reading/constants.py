@@ -1,0 +1,157 @@
+"""Constants as they stand in the file: numbers, halves of bytes, texts, and what zeros left out."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import DataLossError, UnimplementedError
+from pinnace.proto import lite_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.deploy.lite.files.parsing import Parsed
+    from pinnace.framework.tensor import Array
+
+_FORMATS = lite_schema.ENUMS["DimensionType"]
+# How much larger than what is stored a sparse tensor may be, dense.
+_MOST_TIMES = 1000
+_SLACK = 1 << 16
+
+
+def decoded(
+    raw: memoryview,
+    sizes: Sequence[int],
+    dtype: dtypes.DType,
+    bits: int,
+    sparsity: Parsed | None,
+    where: str,
+) -> Array:
+    """The numbers of a constant.
+
+    Args:
+        raw: its bytes.
+        sizes: its shape.
+        dtype: of its elements.
+        bits: of one in the file.
+        sparsity: how it leaves zeros out, None if it does not.
+        where: the tensor, for errors.
+
+    Raises:
+        DataLossError: there are too many bytes, or too few.
+        UnimplementedError: what is stored is no tensor.
+    """
+    if dtype is dtypes.string:
+        return _texts(raw, sizes, where)
+    if dtype is dtypes.resource:
+        raise UnimplementedError(f"{where} is a constant resource, which nothing is")
+    count = math.prod(sizes)
+    if sparsity is not None:
+        flat = _unpacked(raw, dtype, bits, 8 * len(raw) // bits)
+        return _dense(flat, sizes, sparsity, where)
+    if (count * bits + 7) // 8 != len(raw):
+        raise DataLossError(
+            f"{where} has {len(raw)} bytes, and {list(sizes)} elements of {bits} bits"
+        )
+    return _unpacked(raw, dtype, bits, count).reshape(sizes)
+
+
+def _unpacked(raw: memoryview, dtype: dtypes.DType, bits: int, count: int) -> Array:
+    if bits >= 8:
+        kind = dtype.numpy
+        if kind == np.bool_:
+            truths: Array = np.frombuffer(raw, np.uint8, count) != 0
+            return truths
+        return np.frombuffer(raw, kind, count)
+    # The first is in the lowest bits.
+    octets = np.frombuffer(raw, np.uint8)
+    parts = [(octets >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
+    found = np.stack(parts, axis=-1).reshape(-1)[:count]
+    if dtype is dtypes.int8:
+        top = 1 << (bits - 1)
+        signed: Array = ((found ^ top).astype(np.int8) - np.int8(top)).astype(np.int8)
+        return signed
+    return found
+
+
+def _texts(raw: memoryview, sizes: Sequence[int], where: str) -> Array:
+    """How many there are, where each begins and the last ends, and then all of them."""
+    count = int(np.frombuffer(raw, "<i4", 1)[0]) if len(raw) >= 4 else -1
+    if count != math.prod(sizes) or 4 * (count + 2) > len(raw):
+        raise DataLossError(f"{where} has not the strings that its shape {list(sizes)} is of")
+    ends = np.frombuffer(raw, "<i4", count + 1, 4).tolist()
+    if ends != sorted(ends) or ends[0] < 0 or ends[-1] > len(raw):
+        raise DataLossError(f"{where} has strings that lie outside of it")
+    found = np.empty(count, object)
+    for index in range(count):
+        found[index] = bytes(raw[ends[index] : ends[index + 1]])
+    return found.reshape(sizes)
+
+
+def _dense(values: Array, sizes: Sequence[int], table: Parsed, where: str) -> Array:
+    """A sparse tensor with its zeros; blocks inside of it are axes behind its own."""
+    rank = len(sizes)
+    order = [int(n) for n in table.list("traversal_order")]
+    blocks = [int(n) for n in table.list("block_map")]
+    levels: Sequence[Parsed] = table.list("dim_metadata")
+    total = rank + len(blocks)
+    if sorted(order) != list(range(total)) or len(levels) != total or total > 2 * rank:
+        raise DataLossError(f"{where} is sparse, and the order of its axes is none")
+    if len(set(blocks)) < len(blocks) or not set(blocks) <= set(range(rank)):
+        raise DataLossError(f"{where} is sparse in blocks along axes that it has not")
+    if math.prod(sizes) > _MOST_TIMES * len(values) + _SLACK:
+        raise DataLossError(f"{where} has {len(values)} numbers for the shape {list(sizes)}")
+    places, counts = _places(levels, len(values), where)
+    if len(places) != len(values):
+        raise DataLossError(f"{where} has {len(values)} numbers, and {len(places)} places for them")
+    by_axis = dict(zip(order, range(total), strict=True))
+    index = []
+    for axis in range(rank):
+        at = places[:, by_axis[axis]]
+        if axis in blocks:
+            inner = by_axis[rank + blocks.index(axis)]
+            at = at * counts[inner] + places[:, inner]
+        if len(at) and not 0 <= int(at.max(initial=0)) < max(sizes[axis], 1):
+            raise DataLossError(f"{where} has a number outside of its shape {list(sizes)}")
+        index.append(at)
+    found = np.zeros(sizes, values.dtype)
+    found[tuple(index)] = values
+    return found
+
+
+def _places(levels: Sequence[Parsed], most: int, where: str) -> tuple[Array, list[int]]:
+    """Where each number stands, by level; how many places a level has."""
+    rows: Any = np.zeros((1, 0), np.int64)
+    counts = []
+    for level in levels:
+        if level["format"] == _FORMATS["DENSE"]:
+            size = level["dense_size"]
+            if size < 0 or len(rows) * size > max(most, 1):
+                raise DataLossError(f"{where} is sparse, and has more places than numbers")
+            inner = np.tile(np.arange(size), len(rows))
+            rows = np.column_stack([np.repeat(rows, size, axis=0), inner])
+            counts.append(size)
+            continue
+        segments, indices = (_whole(level, name) for name in ("array_segments", "array_indices"))
+        lengths = np.diff(segments)
+        if (
+            len(segments) != len(rows) + 1
+            or segments[0] != 0
+            or lengths.min(initial=0) < 0
+            or segments[-1] != len(indices)
+            or len(indices) > max(most, 1)
+            or indices.min(initial=0) < 0
+        ):
+            raise DataLossError(f"{where} is sparse, and its segments do not fit")
+        rows = np.column_stack([np.repeat(rows, lengths, axis=0), indices])
+        counts.append(int(indices.max(initial=0)) + 1)
+    return rows, counts
+
+
+def _whole(level: Parsed, name: str) -> Array:
+    table = level[name]
+    return np.asarray(() if table is None else table.list("values"), np.int64)

@@ -1,0 +1,242 @@
+"""Elements moved about: shapes, slices, joined and split tensors, padding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.deploy.lite.reading.registry import Call, constant, op, ops, reads
+from pinnace.framework import dtypes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+
+@reads("RESHAPE", moves=True)
+def reshape(call: Call) -> Tensor:
+    """To a shape that is an input, or an option in old files."""
+    if call.has(1):
+        return op("Reshape", call.x(), call.x(1))
+    sizes = [int(n) for n in call.options["new_shape"]]
+    if sizes == [0]:  # so a scalar was told
+        sizes = []
+    return op("Reshape", call.x(), constant(sizes, dtypes.int32))
+
+
+@reads("EXPAND_DIMS", moves=True)
+def expand_dims(call: Call) -> Tensor:
+    """One more axis."""
+    return op("ExpandDims", call.x(), call.x(1))
+
+
+@reads("SQUEEZE", moves=True)
+def squeeze(call: Call) -> Tensor:
+    """Without axes of size 1."""
+    return op("Squeeze", call.x(), squeeze_dims=[int(n) for n in call.options["squeeze_dims"]])
+
+
+@reads("TRANSPOSE", moves=True)
+def transpose(call: Call) -> Tensor:
+    """The axes in another order."""
+    return op("Transpose", call.x(), call.x(1))
+
+
+@reads("PACK")
+def pack(call: Call) -> Tensor:
+    """Side by side along a new axis."""
+    return op("Pack", call.xs(), axis=int(call.options["axis"]))
+
+
+@reads("UNPACK", moves=True)
+def unpack(call: Call) -> Sequence[Tensor]:
+    """The parts along an axis."""
+    return ops("Unpack", call.x(), num=int(call.options["num"]), axis=int(call.options["axis"]))
+
+
+@reads("CONCATENATION")
+def concatenation(call: Call) -> Tensor:
+    """One behind the other."""
+    axis = constant(int(call.options["axis"]), dtypes.int32)
+    xs = call.xs()
+    return call.activated(op("ConcatV2", xs, axis) if len(xs) > 1 else xs[0])
+
+
+@reads("SPLIT", moves=True)
+def split(call: Call) -> Sequence[Tensor]:
+    """In equal parts."""
+    return ops("Split", call.x(0), call.x(1), num_split=int(call.options["num_splits"]))
+
+
+@reads("SPLIT_V", moves=True)
+def split_v(call: Call) -> Sequence[Tensor]:
+    """In parts of given sizes."""
+    return ops("SplitV", call.x(0), call.x(1), call.x(2), num_split=int(call.options["num_splits"]))
+
+
+@reads("SLICE", moves=True)
+def slice_(call: Call) -> Tensor:
+    """From a place, of a size."""
+    return op("Slice", call.x(0), call.x(1), call.x(2))
+
+
+@reads("STRIDED_SLICE", moves=True)
+def strided_slice(call: Call) -> Tensor:
+    """As Python's slices."""
+    options = call.options
+    begin, end = call.x(1), call.x(2)
+    if options["offset"]:
+        end = op("AddV2", begin, end)
+    names = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    masks: dict[str, Any] = {name: int(options[name]) for name in names}
+    return op("StridedSlice", call.x(0), begin, end, call.x(3), **masks)
+
+
+@reads("PAD")
+def pad(call: Call) -> Tensor:
+    """With zeros."""
+    return op("Pad", call.x(0), call.stored(1))
+
+
+@reads("PADV2")
+def pad_with(call: Call) -> Tensor:
+    """With a number that is an input."""
+    return op("PadV2", call.x(0), call.stored(1), op("Reshape", call.x(2), _scalar()))
+
+
+def _scalar() -> Tensor:
+    return constant([], dtypes.int32)
+
+
+@reads("MIRROR_PAD", moves=True)
+def mirror_pad(call: Call) -> Tensor:
+    """With what stands inside of the border."""
+    mode = "SYMMETRIC" if call.options["mode"] else "REFLECT"
+    return op("MirrorPad", call.x(0), call.x(1), mode=mode)
+
+
+@reads("TILE", moves=True)
+def tile(call: Call) -> Tensor:
+    """Several times."""
+    return op("Tile", call.x(0), call.x(1))
+
+
+@reads("BROADCAST_TO", moves=True)
+def broadcast_to(call: Call) -> Tensor:
+    """As large as a shape."""
+    return op("BroadcastTo", call.x(0), call.x(1))
+
+
+@reads("BROADCAST_ARGS", moves=True)
+def broadcast_args(call: Call) -> Tensor:
+    """The shape that two shapes have together."""
+    return op("BroadcastArgs", call.x(0), call.x(1))
+
+
+@reads("FILL")
+def fill(call: Call) -> Tensor:
+    """A number as often as a shape has places."""
+    return op("Fill", call.stored(0), call.x(1))
+
+
+@reads("RANGE")
+def range_(call: Call) -> Tensor:
+    """From a number to another in steps."""
+    return op("Range", call.x(0), call.x(1), call.x(2))
+
+
+@reads("SHAPE")
+def shape(call: Call) -> Tensor:
+    """The sizes."""
+    return op("Shape", call.stored(0), out_type=call.dtype())
+
+
+@reads("RANK")
+def rank(call: Call) -> Tensor:
+    """How many axes there are."""
+    return op("Rank", call.stored(0))
+
+
+@reads("REVERSE_V2", moves=True)
+def reverse(call: Call) -> Tensor:
+    """Backwards along axes."""
+    return op("ReverseV2", call.x(0), call.x(1))
+
+
+@reads("REVERSE_SEQUENCE", moves=True)
+def reverse_sequence(call: Call) -> Tensor:
+    """The beginnings backwards, of lengths that are an input."""
+    options = call.options
+    return op(
+        "ReverseSequence",
+        call.x(0),
+        call.x(1),
+        seq_dim=int(options["seq_dim"]),
+        batch_dim=int(options["batch_dim"]),
+    )
+
+
+@reads("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", moves=True)
+def space_depth(call: Call) -> Tensor:
+    """Blocks of places as channels, and back."""
+    name = "SpaceToDepth" if call.kind == "SPACE_TO_DEPTH" else "DepthToSpace"
+    return op(name, call.x(), block_size=int(call.options["block_size"]))
+
+
+@reads("SPACE_TO_BATCH_ND")
+def space_to_batch(call: Call) -> Tensor:
+    """Blocks of places as examples; padded with zeros."""
+    return op("SpaceToBatchND", call.x(), call.stored(1), call.stored(2))
+
+
+@reads("BATCH_TO_SPACE_ND", moves=True)
+def batch_to_space(call: Call) -> Tensor:
+    """The opposite; then cut."""
+    return op("BatchToSpaceND", call.x(0), call.x(1), call.x(2))
+
+
+@reads("DYNAMIC_UPDATE_SLICE")
+def dynamic_update_slice(call: Call) -> Tensor:
+    """A part written over, at a place that is moved inside."""
+    return op("XlaDynamicUpdateSlice", call.x(0), call.x(1), call.stored(2))
+
+
+@reads("MATRIX_DIAG")
+def matrix_diag(call: Call) -> Tensor:
+    """Matrices with these diagonals."""
+    return op("MatrixDiag", call.x())
+
+
+@reads("MATRIX_SET_DIAG")
+def matrix_set_diag(call: Call) -> Tensor:
+    """Matrices with other diagonals."""
+    return op("MatrixSetDiag", call.x(0), call.x(1))
+
+
+@reads("DENSIFY", moves=True)
+def densify(call: Call) -> Tensor:
+    """Sparse constants have their zeros when they are read."""
+    return call.x()
+
+
+@reads("DILATE")
+def dilate(call: Call) -> Tensor:
+    """A number between the elements, several times along each axis: padded, cut and turned."""
+    x, number = call.x(0), op("Reshape", call.x(2), _scalar())
+    for axis, step in enumerate(call.fixed(1).reshape(-1).tolist()):
+        if step <= 1:
+            continue
+        rank = call.rank(0)
+        wide = op("ExpandDims", x, constant(axis + 1, dtypes.int32))
+        pairs = [[0, 0] for _ in range(rank + 1)]
+        pairs[axis + 1][1] = step - 1
+        wide = op("PadV2", wide, constant(pairs, dtypes.int32), number)
+        sizes = op("Shape", x)
+        one = [1] * rank
+        one[axis] = step
+        whole = op("Reshape", wide, op("Mul", sizes, constant(one, dtypes.int32)))
+        less = [0] * rank
+        less[axis] = step - 1
+        kept = op("Sub", op("Shape", whole), constant(less, dtypes.int32))
+        x = op("Slice", whole, constant([0] * rank, dtypes.int32), kept)
+    return x

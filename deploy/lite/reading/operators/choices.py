@@ -1,0 +1,157 @@
+"""Elements chosen: gathered, scattered, the largest, where something holds, segments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.deploy.lite.reading.registry import Call, constant, op, ops, reads
+from pinnace.framework import dtypes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+
+@reads("GATHER", moves=True)
+def gather(call: Call) -> Tensor:
+    """Parts along an axis."""
+    options = call.options
+    axis = constant(int(options["axis"]), dtypes.int32)
+    return op("GatherV2", call.x(0), _indices(call, 1), axis, batch_dims=int(options["batch_dims"]))
+
+
+def _indices(call: Call, index: int) -> Tensor:
+    """Places in a type that the op takes."""
+    found = call.stored(index)
+    narrow = found.dtype in {dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16}
+    return op("Cast", found, DstT=dtypes.int32) if narrow else found
+
+
+@reads("GATHER_ND", moves=True)
+def gather_nd(call: Call) -> Tensor:
+    """Elements, or parts, by their places."""
+    return op("GatherNd", call.x(0), _indices(call, 1))
+
+
+@reads("EMBEDDING_LOOKUP")
+def embedding_lookup(call: Call) -> Tensor:
+    """Rows of a table."""
+    return op("GatherV2", call.x(1), call.stored(0), constant(0, dtypes.int32))
+
+
+@reads("SELECT")
+def select(call: Call) -> Tensor:
+    """Of equal shapes, or rows by a vector."""
+    return op("Select", call.stored(0), call.x(1), call.x(2))
+
+
+@reads("SELECT_V2")
+def select_broadcast(call: Call) -> Tensor:
+    """Broadcast."""
+    return op("SelectV2", call.stored(0), call.x(1), call.x(2))
+
+
+@reads("WHERE")
+def where(call: Call) -> Tensor:
+    """The places of what is not zero."""
+    return op("Where", call.stored(0))
+
+
+@reads("ONE_HOT")
+def one_hot(call: Call) -> Tensor:
+    """One number at the place, another elsewhere."""
+    return op(
+        "OneHot",
+        call.stored(0),
+        op("Reshape", call.stored(1), constant([], dtypes.int32)),
+        call.x(2),
+        call.x(3),
+        axis=int(call.options["axis"]),
+    )
+
+
+@reads("ARG_MAX", "ARG_MIN", moves=True)
+def extreme_place(call: Call) -> Tensor:
+    """Where the largest or the smallest is."""
+    x = call.x()
+    if x.dtype is dtypes.bool:
+        x = op("Cast", x, DstT=dtypes.int8)
+    axis = op("Reshape", call.x(1), constant([], dtypes.int32))
+    name = "ArgMax" if call.kind == "ARG_MAX" else "ArgMin"
+    return op(name, x, axis, output_type=call.dtype())
+
+
+@reads("TOPK_V2", moves=True)
+def top_k(call: Call) -> Sequence[Tensor]:
+    """The largest, and where they are."""
+    k = op("Reshape", call.x(1), constant([], dtypes.int32))
+    return ops("TopKV2", call.x(0), k, index_type=call.dtype(1))
+
+
+@reads("UNIQUE", moves=True)
+def unique(call: Call) -> Sequence[Tensor]:
+    """Each once, and which of them stands where."""
+    return ops("Unique", call.x(), out_idx=call.dtype(1))
+
+
+@reads("SCATTER_ND")
+def scatter_nd(call: Call) -> Tensor:
+    """Added to zeros at places."""
+    return op("ScatterNd", call.stored(0), call.x(1), call.stored(2))
+
+
+@reads("SPARSE_TO_DENSE")
+def sparse_to_dense(call: Call) -> Tensor:
+    """Values at places, a default elsewhere."""
+    return op(
+        "SparseToDense",
+        call.stored(0),
+        call.stored(1),
+        call.x(2),
+        op("Reshape", call.x(3), constant([], dtypes.int32)),
+        validate_indices=bool(call.options["validate_indices"]),
+    )
+
+
+@reads("SEGMENT_SUM")
+def segment_sum(call: Call) -> Tensor:
+    """Sums of rows that stand together."""
+    return op("SegmentSum", call.x(0), call.stored(1))
+
+
+_SEGMENTS = {
+    "UNSORTED_SEGMENT_SUM": "UnsortedSegmentSum",
+    "UNSORTED_SEGMENT_PROD": "UnsortedSegmentProd",
+    "UNSORTED_SEGMENT_MAX": "UnsortedSegmentMax",
+    "UNSORTED_SEGMENT_MIN": "UnsortedSegmentMin",
+}
+
+
+@reads(*_SEGMENTS)
+def unsorted_segments(call: Call) -> Tensor:
+    """Rows of each segment taken together."""
+    count = op("Reshape", call.stored(2), constant([], dtypes.int32))
+    return op(_SEGMENTS[call.kind], call.x(0), call.stored(1), count)
+
+
+@reads("NON_MAX_SUPPRESSION_V4")
+def suppression(call: Call) -> Sequence[Tensor]:
+    """The boxes that do not lie over better ones; zeros behind them."""
+    most, *thresholds = (_plain(call, index) for index in range(2, 5))
+    return ops(
+        "NonMaxSuppressionV4", call.x(0), call.x(1), most, *thresholds, pad_to_max_output_size=True
+    )
+
+
+@reads("NON_MAX_SUPPRESSION_V5")
+def soft_suppression(call: Call) -> Sequence[Tensor]:
+    """Likewise, with scores that others lower."""
+    most, *thresholds = (_plain(call, index) for index in range(2, 6))
+    return ops(
+        "NonMaxSuppressionV5", call.x(0), call.x(1), most, *thresholds, pad_to_max_output_size=True
+    )
+
+
+def _plain(call: Call, index: int) -> Tensor:
+    return op("Reshape", call.x(index), constant([], dtypes.int32))

@@ -1,0 +1,141 @@
+"""Operators that are not built in: TensorFlow's own ops (flex), and the end of detectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from google.protobuf.message import DecodeError
+
+from pinnace.deploy.lite.files.flexbuffer import flexible
+from pinnace.deploy.lite.reading.registry import Call, constant, op, ops, reads
+from pinnace.framework import dtypes
+from pinnace.framework.errors import UnimplementedError
+from pinnace.graph.codec.attrs import decode_attr
+from pinnace.graph.codec.nodes import attr_kind
+from pinnace.ops import registry
+from pinnace.proto.node_def_pb2 import NodeDef
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+_FLEX = "Flex"
+_DETECTION = "TFLite_Detection_PostProcess"
+
+
+@reads("CUSTOM")
+def custom(call: Call) -> Sequence[Tensor]:
+    """By its name."""
+    name = call.operator.custom
+    if name.startswith(_FLEX):
+        return _flex(call)
+    if name != _DETECTION:
+        call.fail(f"it is not built in; TensorFlow's own ops (Flex...) and {_DETECTION} are read")
+    return _detection(call)
+
+
+def _flex(call: Call) -> Sequence[Tensor]:
+    """The node of TensorFlow that the options hold."""
+    parts = flexible(call.operator.payload) if call.operator.payload else None
+    if not isinstance(parts, list) or len(parts) < 2 or not isinstance(parts[1], bytes):
+        call.damaged("its options do not hold the node of TensorFlow that it is")
+    try:
+        node = NodeDef.FromString(parts[1])
+    except DecodeError:
+        call.damaged("its options hold no node of TensorFlow")
+    definition = registry.lookup(node.op)
+    attrs: dict[str, Any] = {}
+    for name, value in node.attr.items():
+        if not name.startswith("_"):
+            kind = attr_kind(definition, name)
+            if kind:
+                where = f"node {node.name!r:.80}, attribute {name!r:.80}"
+                attrs[name] = decode_attr(value, kind, where, _no_function)
+    given = [call.stored(index) for index in range(call.count)]
+    packed = definition.pack_inputs(given, definition.full_attrs(attrs))
+    of_inputs = {one for arg in definition.inputs for one in (arg.type_attr, arg.number_attr)}
+    rest = {name: value for name, value in attrs.items() if name not in of_inputs}
+    return ops(node.op, *packed, **rest)
+
+
+def _no_function(name: str, *_: Any) -> NoReturn:
+    raise UnimplementedError(f"it calls the function {name!r:.120}, which the file has not")
+
+
+def _detection(call: Call) -> Sequence[Tensor]:
+    """Boxes from their anchors, the best of them that do not lie over better ones.
+
+    Class 0 is the background, if there is one score more than classes.
+    """
+    options = flexible(call.operator.payload) if call.operator.payload else {}
+
+    def option(name: str, default: Any = None) -> Any:
+        found = options.get(name.encode(), default) if isinstance(options, dict) else None
+        if not isinstance(found, (int, float)):
+            call.damaged(f"its options have no {name}")
+        return found
+
+    if option("use_regular_nms", False):
+        call.fail("it suppresses boxes class by class (use_regular_nms), which is not read")
+    boxes, scores, anchors = (op("Reshape", call.x(n), _shape(-1, m)) for n, m in _sides(call))
+    count = int(option("num_classes"))
+    # Scores of the background come first.
+    with_background = scores.shape[-1] or count
+    scores = scores[:, with_background - count :]
+    y, x, h, w = (boxes[:, n] for n in range(4))
+    ya, xa, ha, wa = (anchors[:, n] for n in range(4))
+    cy = y / float(option("y_scale")) * ha + ya
+    cx = x / float(option("x_scale")) * wa + xa
+    high = op("Exp", h / float(option("h_scale"))) * ha * 0.5
+    wide = op("Exp", w / float(option("w_scale"))) * wa * 0.5
+    corners = op("Pack", [cy - high, cx - wide, cy + high, cx + wide], axis=1)
+    most, each = int(option("max_detections")), int(option("max_classes_per_detection", 1))
+    if not 0 < each <= count or not most > 0:
+        call.damaged(f"it gives {most} boxes of {each} classes each, of {count} classes")
+    threshold = float(option("nms_score_threshold"))
+    # TensorFlow's op wants more than the threshold, LiteRT's as much.
+    below = constant(threshold, dtypes.float32) - constant(1e-7, dtypes.float32)
+    kept, valid = ops(
+        "NonMaxSuppressionV4",
+        corners,
+        op("Max", scores, constant([1], dtypes.int32)),
+        constant(most, dtypes.int32),
+        constant(float(option("nms_iou_threshold")), dtypes.float32),
+        below,
+        pad_to_max_output_size=True,
+    )
+    first = constant(0, dtypes.int32)
+    best, classes = ops("TopKV2", op("GatherV2", scores, kept, first), constant(each, dtypes.int32))
+    there = op("Less", op("Range", first, constant(most, dtypes.int32), _one()), valid)
+    there = op("Cast", op("Reshape", there, _shape(most, 1)), DstT=dtypes.float32)
+    found = op("GatherV2", corners, kept, first) * there
+    found = op("Reshape", op("Tile", found, _shape(1, each)), _shape(1, most * each, 4))
+    labels = op("Cast", classes, DstT=dtypes.float32) * there
+    total = op("Cast", valid, DstT=dtypes.float32) * float(each)
+    row = _shape(1, most * each)
+    return [
+        found,
+        op("Reshape", labels, row),
+        op("Reshape", best * there, row),
+        op("Reshape", total, _shape(1)),
+    ]
+
+
+def _sides(call: Call) -> list[tuple[int, int]]:
+    """The inputs, and how long their rows are."""
+    found = []
+    for index in range(3):
+        size = call.stored(index).shape[-1] if call.rank(index) else None
+        if size is None or (index != 1 and size < 4):
+            call.fail(f"how long the rows of its input {index} are is not known, or too short")
+        found.append((index, int(size)))
+    return found
+
+
+def _shape(*sizes: int) -> Tensor:
+    return constant(list(sizes), dtypes.int32)
+
+
+def _one() -> Tensor:
+    return constant(1, dtypes.int32)

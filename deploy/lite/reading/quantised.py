@@ -1,0 +1,69 @@
+"""Whole numbers that stand for real ones: to real numbers, and back as LiteRT's kernels round.
+
+real = scale · (whole - zero point); scale and zero point are of a tensor, or of each place on one
+of its axes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.deploy.lite.reading.registry import constant, op
+from pinnace.framework import dtypes
+
+if TYPE_CHECKING:
+    from pinnace.deploy.lite.ir.model import Quantization
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array, Tensor
+
+# Types whose numbers may stand for real ones. Of 32 and 64 bits, those of biases alone.
+STORED = frozenset({dtypes.int8, dtypes.uint8, dtypes.int16})
+
+
+def is_quantised(dtype: DType, how: Quantization | None) -> bool:
+    """Whether a tensor's whole numbers stand for real ones."""
+    return how is not None and dtype in STORED and any(how.scales)
+
+
+def to_real(x: Tensor, how: Quantization, rank: int | None) -> Tensor:
+    """The real numbers that whole ones stand for.
+
+    Args:
+        x: the whole numbers.
+        how: what they stand for.
+        rank: how many axes they have.
+    """
+    found = op("Cast", x, DstT=dtypes.float32)
+    if any(how.zeros):
+        found = op("Sub", found, _along(how.zeros, how, rank))
+    return op("Mul", found, _along(how.scales, how, rank))
+
+
+def to_whole(x: Tensor, how: Quantization, dtype: DType, rank: int | None) -> Tensor:
+    """The whole numbers that stand for real ones: the nearest; from halves away from zero.
+
+    Args:
+        x: the real numbers.
+        how: what the whole ones stand for.
+        dtype: of the whole numbers; those outside of it are its first and last.
+        rank: how many axes it has.
+    """
+    scaled = op("RealDiv", x, _along(how.scales, how, rank))
+    half = constant(0.5, dtypes.float32)
+    near = op("Mul", op("Sign", scaled), op("Floor", op("AddV2", op("Abs", scaled), half)))
+    if any(how.zeros):
+        near = op("AddV2", near, _along(how.zeros, how, rank))
+    low, high = (constant(n, dtypes.float32) for n in (dtype.min, dtype.max))
+    return op("Cast", op("Minimum", op("Maximum", near, low), high), DstT=dtype)
+
+
+def _along(numbers: tuple[float, ...], how: Quantization, rank: int | None) -> Tensor:
+    """A number, or a vector of them that lies along the axis."""
+    array: Array = np.asarray(numbers, np.float32)
+    if len(numbers) == 1:
+        return constant(array[0], dtypes.float32)
+    sizes = [1] * (rank or 1)
+    sizes[how.axis] = -1
+    return constant(array.reshape(sizes), dtypes.float32)

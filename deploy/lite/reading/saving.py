@@ -1,0 +1,145 @@
+"""A .tflite file as functions, and as the folder of a SavedModel."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import TYPE_CHECKING, Any
+
+from pinnace.deploy.lite.reading import operators as _operators
+from pinnace.deploy.lite.reading.content import read_content
+from pinnace.deploy.lite.reading.state import State
+from pinnace.deploy.lite.reading.translation import Translation
+from pinnace.framework import dtypes
+from pinnace.framework.context import init_scope
+from pinnace.framework.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    OpError,
+    UnimplementedError,
+)
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
+from pinnace.functions.function import function
+from pinnace.saved_model.writing import save
+from pinnace.storage.regular_files import open_regular
+from pinnace.storage.system_errors import explained
+
+if TYPE_CHECKING:
+    from pinnace.deploy.lite.files.parsing import Content
+    from pinnace.deploy.lite.ir.model import Model, Signature
+    from pinnace.functions.concrete import ConcreteFunction
+
+__all__ = ["functions_of", "load", "write_saved_model"]
+
+_ = _operators  # registered by being imported
+# Larger files are mapped, so that what is not needed of them takes no memory.
+_MAPPED = 1 << 26
+# A GraphDef holds less than 2 GiB.
+_MOST_IN_GRAPH = 1 << 30
+# What the constants of all functions may take, beside the file itself.
+_TIMES, _SLACK = 8, 1 << 22
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, ConcreteFunction]:
+    """The signatures of a .tflite file as functions, with its weights as constants.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        Concrete functions by the names of the signatures, `serving_default` for a file that has
+        none: called with the inputs by name, tensors by name come back. Quantised inputs and
+        outputs are the whole numbers that the file has there.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: it is no .tflite file.
+        DataLossError: it is damaged.
+        UnimplementedError: it has operators that are not read; the message names one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import pinnace as tf
+        >>> from pinnace.deploy import lite
+        >>> dense = tf.keras.Sequential([tf.keras.Input([3]), tf.keras.layers.Dense(2)])
+        >>> report = lite.export(dense, "dense.tflite", verify=False)
+        >>> functions = lite.load("dense.tflite")
+        >>> functions["serving_default"](tf.ones([1, 3])).keys()
+        dict_keys(['output_0'])
+    """
+    return functions_of(_content_of(path), os.fspath(path))[0]
+
+
+def write_saved_model(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
+    """A .tflite file as the folder of a SavedModel.
+
+    Args:
+        path: of the file.
+        folder: where; it is made.
+
+    Raises:
+        OpError: as for `load`.
+    """
+    functions, module = functions_of(_content_of(path), os.fspath(path))
+    save(module, folder, functions)
+
+
+def functions_of(data: Content, where: str) -> tuple[dict[str, ConcreteFunction], Any]:
+    """The signatures of a file, and the object that has its variables.
+
+    Args:
+        data: the file.
+        where: its path, for errors.
+
+    Raises:
+        OpError: as for `load`.
+    """
+    model = read_content(data, where)
+    try:
+        with init_scope():
+            return _traced(model, len(data))
+    except OpError as error:
+        raise type(error)(f"{where}: {error.message}") from error
+    except RecursionError:
+        raise DataLossError(f"{where}: its subgraphs stand in one another too deeply") from None
+
+
+def _traced(model: Model, size: int) -> tuple[dict[str, ConcreteFunction], Any]:
+    state = State(model)
+    translation = Translation(model, state, _TIMES * size + _SLACK, spread=size > _MOST_IN_GRAPH)
+    return {one.key: _function(translation, one) for one in model.signatures}, state.module
+
+
+def _function(translation: Translation, signature: Signature) -> ConcreteFunction:
+    inputs = signature.inputs
+    if not signature.outputs:
+        raise InvalidArgumentError(f"signature {signature.key!r:.120} gives nothing")
+    specs = {}
+    for name, tensor in inputs.items():
+        if tensor.dtype is dtypes.resource:
+            raise UnimplementedError(f"input {name!r:.120} is a resource, which nobody can give")
+        specs[name] = TensorSpec(tensor.shape, tensor.dtype, name)
+
+    def serve(**given: Tensor) -> dict[str, Tensor]:
+        by_tensor = {id(one): given[name] for name, one in inputs.items()}
+        subgraph = signature.subgraph
+        found = translation.run(subgraph, [by_tensor[id(one)] for one in subgraph.inputs])
+        results = dict(zip(map(id, subgraph.outputs), found, strict=True))
+        named = {name: results[id(one)] for name, one in signature.outputs.items()}
+        for name, value in named.items():
+            if not isinstance(value, Tensor):
+                raise UnimplementedError(f"output {name!r:.120} is a resource")
+        return named
+
+    made: Any = function(serve, autograph=False)
+    concrete: ConcreteFunction = made.get_concrete_function(**specs)
+    return concrete
+
+
+def _content_of(path: str | os.PathLike[str]) -> Content:
+    with explained("read", path), open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < _MAPPED:
+            return file.read()
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

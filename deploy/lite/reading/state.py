@@ -1,0 +1,179 @@
+"""What a file keeps between runs: variables and tables, which CALL_ONCE fills."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.deploy.lite.reading.quantised import is_quantised
+from pinnace.framework import dtypes
+from pinnace.framework.autotrackable import AutoTrackable
+from pinnace.framework.context import init_scope
+from pinnace.framework.dtypes import as_dtype
+from pinnace.framework.errors import DataLossError, ResourceExhaustedError, UnimplementedError
+from pinnace.framework.variable import Variable
+from pinnace.lookup.initializers import KeyValueTensorInitializer
+from pinnace.lookup.static import StaticHashTable
+from pinnace.ops.array.constants import constant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.deploy.lite.ir import model as lite
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
+
+_HANDLES = frozenset({"VAR_HANDLE", "HASHTABLE"})
+_MOST_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What a resource tensor leads to.
+
+    Attributes:
+        kind: the operator that gives it.
+        key: the name of a variable, or the number of a table.
+    """
+
+    kind: str
+    key: object
+
+
+class State:
+    """The variables and tables of a file.
+
+    Args:
+        model: what it holds.
+
+    Attributes:
+        module: the object that they are children of.
+    """
+
+    def __init__(self, model: lite.Model) -> None:
+        self.module: Any = AutoTrackable()
+        self.module.variables = []
+        self.module.tables = []
+        self._variables: dict[object, Variable] = {}
+        self._tables: dict[object, StaticHashTable] = {}
+        self._values: dict[object, Array] = {}
+        self._entries: dict[object, tuple[Array, Array]] = {}
+        self._starts: set[int] = set()
+        for operator in model.operators():
+            if operator.kind == "CALL_ONCE":
+                self._start(operator.options["init_subgraph_index"])
+
+    def weight(self, data: Array) -> Variable:
+        """A variable that holds a constant."""
+        with init_scope():
+            made = Variable(data, trainable=False)
+        self.module.variables.append(made)
+        return made
+
+    def variable(self, handle: Handle, dtype: DType, shape: Any) -> Variable:
+        """The variable that a handle leads to.
+
+        Args:
+            handle: of it.
+            dtype: of its elements.
+            shape: of it, where nothing has told it before.
+        """
+        found = self._variables.get(handle.key)
+        if found is None:
+            value = self._values.get(handle.key)
+            if value is None:
+                if not shape.is_fully_defined():
+                    raise UnimplementedError(
+                        f"variable {handle.key!r:.120} has no value before the first run, and its "
+                        "shape is not known"
+                    )
+                sizes = [int(n or 0) for n in shape]
+                if math.prod(sizes) * dtype.size > _MOST_BYTES:
+                    raise ResourceExhaustedError(
+                        f"variable {handle.key!r:.120} has no value before the first run, and "
+                        f"would be {sizes} zeros"
+                    )
+                value = np.zeros(sizes, dtype.numpy)
+            if value.dtype != dtype.numpy:
+                raise DataLossError(
+                    f"variable {handle.key!r:.120} is {value.dtype} and read as {dtype.name}"
+                )
+            with init_scope():
+                found = self._variables[handle.key] = Variable(value, trainable=False)
+            self.module.variables.append(found)
+        return found
+
+    def table(self, handle: Handle, keys: DType, values: DType) -> StaticHashTable:
+        """The table that a handle leads to."""
+        found = self._tables.get(handle.key)
+        if found is None:
+            entries = self._entries.get(handle.key)
+            if entries is None:
+                empty = [np.zeros(0, kind.numpy) for kind in (keys, values)]
+                entries = empty[0], empty[1]
+            default: Any = b"" if values is dtypes.string else 0
+            with init_scope():
+                start = KeyValueTensorInitializer(
+                    constant(entries[0], keys), constant(entries[1], values)
+                )
+                found = self._tables[handle.key] = StaticHashTable(start, default)
+            self.module.tables.append(found)
+        return found
+
+    def known_table(self, handle: Handle) -> StaticHashTable | None:
+        """The table that a handle leads to, if it is known what it holds."""
+        entries = self._entries.get(handle.key)
+        if handle.key not in self._tables and entries is not None:
+            keys, values = (as_dtype(one.dtype) for one in entries)
+            return self.table(handle, keys, values)
+        return self._tables.get(handle.key)
+
+    def _start(self, subgraph: lite.Subgraph) -> None:
+        """What a subgraph that runs once puts into variables and tables."""
+        if id(subgraph) in self._starts:
+            return
+        self._starts.add(id(subgraph))
+        handles: dict[int, Handle] = {}
+        for operator in subgraph.operators:
+            if operator.kind in _HANDLES:
+                handles[id(operator.outputs[0])] = handle_of(operator)
+            elif operator.kind == "ASSIGN_VARIABLE":
+                handle, value = _taken(operator, handles, 2)
+                self._values[handle.key] = value
+            elif operator.kind == "HASHTABLE_IMPORT":
+                handle, keys, values = _taken(operator, handles, 3)
+                self._entries[handle.key] = (keys, values)
+            else:
+                raise UnimplementedError(
+                    f"operator CALL_ONCE: its subgraph runs {operator.kind}; what assigns "
+                    "constants to variables and fills tables with them is read"
+                )
+
+
+def handle_of(operator: lite.Operator) -> Handle:
+    """What VAR_HANDLE or HASHTABLE leads to."""
+    options: Mapping[str, Any] = operator.options
+    if not operator.outputs:
+        raise DataLossError(f"operator {operator.kind}: it has no output")
+    if operator.kind == "VAR_HANDLE":
+        return Handle("VAR_HANDLE", (options["container"] or "", options["shared_name"] or ""))
+    return Handle("HASHTABLE", options["table_id"])
+
+
+def _taken(operator: lite.Operator, handles: Mapping[int, Handle], count: int) -> tuple[Any, ...]:
+    """The handle and the constants that an operator takes."""
+    inputs = operator.inputs
+    handle = handles.get(id(inputs[0])) if inputs else None
+    data = [None if one is None else one.data for one in inputs[1:]]
+    if handle is None or len(inputs) != count:
+        raise DataLossError(f"operator {operator.kind}: it is given no handle and {count - 1} more")
+    if any(one is None for one in data) or any(
+        one is not None and is_quantised(one.dtype, one.quantization) for one in inputs[1:]
+    ):
+        raise UnimplementedError(
+            f"operator {operator.kind}: what it is given is computed; constants are read"
+        )
+    return (handle, *data)
