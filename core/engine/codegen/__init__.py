@@ -1,1 +1,1 @@
-"""Parts of a plan as machine code, made by Numba in the background and kept in the cache folder."""
+"""Machine code for parts of a plan, compiled by Numba in the background and cached on disk."""

@@ -1,13 +1,13 @@
-"""Source text to a machine-code function, in the background, kept on disk.
+"""Compiles source to machine code in the background, cached on disk.
 
-Numba takes a fifth of a second to import and half a second for a kernel, so nobody waits for it: a
-request returns at once, and its function is None until a thread of its own has made it, or for good
-where Numba cannot be had. The machine code is kept in the cache folder (`kept`); the next process
-loads it in milliseconds, and without Numba.
+Numba takes 0.2 s to import and 0.5 s per kernel, so no call waits for it: a request returns at
+once, and its function is None until a background thread has compiled it, or always if Numba is
+missing. Machine code is stored in the cache folder (`kept`); the next process loads it in
+milliseconds, without Numba.
 
-The machine code is loaded as it lies there, so a folder counts only if it is the user's own or the
-superuser's, and nobody else may write to it. One that the user may not write to either, as in an
-image that `pinnace warmup` filled, is read.
+Machine code is executed as stored, so a folder is trusted only if it belongs to the user or the
+superuser, and nobody else may write to it. A read-only folder, as in an image filled by `pinnace
+warmup`, is read.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ sqrt = np.sqrt
 '''
 
 
-# Memory of a kernel's own, and what stands in it where a test wants to see who reads it.
+# A kernel's scratch memory, and the fill value with which tests detect uninitialised reads.
 _EMPTY = re.compile(r"np\.empty\((.+), np\.(float32|int64)\)$", re.MULTILINE)
 _POISON = {"float32": "np.float32(np.nan)", "int64": "np.int64(-0x5555555555555556)"}
 
 
 class Kernel:
-    """A requested function: None until it is made.
+    """A requested function: None until it is compiled.
 
     Attributes:
-        function: None where Numba refused the text, too.
-        seconds: what it took to make or to load.
-        is_new: whether it was compiled in this process; it lay in the cache folder otherwise.
-        bytes: of its machine code in the cache folder; 0 where it is not kept.
-        done: whether no more is being made.
-        kept: whether it lies in the cache folder by now, or never will.
+        function: also None if Numba refused the source.
+        seconds: to compile or to load.
+        is_new: whether it was compiled in this process; otherwise it was in the cache folder.
+        bytes: of its machine code in the cache folder; 0 if it is not stored.
+        done: set when no work on it is pending.
+        kept: set when it is in the cache folder, or never will be.
     """
 
     __slots__ = ("bytes", "done", "function", "is_new", "kept", "seconds", "text")
@@ -87,19 +87,19 @@ _kernels: dict[str, Kernel] = {}
 _lock = threading.Lock()
 _requests: queue.SimpleQueue[Kernel] = queue.SimpleQueue()
 _thread: threading.Thread | None = None
-# How many requests the thread has before it, or is at.
+# The number of requests that are pending.
 _queued = 0
 _leaving = False
 _KNOWN_LLVM = range(15, 23)
-# Why there is no compiled code in this process.
+# Why this process cannot compile.
 failure: str | None = None
 
 
 def request(text: str) -> Kernel:
-    """The function `kernel` of a text, made once per process.
+    """The function `kernel` of a source, compiled once per process.
 
     Args:
-        text: defines `kernel`, decorated with a signature; sees NumPy and `codegen.mathematics`.
+        text: defines `kernel` with a signature decorator; may use NumPy and `codegen.mathematics`.
     """
     global _thread, _queued
     if config.settings.poison:
@@ -108,24 +108,24 @@ def request(text: str) -> Kernel:
         found = _kernels.get(text)
         if found is None:
             found = _kernels[text] = Kernel(text)
-            # LLVM does one thing at a time: while it compiles, a load would wait for seconds.
+            # LLVM is serialised: while it compiles, a load would wait for seconds.
             if not _is_ahead(found) and (_queued or not _is_kept(found)):
                 _queued += 1
                 _requests.put(found)
                 if _thread is None:
                     _thread = threading.Thread(target=_serve, name="pinnace-compiler", daemon=True)
-                    with denormals.theirs():  # LLVM and Numba count with numbers of all sizes
+                    with denormals.theirs():  # LLVM and Numba need subnormal numbers
                         _thread.start()
     return found
 
 
 def is_ahead(text: str) -> bool:
-    """Whether the kernel of a text was compiled ahead, and lies in a library that is loaded."""
+    """Whether a loaded library has the precompiled kernel of a source."""
     return not config.settings.poison and reading.find(full_text(text)) is not None
 
 
 def _is_ahead(kernel: Kernel) -> bool:
-    """Whether a kernel was compiled ahead; then it is there now."""
+    """Whether a kernel was precompiled; if so, it is loaded."""
     function = reading.find(full_text(kernel.text))
     if function is None:
         return False
@@ -137,11 +137,11 @@ def _is_ahead(kernel: Kernel) -> bool:
 
 
 def _is_kept(kernel: Kernel) -> bool:
-    """Whether an earlier process has kept a kernel; then it is there now."""
+    """Whether an earlier process has stored a kernel; if so, it is loaded."""
     began = perf_counter()
     try:
         found = kept.load(full_text(kernel.text))
-    except Exception:  # such as no llvmlite: who compiles will say so
+    except Exception:  # such as no llvmlite: compiling will report it
         return False
     if found is None:
         return False
@@ -153,7 +153,7 @@ def _is_kept(kernel: Kernel) -> bool:
 
 
 def adopt() -> None:
-    """Look for what could not be made so far among what was compiled ahead."""
+    """Look for pending or failed kernels in newly loaded libraries."""
     with _lock:
         for kernel in _kernels.values():
             if kernel.function is None:
@@ -161,25 +161,25 @@ def adopt() -> None:
 
 
 def full_text(text: str) -> str:
-    """The text of the module that a kernel is made of."""
+    """The source of a kernel's module."""
     return _HEADER + text
 
 
 def requested() -> list[Kernel]:
-    """All kernels that were asked for in this process, in order."""
+    """All kernels requested in this process, in order."""
     with _lock:
         return list(_kernels.values())
 
 
 def missing() -> str | None:
-    """Why nothing can be compiled in this process; None if nothing is known to be in the way."""
+    """Why nothing can be compiled in this process; None if no reason is known."""
     if failure is None and importlib.util.find_spec("numba") is None:
         return "Numba is not installed"
     return failure
 
 
 def _forget() -> None:
-    """After a fork the thread is gone: what it had not made is asked for anew."""
+    """After a fork there is no compiler thread: its pending requests are repeated on demand."""
     global _thread, _lock, _requests, _queued
     _lock = threading.Lock()
     _requests = queue.SimpleQueue()
@@ -195,20 +195,20 @@ if hasattr(os, "register_at_fork"):
 
 
 def prepare() -> None:
-    """Let LLVM test more arrays for overlap ahead of a vector loop than its eight pairs."""
+    """Make LLVM check more than eight pairs of arrays for overlap before a vector loop."""
     from llvmlite import binding
 
-    # LLVM ends the process at an option that it does not know: only where it was seen to.
+    # LLVM exits at an unknown option: set it only for versions that are known to have it.
     if binding.llvm_version_info[0] in _KNOWN_LLVM:
         binding.set_option("pinnace", "--runtime-memory-check-threshold=64")
 
 
 def _leave_warnings_alone() -> None:
-    """Let Numba record no warnings in this thread.
+    """Prevent Numba from recording warnings in this thread.
 
-    `warnings.catch_warnings` is of the whole process. While Numba infers types, a warning that the
-    program raises in another thread would land in Numba's list; and where two blocks end in the
-    order in which they began, all later ones would.
+    `warnings.catch_warnings` affects the whole process. While Numba infers types, a warning raised
+    by the program in another thread would be recorded in Numba's list; and if two blocks end in the
+    order in which they began, all later warnings would be too.
     """
     from numba.core.errors import WarningsFixer  # type: ignore[attr-defined] # its stubs lack it
 
@@ -244,7 +244,7 @@ def _serve() -> None:
 
 
 def _make(kernel: Kernel) -> None:
-    """Load a kernel, or compile it and keep it for later processes."""
+    """Load a kernel, or compile and store it."""
     global failure
     if _is_kept(kernel) or failure is not None:
         return
@@ -267,7 +267,7 @@ def _make(kernel: Kernel) -> None:
 
 
 def _note_address(dispatcher: Any) -> None:
-    """Tell where machine code is, for those who call it without Python."""
+    """Publish the address of machine code, for callers without Python."""
     from pinnace.engine.codegen import alone
 
     with contextlib.suppress(alone.UnfitError):
@@ -275,7 +275,7 @@ def _note_address(dispatcher: Any) -> None:
 
 
 def _leave() -> None:
-    """Before the interpreter ends: LLVM must not be at work while its library is taken down."""
+    """At exit, wait for the compiler: LLVM must not be running when its library is unloaded."""
     global _leaving
     _leaving = True
     for kernel in list(_kernels.values()):
@@ -285,12 +285,12 @@ def _leave() -> None:
 atexit.register(_leave)
 
 
-# Texts that Numba refused, and what it said: for those who look after the code generator.
+# Sources that Numba refused, and its messages: for developers of the code generator.
 errors: dict[str, str] = {}
 
 
 def function_of(text: str) -> Callable[..., Any]:
-    """The function of a text, kept from an earlier process or compiled now, and kept.
+    """The function of a source, loaded from the cache folder, or compiled and stored.
 
     Args:
         text: of its module, the header included.
@@ -304,21 +304,21 @@ def function_of(text: str) -> Callable[..., Any]:
 
 
 def dispatcher_of(text: str) -> Any:
-    """What Numba makes of a text now.
+    """Numba's dispatcher for a source.
 
     Args:
         text: of its module, the header included.
     """
     name = "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
     with tempfile.TemporaryDirectory() as scratch:
-        # Numba wants source that it can read; what it makes is kept in our own way.
+        # Numba needs source that it can read; its results are stored in our own format.
         path = Path(scratch) / f"{name}.py"
         path.write_text(text.replace("cache=True", "cache=False"))
         return _module_of(name, path).kernel
 
 
 def _module_of(name: str, path: Path) -> ModuleType:
-    """The module in a file, known by this name."""
+    """The module in a file, under this name."""
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"no module in {path}")

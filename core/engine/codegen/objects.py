@@ -1,11 +1,11 @@
-"""Kernels as object files, for the processor that Numba was told of.
+"""Kernels as object files, for the processor that Numba was configured for.
 
-What Numba has compiled is taken from it as LLVM's optimised code: a process with Numba runs the
-same (`alone`). Only its addresses become relative.
+The optimised LLVM code is taken from Numba: a process with Numba runs the same (`alone`). Only the
+relocation model differs.
 
-As a program it serves `engine.ahead.writing`, which begins it with NUMBA_CPU_NAME and
-NUMBA_CPU_FEATURES, since Numba compiles for one processor per process, and with a folder for the
-objects. Each line of standard input is a text as JSON, each of standard output the answer.
+Run as a program, it serves `engine.ahead.writing`, which sets NUMBA_CPU_NAME and
+NUMBA_CPU_FEATURES, since Numba compiles for one processor per process, and passes a folder for the
+objects. Each line of standard input is a source as JSON, each line of standard output the answer.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pinnace.engine.codegen import alone, compiler
 
 
 class Answer(NamedTuple):
-    """What became of a kernel.
+    """The result for a kernel.
 
     Attributes:
-        digest: of its text.
-        seconds: that it took.
-        reason: why there is no object file; empty if there is.
+        digest: of its source.
+        seconds: to compile.
+        reason: why there is no object file; empty if there is one.
     """
 
     digest: str
@@ -37,12 +37,12 @@ class Answer(NamedTuple):
 
 
 def host() -> tuple[str, dict[str, bool]]:
-    """LLVM's name of this processor, and which features it has."""
+    """LLVM's name of this processor, and its features."""
     return binding.get_host_cpu_name(), dict(binding.get_host_cpu_features())
 
 
 def compiled(text: str, folder: Path) -> Answer:
-    """A kernel's object file, in a folder.
+    """A kernel's object file, written to a folder.
 
     Args:
         text: of its module, the header included.
@@ -64,7 +64,7 @@ def compiled(text: str, folder: Path) -> Answer:
 
 
 def _target(dispatcher: Any) -> Any:
-    """How LLVM is to write code: as it does for Numba, at whatever address."""
+    """The target machine: as for Numba, with position-independent code."""
     library, _, _ = alone.only(dispatcher)
     _, cpu, features = library.codegen.magic_tuple()
     return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
@@ -78,7 +78,7 @@ def main() -> None:
     compiler.prepare()
     binding.initialize_native_asmprinter()
     answers = sys.stdout
-    sys.stdout = sys.stderr  # what Numba may say is no answer
+    sys.stdout = sys.stderr  # Numba's messages are not answers
     for line in sys.stdin:
         answer = compiled(json.loads(line), folder)
         answers.write(json.dumps(answer._asdict()) + "\n")
