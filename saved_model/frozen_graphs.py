@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
-# Until that version a placeholder of unknown shape was written as one without axes.
+# Before that version, a placeholder of unknown shape was written as a scalar.
 _LAST_WITHOUT_RANK = 21
 _INITIALISER = "pinnace_initialiser"
 
@@ -266,7 +266,7 @@ def _is_saved_model(data: bytes) -> bool:
 
 
 def _is_unwanted(node: NodeDef) -> bool:
-    """Whether a node without consumers is no output: its op gives nothing of interest."""
+    """Whether a node without consumers is not an output: its result is of no interest."""
     op = registry.at_hand(node.op)
     if node.op in _PLACEHOLDERS or op is CONST or op is PLACEHOLDER_WITH_DEFAULT:
         return True

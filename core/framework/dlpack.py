@@ -14,7 +14,7 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 class _Holder:
-    """A capsule as NumPy takes it: something that gives one, on the CPU."""
+    """Wraps a capsule for NumPy: an object on the CPU with `__dlpack__`."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule

@@ -102,7 +102,7 @@ def gradient_of(
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that keeps only its arguments for the gradient, and recomputes the rest.
+    """A function that stores only its arguments for the gradient, and recomputes the rest.
 
     Args:
         f: takes tensors, gives tensors in any structure.

@@ -138,7 +138,7 @@ class FunctionObject:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteObject:
-    """One concrete function by itself: a trace, or a signature."""
+    """A single concrete function: a trace, or a signature."""
 
     name: str
     keywords: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ class ConstantObject:
 
 @dataclass(frozen=True, slots=True)
 class AssetObject:
-    """A file: its place in the list of assets."""
+    """An asset file: its index in the list of assets."""
 
     index: int
 
@@ -206,7 +206,7 @@ class SavedItem:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteInfo:
-    """How a concrete function is called, and the objects bound to its last arguments.
+    """The calling convention of a concrete function, and the objects bound to its last arguments.
 
     Attributes:
         bound: numbers of objects.
@@ -382,7 +382,7 @@ _PAIRS = ("args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults"
 
 
 def encode_call_spec(spec: CallSpec) -> messages.FunctionSpec:
-    """The parameters of a function; all seven parts of FullArgSpec are written."""
+    """The parameters of a function; all seven fields of FullArgSpec are written."""
     message = messages.FunctionSpec()
     named = message.fullargspec.named_tuple_value
     named.name = "FullArgSpec"

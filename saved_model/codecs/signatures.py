@@ -133,7 +133,7 @@ def decode_signature(message: SignatureDef, where: str) -> GraphSignature:
 def decode_infos(
     messages: Mapping[str, TensorInfo], where: str
 ) -> tuple[dict[str, GraphTensor], dict[str, CompositeSpec]]:
-    """The tensors of the inputs or outputs, and which of them make one composite value.
+    """The tensors of the inputs or outputs, and which of them form one composite value.
 
     Raises:
         InvalidArgumentError: a tensor has no name, or an unknown dtype; two have one name.

@@ -27,7 +27,7 @@ __all__ = ["Carried", "batch_spec", "carried", "row_spec"]
 
 
 class Carried:
-    """How rows of one spec are carried: here a plain tensor, as itself."""
+    """How rows of one spec are carried: a plain tensor as itself."""
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
@@ -167,7 +167,7 @@ class _Sparse(Carried):
 
 
 class _Encoded(Carried):
-    """Rows of an extension type: each of the tensors that its encoder gives is carried."""
+    """Rows of an extension type: each tensor from its encoder is carried."""
 
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ENDING = ".weights.json"
 _GIGABYTE = 1 << 30
-# What is read of a map: a model has fewer layers.
+# The most entries read from a map: no model has more layers.
 _MOST = 64 << 20
 
 
@@ -105,7 +105,7 @@ class _Shards:
             files.append(self._names[-1])
 
     def close(self) -> None:
-        """Write what is left, and the map."""
+        """Write the rest, and the map."""
         self._write()
         places = {key: files[0] if len(files) == 1 else files for key, files in self._map.items()}
         told = {"metadata": {"total_size": self._total}, "weight_map": places}
