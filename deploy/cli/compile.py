@@ -1,4 +1,4 @@
-"""`pinnace compile`: kernels ahead of time, beside a model, for processes without Numba."""
+"""`pinnace compile`: ahead-of-time kernels, stored with a model, for processes without Numba."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 from collections import Counter

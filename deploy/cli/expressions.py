@@ -1,4 +1,4 @@
-"""Arrays written as expressions: numbers, lists, and a few functions of NumPy; nothing else runs.
+"""Arrays as expressions: numbers, lists, and a few NumPy functions; nothing else is evaluated.
 
 `np.ones((2, 3))`, `[[1, 2], [3, 4]]`, `np.arange(6).reshape(2, 3) / 5`, `random((8,), "float32")`
 """

@@ -1,4 +1,4 @@
-"""What `--inputs name=...` means: a file, JSON, an expression or a text, as an array that fits."""
+"""The values of `--inputs name=...`: a file, JSON, an expression or a string, as an array."""
 
 from __future__ import annotations
 

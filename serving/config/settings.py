@@ -223,9 +223,7 @@ class Settings:
 
     @property
     def sequences(self) -> SequenceOptions:
-        """The sequence options of a version: disabled with several workers, which would share
-        requests.
-        """
+        """The sequence options of a version: disabled with several workers."""
         return SequenceOptions(self.max_sequences * (self.workers == 1), self.sequence_idle_s)
 
     def _check_limits(self) -> None:

@@ -273,8 +273,7 @@ def open_store(url: str) -> tuple[Any, str]:
 
 @functools.cache
 def _same_host() -> Any:
-    """Prevents aiohttp from following a redirect to another host: only the URL's host is trusted.
-    """
+    """Prevents aiohttp from following redirects to other hosts: only the URL's host is trusted."""
     import aiohttp
 
     async def judge(_: object, __: object, redirect: Any) -> None:

@@ -323,9 +323,7 @@ class Repository:
         return sorted(statuses.values(), key=lambda s: s.version, reverse=True)
 
     def parts(self, name: str) -> dict[int, float]:
-        """Version -> its fraction, from 0 to 1, of requests without a version; empty without
-        weights.
-        """
+        """Version -> its fraction, from 0 to 1, of requests without a version."""
         split, model = self._splits.get(name), self._models.get(name)
         return {} if split is None or model is None else parts_of(split, model.table)
 

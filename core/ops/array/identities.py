@@ -1,4 +1,4 @@
-"""Ops that hand a tensor on: Identity, IdentityN, StopGradient, CheckNumerics and their like."""
+"""Ops that return their input: Identity, IdentityN, StopGradient, CheckNumerics and others."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn

@@ -1,4 +1,4 @@
-"""NodeView: what a converter sees of the node it converts."""
+"""NodeView: a converter's view of the node to convert."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias

@@ -1,4 +1,4 @@
-"""Cutting a model that takes strings: a tokenizer, and a program that takes its numbers."""
+"""Splits a model with string inputs into a tokenizer and a program on its numbers."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""export: freeze, fold, lower, improve, write, check, compare, put in place; a step a function."""
+"""export: freeze, fold, lower, optimise, write, check, compare, rename; one function per step."""
 
 import os
 from collections import Counter

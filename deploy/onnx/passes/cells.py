@@ -1,4 +1,4 @@
-"""The recurrent cells of a loop body: LSTM, GRU or plain, recognised by what it computes."""
+"""The recurrent cell of a loop body: LSTM, GRU or plain, recognised by its computation."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
 """Layout assignment, channels last or first per value: as few and small transpositions as possible.
 
-Programs keep channels last; ONNX's convolutions want them first. Converters mark such nodes
-(`Node.moved`) and write
-no transposition. Here every value gets a layout: nodes that work in both (`layout_rules.py`) are
-coloured by a minimum cut
-whose edges cost the size of the value that would have to be transposed; transpositions stand on the
-cut alone.
+Programs are channels last; ONNX's convolutions are channels first. Converters mark such nodes
+(`Node.moved`) and write no transpose. Here every value gets a layout: nodes that support both
+(`layout_rules.py`) are assigned by a minimum cut whose edges cost the size of the value to
+transpose; transposes are inserted only on the cut.
 """
 
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""The layouts in which operators take and give values, and how they are rewritten."""
+"""The layouts of operators' inputs and outputs, and how they are rewritten."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """LayerNormalization and RMSNormalization, recognised however their formula is written.
 
-They normalise the last axes. Where channels came first, the formula stays: it needs no
-transposition there.
+These operators normalise the last axes. With channels first, the formula is kept: it needs no
+transpose there.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

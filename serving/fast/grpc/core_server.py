@@ -210,8 +210,7 @@ class CoreServer:
         return found
 
     def _wait(self) -> None:
-        """In a thread: wait for an event, and until the loop has processed it and those after it.
-        """
+        """In a thread: wait for an event, and until the loop has processed it and later ones."""
         while not self._emptied.done():
             try:
                 event = self._queue.poll()

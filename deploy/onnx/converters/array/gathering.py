@@ -1,4 +1,4 @@
-"""Elements by their places."""
+"""Gather ops: elements by index."""
 
 import numpy as np
 

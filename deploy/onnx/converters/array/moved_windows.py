@@ -1,4 +1,4 @@
-"""Windows that are moved to lie within a tensor."""
+"""Windows clamped to the bounds of a tensor."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

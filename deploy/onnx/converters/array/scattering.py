@@ -1,4 +1,4 @@
-"""Elements put into their places."""
+"""Scatter ops: elements written to indices."""
 
 from pinnace.deploy.onnx.converters.array.gathering import are_inside, blank
 from pinnace.deploy.onnx.converters.node_view import NodeView

@@ -1,4 +1,4 @@
-"""Parts of tensors, one box at a time."""
+"""Slices of tensors."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""If and Case: one of several graphs runs."""
+"""If and Case: one of several branches runs."""
 
 from collections.abc import Sequence
 

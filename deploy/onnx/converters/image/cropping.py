@@ -1,4 +1,4 @@
-"""Parts of pictures."""
+"""Crops of images."""
 
 from typing import NamedTuple
 

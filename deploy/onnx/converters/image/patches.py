@@ -1,4 +1,4 @@
-"""Windows of pictures."""
+"""Patches of images."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Pictures moved, turned and stretched by a projection."""
+"""Projective transformations of images."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The matrices of `core/ops/image/interpolation.py`, computed by the model from sizes it is told.
 
 Each is [new size, old size], float32; sizes are int64 scalars. Every formula rounds where the
-kernel's does, since a place that moves over the edge of a point takes another point.
+kernel does, since a position that crosses a pixel boundary selects another pixel.
 """
 
 from __future__ import annotations

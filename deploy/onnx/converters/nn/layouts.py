@@ -1,4 +1,4 @@
-"""Windows: where they lie, and which operator form they need."""
+"""Positions of convolution and pooling windows, and the operator form they need."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

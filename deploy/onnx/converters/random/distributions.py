@@ -1,4 +1,4 @@
-"""Gamma, Poisson and binomial numbers.
+"""Gamma, Poisson and binomial distributions.
 
 Source: those that `core/ops/kernels/rejection.py` names.
 """

@@ -1,6 +1,6 @@
-"""Philox-4x32-10 in ONNX's integer operators: the words that TensorFlow draws, bit for bit.
+"""Philox-4x32-10 in ONNX's integer operators: TensorFlow's random bits, bit for bit.
 
-A word is kept in 64 bits: the product of two words then has its high half in the same number.
+A word is stored in 64 bits, so that the product of two words has both halves.
 
 Source:
     Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011.

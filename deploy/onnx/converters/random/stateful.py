@@ -1,4 +1,4 @@
-"""Numbers that are other ones in each run: ONNX Runtime draws them, where the caller allows it."""
+"""Unseeded random numbers: ONNX Runtime draws them, if the caller allows it."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Random numbers that a seed tells: TensorFlow's own, each drawn once."""
+"""Seeded random numbers, equal to TensorFlow's."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,7 @@
-"""Numbers that are drawn again until they fit: a stream of Philox for each, all drawn at once.
+"""Rejection sampling: a Philox stream for each number, all drawn at once.
 
-As `core/ops/kernels/rejection.py` does it, whose words these are; logarithms and the like are ONNX
-Runtime's, in float64.
+The algorithm and the bits are those of `core/ops/kernels/rejection.py`; logarithms and the like are
+ONNX Runtime's, in float64.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Indices of sparse tensors as numbers, and back."""
+"""Flat indices of sparse tensors, and back."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.ir.builder import GraphBuilder

@@ -1,4 +1,4 @@
-"""Tables that nothing changes: LabelEncoder from keys to values, or to places of values."""
+"""Immutable tables: LabelEncoder from keys to values, or to indices of values."""
 
 from typing import Any
 
