@@ -89,7 +89,7 @@ def check_fingerprint(message: SavedModel, data: bytes, folder: Path, *, whole: 
         stored = FingerprintDef.FromString(content)
         own = FileChecksum.FromString(content)
     except DecodeError:
-        raise _damaged(folder, f"{path} is damaged: it is no fingerprint") from None
+        raise _damaged(folder, f"{path} is damaged: it is not a fingerprint") from None
     if not (stored.saved_model_checksum or own.HasField("saved_model_crc32c")):
         raise _damaged(folder, f"{path} is damaged: it is empty or cut off")
     if own.HasField("saved_model_crc32c"):

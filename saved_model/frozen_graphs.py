@@ -247,14 +247,14 @@ def _read(path: Path) -> GraphDef:
             if _is_saved_model(data):
                 graph = GraphDef()
             else:
-                raise DataLossError(f"{path} is damaged: it is no GraphDef message") from error
+                raise DataLossError(f"{path} is damaged: it is not a GraphDef message") from error
         if not graph.node and _is_saved_model(data):
             raise InvalidArgumentError(
                 f"{path} is the file of a SavedModel, not a frozen graph\n"
                 f"  Try: its folder, with the file named {layout.MODEL_FILE}"
             )
     if not graph.node:
-        raise DataLossError(f"{path} holds no nodes: it is no GraphDef, empty or cut off")
+        raise DataLossError(f"{path} has no nodes: it is not a GraphDef, empty or truncated")
     return graph
 
 

@@ -129,11 +129,11 @@ def described(folder: Path, meta: MetaGraphDef) -> dict[int, Described]:
         message = KerasMetadata.FromString(data)
     except DecodeError as error:
         raise DataLossError(
-            f"{path} is damaged: it is no KerasMetadata message{_ADVICE}"
+            f"{path} is damaged: it is not a KerasMetadata message{_ADVICE}"
         ) from error
     found = {one.node_id: Described(one.identifier, one.metadata) for one in message.nodes}
     if found and not all(0 <= number < len(nodes) for number in found):
-        raise DataLossError(f"{path} tells of objects that the model does not have{_ADVICE}")
+        raise DataLossError(f"{path} describes objects that the model does not have{_ADVICE}")
     return found
 
 

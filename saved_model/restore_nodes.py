@@ -78,7 +78,7 @@ class _Body:
         node = self.nodes.get(self.through(text)[0])
         if node is None or node.op != "Const":
             raise UnimplementedError(
-                f"{self.where}: what is restored must be constant, {text!r} is not"
+                f"{self.where}: restored keys must be constant, {text!r} is not"
             )
         values = decode_tensor(node.attr["value"].tensor, f"{self.where}, node {node.name!r}")
         if values.dtype != object:

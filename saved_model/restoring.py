@@ -514,7 +514,7 @@ class Loader:
                 put(root, layout.SIGNATURES, SignatureMap({}))
             elif not isinstance(getattr(root, layout.SIGNATURES), SignatureMap):
                 raise InvalidArgumentError(
-                    f"{self._where}: the root's child {layout.SIGNATURES!r} is no map of signatures"
+                    f"{self._where}: the root's child {layout.SIGNATURES!r} is no signature map"
                 )
             if self._options.experimental_load_function_aliases:
                 put(root, "function_aliases", self._aliases())

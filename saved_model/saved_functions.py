@@ -182,7 +182,7 @@ class SavedFunctions:
         target = self._objects[number]
         if not isinstance(target, (Variable, Tensor, Asset, RestoredResource)):
             raise UnimplementedError(
-                f"{where} captures object {number}, which is no variable, constant, asset or table"
+                f"{where} captures object {number}, not a variable, constant, asset or table"
             )
         if isinstance(target, Asset) and not Path(target.path).is_file():
             raise NotFoundError(f"{where} needs the asset {target.path}, which is missing")

@@ -166,7 +166,7 @@ def _load(context: ssl.SSLContext, certificates: Certificates) -> None:
 
 
 def _no_password() -> str:
-    raise InvalidArgumentError("TLS: the key must not be encrypted: nobody could type its password")
+    raise InvalidArgumentError("TLS: the key must not be encrypted: its password cannot be entered")
 
 
 def _read(path: str) -> bytes:

@@ -183,7 +183,7 @@ class IteratorSpec(CompositeSpec):
             return traced_iterator.TracedIterator(handle, self.element_spec)
         held = np.asarray(handle._array)[()]
         if not isinstance(held, Pass):
-            raise InvalidArgumentError(f"IteratorSpec: the resource is no iterator: {held!r}")
+            raise InvalidArgumentError(f"IteratorSpec: the resource is not an iterator: {held!r}")
         return held.owner()
 
 

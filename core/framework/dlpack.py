@@ -47,7 +47,7 @@ def to_dlpack(tf_tensor: Tensor) -> Any:
         return np.array(tf_tensor).__dlpack__()
     except (BufferError, TypeError):
         raise InvalidArgumentError(
-            f"to_dlpack: {tf_tensor.dtype.name} cannot be told in DLPack\n"
+            f"to_dlpack: {tf_tensor.dtype.name} has no DLPack representation\n"
             "  Try: cast(x, 'float32') of bfloat16"
         ) from None
 

@@ -61,7 +61,7 @@ def evaluate(text: str, seed: int = 0) -> Any:
         tree = ast.parse(text.strip(), mode="eval")
         return _Evaluator(text, seed).value(tree.body)
     except SyntaxError as error:
-        raise InvalidArgumentError(f"{_short(text)} is no expression: {error.msg}") from None
+        raise InvalidArgumentError(f"{_short(text)} is not an expression: {error.msg}") from None
     except InvalidArgumentError:
         raise
     except (RecursionError, MemoryError):

@@ -59,7 +59,9 @@ class CallSpec:
         try:
             return self._signature()
         except (AttributeError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"these are no function's parameters: {error}") from error
+            raise InvalidArgumentError(
+                f"these are not the parameters of a function: {error}"
+            ) from error
 
     def _signature(self) -> inspect.Signature:
         kind = inspect.Parameter
@@ -444,5 +446,5 @@ def decode_call_spec(message: messages.FunctionSpec, where: str) -> CallSpec:
 def _names(value: Any, where: str) -> tuple[str, ...]:
     names = tuple(value) if isinstance(value, (list, tuple)) else (None,)
     if not all(isinstance(name, str) for name in names):
-        raise InvalidArgumentError(f"{where}: {value!r:.100} are no names of parameters")
+        raise InvalidArgumentError(f"{where}: {value!r:.100} are not parameter names")
     return names

@@ -212,7 +212,7 @@ def decode_tensor_info(message: TensorInfo, where: str) -> GraphTensor:
     """
     encoding = message.WhichOneof("encoding")
     if encoding in ("coo_sparse", "composite_tensor"):
-        raise UnimplementedError(f"{where}: a tensor made of several stands where one should")
+        raise UnimplementedError(f"{where}: a composite tensor in place of a single one")
     if not message.name:
         raise InvalidArgumentError(f"{where}: the tensor has no name")
     return GraphTensor(

@@ -100,7 +100,7 @@ def check_models(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
             )
         if _UNADDRESSABLE.search(model.name):
             raise InvalidArgumentError(
-                f"Model name '{model.name}': must have no '/' and no ':', which stand in URLs"
+                f"Model name '{model.name}': must not contain '/' or ':', which are URL separators"
             )
         if not model.base_path:
             raise InvalidArgumentError(f"Model '{model.name}' needs a base path")

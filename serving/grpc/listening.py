@@ -77,7 +77,7 @@ def make_credentials(find: Callable[[], Certificates | None]) -> grpc.ServerCred
 
     def configure(certificates: Certificates | None) -> grpc.ServerCertificateConfiguration:
         if certificates is None:
-            raise UnavailableError("TLS: there are no certificates any longer")
+            raise UnavailableError("TLS: the certificates no longer exist")
         return grpc.ssl_server_certificate_configuration(
             [(certificates.key, certificates.chain)], certificates.client_ca or None
         )

@@ -436,7 +436,7 @@ def _wanted(signature: Runnable, question: Question) -> tuple[RequestedOutput, .
         return tuple(RequestedOutput(name, question.is_binary, 0) for name in signature.outputs)
     # Each is written as often as it is asked.
     if len({output.name for output in question.outputs}) < len(question.outputs):
-        raise InvalidArgumentError("an output is asked twice")
+        raise InvalidArgumentError("an output is requested twice")
     for output in question.outputs:
         if output.name not in signature.outputs:
             known = ", ".join(sorted(signature.outputs))

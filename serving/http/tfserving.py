@@ -103,7 +103,7 @@ async def explain(models: Models, which: WhichModel) -> Response:
     models.get(which)
     raise UnimplementedError(
         f"Model '{which.name}' has no explainer\n"
-        "  Try: ':predict'; an explainer is a server of its own that asks this one"
+        "  Try: ':predict'; an explainer is a separate server that sends requests to this one"
     )
 
 

@@ -136,7 +136,7 @@ class LoadQueue:
             self._slow.add(name)
             self._give_turn()
         LOG.warning(
-            "%s has been loading for %g s; other models are loaded beside it",
+            "%s has been loading for %g s; other models are loaded meanwhile",
             where,
             self._slow_after_s,
         )

@@ -76,7 +76,7 @@ class VersionUpdater:
             found = find_places(model.config.base_path)
         except OpError as error:
             if model.problem is None and model.table.newest is not None:
-                LOG.warning("model '%s': %s; what is loaded stays", model.config.name, error)
+                LOG.warning("model '%s': %s; the loaded versions stay", model.config.name, error)
             model.problem = error
             return []
         model.problem = None

@@ -475,7 +475,9 @@ class Lane:
                     break
                 self._in_threads.remove(run)
                 self._stuck.append(run)
-                LOG.error("%s does not end a run that nobody waits for: it goes on", self._name)
+                LOG.error(
+                    "%s does not end a run without waiting clients: it is still running", self._name
+                )
         self._arm_sweep()
         if gone and self._waiting:
             self._schedule()

@@ -198,10 +198,10 @@ def _loaded(folder: Path) -> Loaded | None:
         )
     chosen = fitting(table.read(content))
     if Path(chosen.file).name != chosen.file:
-        raise RefusedError(f"{chosen.file} does not lie beside the table")
+        raise RefusedError(f"{chosen.file} is not in the table's folder")
     code = trust.content_of(folder / chosen.file)
     if trust.digest_of(code) != chosen.sha256:
-        raise RefusedError(f"{chosen.file} is not what the table says")
+        raise RefusedError(f"{chosen.file} does not match the table")
     library = _opened(code)
     return Loaded(folder, digest, chosen, library)
 

@@ -87,7 +87,7 @@ class _Ragged(Carried):
         if not fits or not self.spec.shape.is_compatible_with(row.shape):
             raise ValueError(
                 f"map_fn: fn must give {self.spec!r}, got {row.dtype.name}{row.shape.text} with "
-                f"a ragged rank of {found}\n  Try: fn_output_signature=, of what it gives"
+                f"a ragged rank of {found}\n  Try: fn_output_signature=, the spec of its results"
             )
         return [_boxed(row)]
 

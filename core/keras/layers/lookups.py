@@ -177,7 +177,7 @@ class IndexLookup(Layer):
             raise ValueError(f"{who}: entries must differ, these do not: {repeated[:5]}")
         for x in (self.mask_token, self.oov_token if self.invert else None):
             if x is not None and x in tokens:
-                raise ValueError(f"{who}: {x!r} may stand at the beginning of the vocabulary only")
+                raise ValueError(f"{who}: {x!r} may only be at the beginning of the vocabulary")
         start = self._first_unknown() + self.num_oov_indices
         if self.max_tokens is not None and start + len(tokens) > self.max_tokens:
             raise ValueError(
@@ -197,7 +197,7 @@ class IndexLookup(Layer):
         weights = np.asarray(given, floatx()).ravel()
         if len(weights) != count:
             raise ValueError(
-                f"{type(self).__name__}: there must be as many idf_weights as entries, {count}, "
+                f"{type(self).__name__}: idf_weights must have one weight per entry, {count}, "
                 f"got {len(weights)}"
             )
         if not has_special:

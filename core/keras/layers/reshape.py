@@ -61,7 +61,7 @@ class Reshape(Layer):
         who = f"{type(self).__name__}: target_shape"
         if any(n is None or n < -1 for n in self.target_shape):
             raise ValueError(
-                f"{who} must hold non-negative integers, and -1 for what is left: got "
+                f"{who} must contain non-negative integers, and at most one -1: got "
                 f"target_shape={self.target_shape}"
             )
         if self.target_shape.count(-1) > 1:

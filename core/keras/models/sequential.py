@@ -117,7 +117,7 @@ class Sequential(Model):
             ValueError: there is none.
         """
         if not self._layers:
-            raise ValueError(f"{self._described()}: there is no layer to take away")
+            raise ValueError(f"{self._described()}: there is no layer to remove")
         layer = self._layers.pop()
         self._topology = None
         self._step_functions.clear()

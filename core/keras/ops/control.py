@@ -168,7 +168,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     given = structure.flatten(tangents)
     if len(points) != len(given):
         raise ValueError(
-            f"keras.ops.jvp: tangents must be as many as primals, got {len(given)} and "
+            f"keras.ops.jvp: there must be one tangent per primal, got {len(given)} and "
             f"{len(points)}"
         )
     ways = [casting.cast(way, x.dtype) for way, x in zip(given, points, strict=True)]

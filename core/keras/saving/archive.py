@@ -149,7 +149,7 @@ class Archive:
             begin = info.header_offset + _LOCAL_HEADER.size + name + extra
             if begin + info.file_size > self.size:
                 raise self._wrong(  # noqa: TRY301 (as above)
-                    f"member {info.filename!r} ends behind the file"
+                    f"member {info.filename!r} extends beyond the end of the file"
                 )
             self._check_sum(file, begin, info)
         except BaseException:

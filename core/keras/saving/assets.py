@@ -38,7 +38,7 @@ def readable(archive: Archive | Folder) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        raise ValueError(f"{archive.path!r}: an asset is no text: {error}") from None
+        raise ValueError(f"{archive.path!r}: an asset is not a text file: {error}") from None
 
 
 def restore(model: Any, archive: Archive | Folder) -> None:

@@ -214,7 +214,7 @@ def in_order(group: Iterable[str]) -> list[str]:
 def value_for(data: Any, name: str, variable: Variable) -> Any:
     """The value that an array of the file has for a variable."""
     if data is None or not hdf5_files.is_plain(data):
-        raise ValueError(f"variable {name} is no plain array in the file")
+        raise ValueError(f"variable {name} is not a plain array in the file")
     if tuple(data.shape) != tuple(variable.shape):
         raise ValueError(
             f"variable {name} must have shape {variable.shape.text}, "

@@ -53,7 +53,7 @@ def reading(file: str | IO[bytes], who: str) -> Iterator[Any]:
     try:
         opened = h5py.File(file, "r")
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise DataLossError(f"{who}: this is no HDF5 file: {error}") from None
+        raise DataLossError(f"{who}: this is not an HDF5 file: {error}") from None
     with opened:
         yield opened
 
@@ -141,7 +141,7 @@ def texts(owner: Any, name: str) -> list[str]:
     for part in parts:
         for one in np.asarray(part, object).ravel().tolist():
             if not isinstance(one, (str, bytes)):
-                raise ValueError(f"attribute {name!r} is no list of texts")  # noqa: TRY004 (as above)
+                raise ValueError(f"attribute {name!r} is not a list of strings")  # noqa: TRY004 (as above)
             found.append(one.decode() if isinstance(one, bytes) else one)
     return found
 

@@ -94,13 +94,15 @@ def _of_another_form(
     entries = [hdf5_files.entry(group, name) for name in names]
     for name, data in zip(names, entries, strict=True):
         if data is None or not hdf5_files.is_plain(data):
-            raise ValueError(f"{who}: variable {name!r} is no plain array in the file")
+            raise ValueError(f"{who}: variable {name!r} is not a plain array in the file")
     try:
         given = [hdf5_files.values(data, data.dtype) for data in entries]
         arrays = older_weights.converted(layer, given, form)
     except (ValueError, IndexError) as error:
         shapes = ", ".join(str(list(data.shape)) for data in entries)
-        raise ValueError(f"{who}: arrays of shapes {shapes} are no such layer's: {error}") from None
+        raise ValueError(
+            f"{who}: arrays of shapes {shapes} do not match the layer: {error}"
+        ) from None
     if len(arrays) != len(variables):
         raise ValueError(f"{who}: has {len(variables)} variables, the file has {len(arrays)}")
     for array, variable in zip(arrays, variables, strict=True):

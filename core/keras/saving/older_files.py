@@ -113,9 +113,9 @@ def _json(text: str, who: str) -> Any:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"{who}: its configuration is no JSON: {error}") from None
+        raise InvalidArgumentError(f"{who}: its configuration is not valid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise InvalidArgumentError(f"{who}: its configuration is no JSON object")
+        raise InvalidArgumentError(f"{who}: its configuration is not a JSON object")
     return found
 
 

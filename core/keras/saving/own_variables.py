@@ -36,7 +36,7 @@ class Store(MutableMapping[str, Any]):
         if data is None:
             raise KeyError(key)
         if not hdf5_files.is_plain(data):
-            raise ValueError(f"{key!r} is no plain array in the file")
+            raise ValueError(f"{key!r} is not a plain array in the file")
         if data.nbytes > max(_FREE, data.id.get_storage_size() * _TIMES):
             raise ResourceExhaustedError(
                 f"load_own_variables: {key!r} would grow from {data.id.get_storage_size()} bytes "

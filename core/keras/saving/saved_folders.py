@@ -116,12 +116,12 @@ def _json(text: str, path: str) -> dict[str, Any]:
         plain = _plain(found)
     except (ValueError, RecursionError) as error:
         raise DataLossError(
-            f"load_model: {path!r}: what Keras tells of the model is no JSON: {error}\n"
+            f"load_model: {path!r}: the model's Keras metadata is not valid JSON: {error}\n"
             "  Try: saved_model.load, which gives the functions"
         ) from None
     if not isinstance(plain, dict):
         raise DataLossError(
-            f"load_model: {path!r}: what Keras tells of the model is no JSON object\n"
+            f"load_model: {path!r}: the model's Keras metadata is not a JSON object\n"
             "  Try: saved_model.load, which gives the functions"
         )
     return plain
@@ -291,7 +291,9 @@ def _weights(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int
     for one, variable in pairs:
         stored = found.object(one)
         if not is_variable(stored):
-            raise ValueError(f"layer {layer.name!r}: {variable.name!r} is no variable in the file")
+            raise ValueError(
+                f"layer {layer.name!r}: {variable.name!r} is not a variable in the file"
+            )
         if tuple(stored.shape) != tuple(variable.shape) or not _is_alike(stored, variable):
             raise ValueError(
                 f"layer {layer.name!r}: variable {variable.name!r} is a {variable.dtype.name}"
@@ -317,7 +319,7 @@ def _compile(model: Any, training: Any, found: KerasObjects, path: str) -> None:
     except _UNBUILT as error:
         warnings.warn(
             f"load_model: {path!r} is not compiled as it was: {str(error) or type(error).__name__}"
-            "\n  Try: compile it, or give what is not known as custom_objects",
+            "\n  Try: compile it, or pass unknown classes as custom_objects",
             stacklevel=4,
         )
         return

@@ -154,7 +154,7 @@ def _map_of(path: str, who: str) -> dict[str, Any]:
         for names in weight_map.values():
             for name in [names] if isinstance(names, str) else names:
                 if os.path.basename(name) != name or not name:  # noqa: PTH119 (a text)
-                    raise ValueError(f"{name!r} is no name of a file beside it")  # noqa: TRY301
+                    raise ValueError(f"{name!r} is not the name of a file in the same folder")  # noqa: TRY301
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise DataLossError(f"{who}: this is no map of weights: {error}") from None
+        raise DataLossError(f"{who}: this is not a map of weights: {error}") from None
     return dict(weight_map)

@@ -84,7 +84,7 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any
     if skipped:
         raise ValueError(
             "load_weights: objects_to_skip is for files that end in .h5 or .keras, got "
-            f"{path!r}\n  Try: skip_mismatch=True, which takes what the checkpoint has"
+            f"{path!r}\n  Try: skip_mismatch=True, which loads the matching weights"
         )
     if not os.path.exists(f"{path}.index") and os.path.splitext(path)[1]:  # noqa: PTH110, PTH122 (a text)
         raise MissingWeightsError(
