@@ -145,7 +145,7 @@ def _is_raw(value: Value) -> bool:
 
 
 def _header(value: Value, at: int) -> bytes:
-    """What stands before the weight's bytes, or all of a small one; it begins at byte `at`."""
+    """The bytes before a weight's data, or all of a small one; it starts at byte `at`."""
     array = array_of(value)
     if not _is_raw(value):
         whole = tensor_message(array, value.name, value.dtype).SerializeToString(deterministic=True)

@@ -109,7 +109,7 @@ class Cut:
             self._numbers(reference, given)
 
     def _numbers(self, reference: Tokenizer, given: Mapping[str, Array]) -> dict[str, Array]:
-        """What the tokenizer makes of inputs, which is what the model makes of them."""
+        """The tokenizer's results for inputs, which must equal the model's."""
         arrays = {name: given[name] for name in self.document["inputs"]}
         try:
             wanted = dict(

@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """What an activation is of: rows that are given, the state before, and a constant.
+    """The argument of a gate's activation: inputs, the previous state, and a constant.
 
     Attributes:
         rows: of what is given.

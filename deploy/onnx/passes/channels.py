@@ -100,8 +100,7 @@ def _elements(value: Value) -> float:
 class _Rewriting:
     """The graph while its nodes are rewritten for the layouts chosen.
 
-    Until the end every value keeps the shape it has with channels last; what is made here has the
-    shape it has.
+    Until the end every value keeps its channels-last shape, including values created here.
     """
 
     def __init__(self, g: GraphBuilder) -> None:

@@ -64,7 +64,7 @@ def last_axes(rank: int) -> list[int]:
 
 
 def moved_axis(axis: int, rank: int) -> int:
-    """Where an axis of the channels-last layout is with channels first."""
+    """The channels-first position of a channels-last axis."""
     axis %= rank
     if axis == 0:
         return 0

@@ -156,7 +156,7 @@ def compare(
 
 
 class _Sizes:
-    """What has been found so far, by output.
+    """The sizes found so far, by output.
 
     Args:
         largest: output -> 0.0, for those that are compared by value.
@@ -198,7 +198,7 @@ def _compare(program: Program, session: Any, run: Run, found: _Sizes) -> None:
 
 
 def _results(program: Program, session: Any, arrays: Sequence[Array]) -> list[Array]:
-    """What ONNX Runtime makes of inputs that pinnace takes."""
+    """ONNX Runtime's results for pinnace's inputs."""
     given = dict(zip(program.inputs, arrays, strict=True))
     try:
         return run_session(session, given, program.limit_s)
@@ -214,7 +214,7 @@ def _results(program: Program, session: Any, arrays: Sequence[Array]) -> list[Ar
 
 
 def _check_form(name: str, expected: Array, got: Array, spec: TensorSpec) -> None:
-    """What holds of an output, whatever numbers are drawn for it."""
+    """Check an output's dtype and shape, for unseeded random numbers."""
     if expected.dtype != got.dtype or expected.ndim != got.ndim:
         raise InternalError(
             f"export: output {name!r} is {got.dtype}{list(got.shape)} in ONNX Runtime, "

@@ -60,7 +60,7 @@ class Streams:
 
     @property
     def state(self) -> list[Value]:
-        """How far each stream was drawn from, and what is left of its last blocks."""
+        """The position of each stream, and the unused words of its last blocks."""
         return [self._used, *(value for kind in self.kinds for value in self._kept[kind])]
 
     def draw(self, kind: str, who: Value) -> Value:

@@ -43,7 +43,7 @@ def _listed(call: NodeView, array: Array) -> list[Any]:
 def _encoded(
     g: GraphBuilder, call: NodeView, x: Value, keys: Array, values: Array, dtype: DType, other: Any
 ) -> Value:
-    """LabelEncoder; `other` for what is no key."""
+    """LabelEncoder, with `other` for missing keys."""
     kind = dtypes.string if keys.dtype == object else dtypes.int64
     if kind is dtypes.int64:
         x = g.as_int64(x)

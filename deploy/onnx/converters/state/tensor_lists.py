@@ -49,7 +49,7 @@ class Written(Value):
 
 
 class Joined(Value):
-    """A list whose elements, of different lengths, stand one behind the other.
+    """A list whose elements, of different lengths, are concatenated.
 
     Attributes:
         rows: all of them.

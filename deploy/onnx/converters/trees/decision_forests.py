@@ -117,7 +117,7 @@ def _add_categories(
 
 
 def _add_sums(g: GraphBuilder, forest: Forest, numbers: Value, made: _Columns, width: int) -> None:
-    """A column for each weighted sum, NaN where a number that nothing stands for is missing."""
+    """A column for each weighted sum, NaN if a number without a replacement is missing."""
     nodes = forest.nodes
     mine = np.flatnonzero(nodes.kind == walking.OBLIQUE)
     size = int(nodes.columns.max()) + 1
