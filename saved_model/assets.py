@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
 
-# Where version 1 names them.
+# The collection of asset files in TensorFlow 1.
 _COLLECTION = "saved_model_assets"
 
 

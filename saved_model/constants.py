@@ -65,6 +65,6 @@ VARIABLES_FILENAME = "variables"
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
-    """Whether the folder holds a SavedModel: its file of messages, in bytes or as text."""
+    """Whether the folder is a SavedModel: it has saved_model.pb or saved_model.pbtxt."""
     file = layout.model_path(Path(export_dir))
     return file.is_file() or file.with_name(layout.MODEL_TEXT_FILE).is_file()

@@ -1,4 +1,4 @@
-"""Gradients of their own (`custom_gradient`) ↔ the functions of a SavedModel that compute them."""
+"""Custom gradients (`custom_gradient`) as functions of a SavedModel that compute them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pinnace.proto.function_pb2 import RegisteredGradient
 
 
-# What gradients may be, in the description of a function.
+# Attributes that refer to gradients, in the definition of a function.
 _GIVEN = (TensorSpec, IndexedSlicesSpec)
 
 
@@ -64,7 +64,7 @@ def _stored(
     name: str, library: FunctionLibrary, saved: Objects, bound: Callable[[int, str], Tensor]
 ) -> StoredGradient:
     where = f"{library.where}: gradient function {name!r}"
-    library.signature(name)  # it must be there
+    library.signature(name)  # raises if it is missing
     info = saved.functions.get(name)
     if info is None:
         return StoredGradient(None, refusal=f"the file does not describe function {name!r}")
@@ -124,7 +124,7 @@ class GradientFunction:
 
 
 def gradient_functions(graphs: Iterable[Graph]) -> list[GradientFunction]:
-    """The functions of all gradients that nodes of these graphs, and of what they call, have.
+    """The gradient functions of all nodes in these graphs, and in the functions they call.
 
     Args:
         graphs: the graphs of the functions that are saved.
@@ -142,7 +142,7 @@ def gradient_functions(graphs: Iterable[Graph]) -> list[GradientFunction]:
                 if custom is not None and custom.function is not None:
                     made = _function(custom, node, graph, len(found))
                     found.append(made)
-                    waiting.append(made.graph)  # its nodes may have gradients of their own, too
+                    waiting.append(made.graph)  # its nodes may have custom gradients, too
     return found
 
 

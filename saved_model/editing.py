@@ -1,4 +1,4 @@
-"""A SavedModel with fewer or renamed signatures: what they reach is kept, the rest is dropped."""
+"""Removes or renames the signatures of a SavedModel, and drops everything unreachable."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def edit(
 ) -> Edited:
     """Write a model that has only some of the signatures of another.
 
-    Variables, tables, assets and functions that the signatures do not reach are left out, and so
-    are functions that are called by name (`model.serve`): only signatures are kept. The folder
-    appears complete or not at all.
+    Variables, tables, assets and functions that no signature needs are dropped, and so are
+    functions called by name (`model.serve`): only signatures are kept. The folder is written
+    atomically.
 
     Args:
         export_dir: the model; it is only read.
@@ -106,7 +106,7 @@ def _names(
     rename: Mapping[str, str],
     where: str | os.PathLike[str],
 ) -> dict[str, str]:
-    """Old name -> new name of every signature that is kept."""
+    """Old name -> new name of every kept signature."""
     chosen = list(known if keep is None else dict.fromkeys(keep))
     for name in (*chosen, *rename):
         if name not in known:
@@ -151,7 +151,7 @@ def _reached(root: Trackable, functions: Iterable[ConcreteFunction]) -> set[int]
 
 
 def _functions_of(owner: Trackable) -> Iterable[ConcreteFunction]:
-    """The functions that make and fill a table."""
+    """The functions that create and initialise a table."""
     if isinstance(owner, TrackableResource):
         for one in View().functions(owner).values():
             yield from [one] if isinstance(one, ConcreteFunction) else saved_traces(one)
@@ -162,14 +162,14 @@ def _resource(handle: Any) -> object:
 
 
 def _skeleton(root: Trackable, reached: set[int]) -> Module:
-    """Objects with only what is reached, under its names in the model."""
+    """The objects with only the reachable ones, under their names in the model."""
     kept = Module()
     made: dict[tuple[str, ...], Trackable] = {(): kept}
     for one, path in walk(root):
         if id(one) not in reached or any(
             id(made.get(path[:n])) in reached for n in range(len(path))
         ):
-            continue  # not needed, or a part of a table, which brings its parts
+            continue  # unreachable, or a component of a table, which includes it
         for depth in range(1, len(path)):
             place = path[:depth]
             if place not in made:
@@ -182,7 +182,7 @@ def _skeleton(root: Trackable, reached: set[int]) -> Module:
 
 
 def _set_tags(folder: Path, tags: tuple[str, ...]) -> None:
-    """Give the one graph of a model other tags."""
+    """Set the tags of a model's only graph."""
     message = SavedModel.FromString(layout.model_path(folder).read_bytes())
     info = message.meta_graphs[0].meta_info_def
     if tuple(info.tags) != tags:

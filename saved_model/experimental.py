@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The numbers by which TensorFlow tells SavedModels apart.
+    """The hashes by which TensorFlow identifies SavedModels.
 
     Attributes:
         saved_model_checksum: of the file saved_model.pb.
@@ -71,7 +71,7 @@ class Fingerprint:
         return "\n".join(["SavedModel Fingerprint", *lines])
 
     def singleprint(self) -> str:
-        """Its hashes as one text; equal for models that compute the same with the same values.
+        """Its hashes as one string; equal for models with the same function and values.
 
         Raises:
             ValueError: some are missing.
@@ -82,7 +82,7 @@ class Fingerprint:
             self.saved_object_graph_hash,
             self.checkpoint_hash,
         )
-        if None in hashes:  # in TensorFlow's words, and its spelling
+        if None in hashes:  # TensorFlow's message
             raise ValueError(
                 f"Encounted invalid fingerprint values when constructing singleprint: {hashes}"
             )
@@ -109,9 +109,9 @@ def read_fingerprint(export_dir: str | os.PathLike[str]) -> Fingerprint:
 
 
 class VariablePolicy(enum.Enum):
-    """What a SavedModel says of variables that are spread over devices.
+    """How a SavedModel describes variables that are placed on several devices.
 
-    There is one device here, and one copy of each variable: each policy writes the same.
+    Here is one device, and one copy of each variable: each policy writes the same.
     """
 
     NONE = None

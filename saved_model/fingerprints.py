@@ -1,4 +1,4 @@
-"""fingerprint.pb: hashes of what a SavedModel holds, which tell whether a bit of it has changed."""
+"""fingerprint.pb: hashes of a SavedModel's contents, which detect changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pinnace.proto.graph_pb2 import GraphDef
     from pinnace.proto.object_graph_pb2 import SavedObjectGraph
 
-# The rules of TensorFlow 2.21 for what is hashed; others are neither written nor compared.
+# The format of TensorFlow 2.21; fingerprints of others are neither written nor compared.
 _PRODUCER = 4
 # Hashing takes about 60 ms for each megabyte: larger messages have a CRC alone.
 LARGEST_HASHED = 1 << 25
@@ -60,16 +60,16 @@ def write_fingerprint(message: SavedModel, data: bytes, folder: Path) -> None:
         found.checkpoint_hash = farm64(index.read_bytes())
     path = layout.fingerprint_path(folder)
     with explained("write", path):
-        # Two messages, one behind the other, are one message for every reader.
+        # Two concatenated messages are one message for every reader.
         own = FileChecksum(saved_model_crc32c=crc32c(data))
         path.write_bytes(found.SerializeToString(deterministic=True) + own.SerializeToString())
 
 
 def check_fingerprint(message: SavedModel, data: bytes, folder: Path, *, whole: bool) -> None:
-    """Compare saved_model.pb with the fingerprint beside it; nothing if there is none.
+    """Compare saved_model.pb with its fingerprint, if it has one.
 
-    TensorFlow itself does not compare them. A fingerprint of other rules than TensorFlow 2.21's
-    is not compared either, and one that has only a hash is not for a large file.
+    TensorFlow itself does not compare them. A fingerprint of a format other than TensorFlow 2.21's
+    is not compared, nor one with only a hash for a large file.
 
     Args:
         message: what the file holds.
@@ -89,7 +89,7 @@ def check_fingerprint(message: SavedModel, data: bytes, folder: Path, *, whole: 
         stored = FingerprintDef.FromString(content)
         own = FileChecksum.FromString(content)
     except DecodeError:
-        raise _damaged(folder, f"{path} is damaged: it is no fingerprint") from None
+        raise _damaged(folder, f"{path} is damaged: it is not a fingerprint") from None
     if not (stored.saved_model_checksum or own.HasField("saved_model_crc32c")):
         raise _damaged(folder, f"{path} is damaged: it is empty or cut off")
     if own.HasField("saved_model_crc32c"):
@@ -131,9 +131,9 @@ def _signatures_hash(meta: MetaGraphDef) -> int:
 
 
 def _objects_hash(objects: SavedObjectGraph) -> int:
-    """Functions in the order of their numbers, which are left out of their names.
+    """The hash of the objects: functions are sorted by number, and their names exclude it.
 
-    Of several with one number, which it does not write itself, TensorFlow takes any one.
+    For several functions with one number, which are not written here, TensorFlow uses any of them.
     """
     functions = objects.concrete_functions
     names = sorted(functions, key=lambda name: (_number(name), name))

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from pinnace.ops.trees.forest_files import Columns
 
 _counter = itertools.count()
-# A category that is missing, and one that the forest does not know.
+# A missing category, and one that the forest does not know.
 _MISSING, _UNKNOWN = -1, 0
-# The types of the data that a forest was trained on, as ydf numbers them.
+# The column types of the training data, as ydf numbers them.
 _DTYPES: tuple[DType | None, ...] = (
     *(None, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
     *(dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64),
@@ -99,7 +99,7 @@ def save_forest(folder: Path, target: str | os.PathLike[str]) -> None:
     }
     inputs = _inputs(columns)
     outputs = len(forest.labels)
-    # As ydf: of two classes the second alone, of one number a vector.
+    # As in ydf: for two classes only the second probability, for regression a vector.
     chosen: int | None = min(1, outputs - 1)
     if header.task != ForestModel.CLASSIFICATION:
         chosen = 0
@@ -131,7 +131,7 @@ def _text(name: bytes) -> str:
 
 
 class _Inputs:
-    """What is given: a tensor for each column, or for the columns of a vector.
+    """The inputs: a tensor for each column, or for the columns of a vector.
 
     Attributes:
         specs: of the tensors.
@@ -142,7 +142,7 @@ class _Inputs:
         self._places: dict[int, tuple[int, int | None]] = {}
 
     def add(self, spec: TensorSpec, columns: list[int]) -> None:
-        """One more tensor, of which these columns are made."""
+        """Add a tensor, from which these columns are taken."""
         is_vector = len(spec.shape) == 2
         for place, column in enumerate(columns):
             self._places[column] = len(self.specs), place if is_vector else None
@@ -183,7 +183,7 @@ def _dtype(column: DataColumn) -> DType:
 
 
 def _table(column: DataColumn) -> StaticHashTable:
-    """From the words of a column to their numbers; no word is a value that is missing."""
+    """The table from a column's strings to indices; an empty string is a missing value."""
     items = {item.key: item.value.index for item in column.categorical.items}
     words = {word: number for word, number in items.items() if number != _UNKNOWN}
     if b"" not in items:

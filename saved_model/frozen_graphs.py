@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
-# Until that version a placeholder of unknown shape was written as one without axes.
+# Before that version, a placeholder of unknown shape was written as a scalar.
 _LAST_WITHOUT_RANK = 21
 _INITIALISER = "pinnace_initialiser"
 
@@ -247,14 +247,14 @@ def _read(path: Path) -> GraphDef:
             if _is_saved_model(data):
                 graph = GraphDef()
             else:
-                raise DataLossError(f"{path} is damaged: it is no GraphDef message") from error
+                raise DataLossError(f"{path} is damaged: it is not a GraphDef message") from error
         if not graph.node and _is_saved_model(data):
             raise InvalidArgumentError(
                 f"{path} is the file of a SavedModel, not a frozen graph\n"
                 f"  Try: its folder, with the file named {layout.MODEL_FILE}"
             )
     if not graph.node:
-        raise DataLossError(f"{path} holds no nodes: it is no GraphDef, empty or cut off")
+        raise DataLossError(f"{path} has no nodes: it is not a GraphDef, empty or truncated")
     return graph
 
 
@@ -266,7 +266,7 @@ def _is_saved_model(data: bytes) -> bool:
 
 
 def _is_unwanted(node: NodeDef) -> bool:
-    """Whether a node without consumers is no output: its op gives nothing of interest."""
+    """Whether a node without consumers is not an output: its result is of no interest."""
     op = registry.at_hand(node.op)
     if node.op in _PLACEHOLDERS or op is CONST or op is PLACEHOLDER_WITH_DEFAULT:
         return True

@@ -1,4 +1,4 @@
-"""What a graph of version 1 runs once its variables are restored: it fills tables."""
+"""The initialisation of a TensorFlow 1 graph after its variables are restored."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def initialisers(meta: MetaGraphDef) -> list[str]:
     """The nodes that a session runs first.
 
-    That is the one that the model names. Where it names none, it is what TensorFlow's loader takes
-    then: the initialisers of tables and of local variables, as the graph collected them.
+    It is the op that the model names. Without one, it is what TensorFlow's loader runs then: the
+    collections of table and local variable initialisers.
 
     Args:
         meta: the graph.
@@ -51,5 +51,5 @@ def _of_local_variables(meta: MetaGraphDef) -> Iterator[str]:
         try:
             found = VariableDef.FromString(data)
         except DecodeError:
-            continue  # of a program's own: TensorFlow's are messages
+            continue  # of a user's program: TensorFlow's are messages
         yield found.initializer_name.partition(":")[0]

@@ -1,4 +1,4 @@
-"""The content of a SavedModel, without running it: the data behind `pinnace show`."""
+"""The content of a SavedModel, without running it: the data of `pinnace show`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
 
 VARIABLE_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Nodes that need no kernel: they stand for what is given. So do ops that have none.
+# Nodes that need no kernel: placeholders of inputs. The same holds for ops without one.
 _GIVEN = frozenset({"VariableV2", "Variable", "_Arg", "_Retval"})
 
 
@@ -72,7 +72,7 @@ class SignatureReport:
 
 @dataclass(frozen=True, slots=True)
 class OpReport:
-    """One op: how many nodes use it, and whether this library can run it.
+    """One op: the number of its nodes, and whether this library can run it.
 
     Attributes:
         name: of the op.
@@ -99,7 +99,7 @@ class VariableReport:
 
 @dataclass(frozen=True, slots=True)
 class FunctionReport:
-    """One function that can be called by name: the path to it, and its traces as text."""
+    """One function that can be called by name: its path, and its traces as text."""
 
     path: str
     traces: tuple[str, ...]
@@ -107,7 +107,7 @@ class FunctionReport:
 
 @dataclass(frozen=True, slots=True)
 class AssetReport:
-    """One file that the model brings; None bytes: it is missing."""
+    """One asset file of the model; its size is None if it is missing."""
 
     name: str
     bytes: int | None
@@ -154,7 +154,7 @@ class ModelReport:
 
     @property
     def node_count(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return sum(op.count for op in self.ops)
 
     @property

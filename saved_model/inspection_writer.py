@@ -1,4 +1,4 @@
-"""Who wrote a SavedModel, as far as its files tell."""
+"""Identifies the program that wrote a SavedModel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
 
 _VERSION = re.compile(r'"keras_version": ?"([0-9A-Za-z.+-]{1,40})"')
-# What `model.export` of Keras 3 calls the children of the root.
+# The children of the root in files of Keras 3's `model.export`.
 _EXPORTED = frozenset({"_all_variables", "_misc_assets", "trainable_variables"})
 
 
@@ -27,7 +27,7 @@ def writer_of(meta: MetaGraphDef) -> str:
 
 
 def keras_of(folder: Path, meta: MetaGraphDef) -> str:
-    """Which Keras wrote the model: with its version where that is stored; empty if none did."""
+    """The Keras that wrote the model, with its version if stored; empty if none did."""
     nodes = meta.object_graph_def.nodes
     own = any(
         node.WhichOneof("kind") == "user_object"

@@ -1,4 +1,4 @@
-"""What Keras 2 tells of the objects of a SavedModel: classes and configurations, beside functions.
+"""Keras 2's metadata of the objects in a SavedModel: classes and configurations.
 
 keras_metadata.pb              since TensorFlow 2.5: a KerasMetadata message
 SavedUserObject.metadata       before that: the same texts, in the object graph
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from pinnace.saved_model.restoring import Loader
 
 FILE = "keras_metadata.pb"
-# Vocabularies of tens of thousands of words stand in it several times.
+# It may contain vocabularies of tens of thousands of words several times.
 MOST_BYTES = 256_000_000
 _KERAS = "_tf_keras_"
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What Keras says of one object: its identifier, and a text of JSON."""
+    """Keras' metadata of one object: its identifier, and a JSON string."""
 
     identifier: str
     metadata: str
 
 
 class KerasObjects:
-    """A SavedModel as Keras sees it: objects by number, 0 the root.
+    """The objects of a SavedModel by number, 0 for the root, as Keras reads them.
 
     Args:
         root: what `saved_model.load` gives.
@@ -65,7 +65,7 @@ class KerasObjects:
         return None if self._loader is None else self._loader.object(number)
 
     def table(self, number: int) -> dict[Any, Any] | None:
-        """What a table of that number holds, texts as `str`; None if it is no table."""
+        """The content of the table with that number, strings as `str`; None if it is no table."""
         found = self.object(number)
         if not isinstance(found, RestoredResource):
             return None
@@ -78,7 +78,7 @@ class KerasObjects:
         return dict(zip(keys, values, strict=True))
 
     def use_instead(self, pairs: Mapping[int, Variable]) -> None:
-        """Let signatures and functions that are not made yet use these variables.
+        """Replace the variables of signatures and functions that are not created yet.
 
         Args:
             pairs: a variable by the number of the one that it stands for.
@@ -105,7 +105,7 @@ def load_keras_objects(export_dir: str | os.PathLike[str]) -> KerasObjects:
 
 
 def described(folder: Path, meta: MetaGraphDef) -> dict[int, Described]:
-    """What Keras says of objects, by their number.
+    """Keras' metadata of objects, by their number.
 
     Raises:
         DataLossError: its file is damaged.
@@ -129,11 +129,11 @@ def described(folder: Path, meta: MetaGraphDef) -> dict[int, Described]:
         message = KerasMetadata.FromString(data)
     except DecodeError as error:
         raise DataLossError(
-            f"{path} is damaged: it is no KerasMetadata message{_ADVICE}"
+            f"{path} is damaged: it is not a KerasMetadata message{_ADVICE}"
         ) from error
     found = {one.node_id: Described(one.identifier, one.metadata) for one in message.nodes}
     if found and not all(0 <= number < len(nodes) for number in found):
-        raise DataLossError(f"{path} tells of objects that the model does not have{_ADVICE}")
+        raise DataLossError(f"{path} describes objects that the model does not have{_ADVICE}")
     return found
 
 

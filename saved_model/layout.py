@@ -1,4 +1,4 @@
-"""The names of files in a SavedModel folder, and of what is in the file of messages."""
+"""File names in a SavedModel folder, and names in its messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def model_path(folder: str | Path) -> Path:
 
 
 def fingerprint_path(folder: str | Path) -> Path:
-    """The hashes of what is in the other files."""
+    """The file of hashes of the other files."""
     return Path(folder, _FINGERPRINT_FILE)
 
 
@@ -49,5 +49,5 @@ def variables_prefix(folder: str | Path) -> Path:
 
 
 def asset_path(folder: str | Path, name: str) -> Path:
-    """One asset."""
+    """The path of an asset."""
     return Path(folder, ASSETS_FOLDER, name)

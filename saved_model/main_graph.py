@@ -1,7 +1,7 @@
 """The main graph, which TensorFlow 1's and the C++ loader run by the names of nodes.
 
-They do not read the object graph. The main graph has a handle per variable, placeholders and one
-call per signature, and nodes that read and write the checkpoint.
+These loaders do not read the object graph. The main graph has a handle per variable, placeholders
+and one call per signature, and the nodes of the checkpoint's save and restore.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class MainGraph:
 def add_signature(
     main: MainGraph, name: str, function: ConcreteFunction, captured: Sequence[str]
 ) -> GraphSignature:
-    """Placeholders for the inputs of a signature, and the call that gives its outputs.
+    """Placeholders for a signature's inputs, and the call that computes its outputs.
 
     Args:
         main: where they go.
@@ -127,7 +127,7 @@ def add_signature(
     placed = zip(function.array_inputs.items(), function.graph.inputs, strict=False)
     for (key, spec), value in placed:
         node = main.placeholder(f"{name}_{key}", value.dtype, value.shape)
-        # A keyword stands for a name with signs, which the spec keeps.
+        # The keyword replaces a name with special characters, which the spec keeps.
         own = spec.name if spec.name and keyword_for(spec.name) == key else key
         inputs[own] = GraphTensor(f"{node}:0", value.dtype, value.shape)
     references = [tensor.reference.removesuffix(":0") for tensor in inputs.values()]

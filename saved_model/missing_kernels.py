@@ -1,4 +1,4 @@
-"""Which ops a loaded function reaches that this library cannot run, and what to do about each."""
+"""Which ops of a loaded function have no kernel here, and what to do about each."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def unsupported_signatures(
 
 def missing_below(graph: Graph) -> tuple[MissingKernel, ...]:
     """The ops without a kernel that a run of a graph needs, or may need: by name."""
-    # Only graphs with such ops are optimised as for a run: that takes time.
+    # Only graphs with such ops are optimised as for a run, since that takes time.
     return _missing(graph, lambda one: one) and _missing(graph, lambda one: fold(inline(one)))
 
 

@@ -16,7 +16,7 @@ _LARGEST_READ = 1 << 26
 
 @dataclass(eq=False, slots=True)
 class SaveOptions:
-    """How `save` writes.
+    """Options of `save`.
 
     Attributes:
         namespace_whitelist: prefixes `Name>` of custom ops that may be written; None allows all.
@@ -63,7 +63,7 @@ class SaveOptions:
 
 @dataclass(eq=False, slots=True)
 class LoadOptions:
-    """How `load` reads.
+    """Options of `load`.
 
     Attributes:
         allow_partial_checkpoint: variables without a stored value are left without one instead of

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SignatureReadiness:
-    """Whether a signature can run.
+    """Whether a signature can run, and if not, why.
 
     Attributes:
         name: of the signature.
@@ -115,7 +115,7 @@ def _main_graph(main: MainGraph, options: LoadOptions) -> Readiness:
 
 
 def _missing(graphs: Iterable[Graph]) -> tuple[MissingKernel, ...]:
-    """The ops without a kernel that any of these reaches, each once."""
+    """The ops without a kernel that any of these needs, without duplicates."""
     found: dict[str, MissingKernel] = {}
     for graph in graphs:
         for one in missing_below(graph):

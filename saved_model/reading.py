@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-# Each time the folder is exchanged while it is read, reading begins anew.
+# If the folder is replaced while it is read, reading starts again, this many times.
 _TRIES = 10
 
 
@@ -77,7 +77,7 @@ def load_and(
     wanted: list[str] | None = None,
     options: LoadOptions | None = None,
 ) -> Any:
-    """What a function makes of a SavedModel, which nobody exchanges meanwhile.
+    """The result of a function of a SavedModel, which is not replaced meanwhile.
 
     Args:
         folder: of the SavedModel.
@@ -115,7 +115,7 @@ def _load(
 
 
 def offer_kernels(folder: Path) -> None:
-    """Let this process use the kernels that `pinnace compile` left beside a model.
+    """Make this process use the kernels that `pinnace compile` stored with a model.
 
     Args:
         folder: of the SavedModel.
@@ -128,13 +128,13 @@ def offer_kernels(folder: Path) -> None:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[tuple[int, int] | None]:
-    """The folder's identity, which no other folder gets in this block.
+    """The folder's identity, which no other folder can get inside this block.
 
-    A folder that is open keeps its inode number. Without that, of two saves in a row the second may
-    be given the number that the first one has freed.
+    An open folder keeps its inode number. Otherwise, of two consecutive saves the second may get
+    the number that the first has freed.
     """
     handle = None
-    with suppress(OSError):  # it is missing, or the system opens no folders
+    with suppress(OSError):  # it is missing, or the system cannot open folders
         handle = os.open(folder, os.O_RDONLY)
     if handle is None:
         yield _identity(folder)

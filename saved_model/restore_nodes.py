@@ -1,4 +1,4 @@
-"""Which values of the checkpoint a main graph's restore nodes assign to what.
+"""Which values of the checkpoint a main graph's restore nodes assign.
 
 Restoring is an assignment of an output of RestoreV2 to a handle, either in the main graph itself or
 in a function that it calls.
@@ -78,7 +78,7 @@ class _Body:
         node = self.nodes.get(self.through(text)[0])
         if node is None or node.op != "Const":
             raise UnimplementedError(
-                f"{self.where}: what is restored must be constant, {text!r} is not"
+                f"{self.where}: restored keys must be constant, {text!r} is not"
             )
         values = decode_tensor(node.attr["value"].tensor, f"{self.where}, node {node.name!r}")
         if values.dtype != object:
@@ -101,7 +101,7 @@ def _passes(node: NodeDef) -> bool:
 def restored_sources(
     nodes: Mapping[str, NodeDef], library: FunctionLibrary, root: str, where: str
 ) -> dict[str, Source]:
-    """For nodes that hold variables, the sources of their values.
+    """The sources of the values of nodes that hold variables.
 
     Args:
         nodes: the main graph.
@@ -119,7 +119,7 @@ def restored_sources(
 def restored_resources(
     nodes: Mapping[str, NodeDef], library: FunctionLibrary, root: str, where: str
 ) -> dict[str, StoredResource]:
-    """For nodes that make resources, the keys of their stored values.
+    """The keys of the stored values of nodes that create resources.
 
     Args:
         nodes: the main graph.

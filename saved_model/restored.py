@@ -160,7 +160,7 @@ class RestoredFunction(Trackable):
 
     @property
     def saved_arguments(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """What its traces take, `(args, kwargs)` with specs, in the order they are tried in."""
+        """The arguments of its traces, `(args, kwargs)` with specs, in the order of matching."""
         return [trace.arguments for trace in self._traces]
 
     @property
@@ -183,7 +183,7 @@ class RestoredFunction(Trackable):
         raise self._misfit(arguments)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for these arguments; TensorSpecs stand for tensors.
+        """The trace for these arguments; TensorSpecs may be given for tensors.
 
         Raises:
             ValueError: there is none.
@@ -355,7 +355,7 @@ class RestoredResource(RestoredObject, TrackableResource):
         found: Tensor | None = self.__dict__.get("_made_handle")
         if found is None:
             with self.__dict__["_making_lock"]:
-                # The initialiser takes its handle, in this thread; others wait until it has run.
+                # The initialiser uses its handle, in this thread; others wait until it has run.
                 found = self.__dict__.get("_made_handle")
                 if found is None:
                     found = self.__dict__.get("_unfilled_handle")
@@ -380,7 +380,7 @@ class RestoredResource(RestoredObject, TrackableResource):
             if read is not None:
                 self._restore_from_tensors(read())
         finally:
-            # If that failed, later uses get the same error, not an empty table.
+            # If that failed, later uses raise the same error instead of using an empty table.
             put(self, "_unfilled_handle", None)
             put(self, "_is_being_made", False)
         put(self, "_made_handle", handle)
@@ -388,7 +388,7 @@ class RestoredResource(RestoredObject, TrackableResource):
         return made
 
     def initialise_without_handle(self) -> None:
-        """Fill tables that functions know by name; what stands for a handle is any tensor."""
+        """Initialise tables that functions find by name; any tensor serves as the handle."""
         object.__setattr__(self, "_has_no_handle", True)
         _ = self.resource_handle
 

@@ -87,7 +87,7 @@ _BOOKKEEPING = frozenset(
 
 
 class Loader:
-    """Makes the objects of one SavedModel.
+    """Creates the objects of one SavedModel.
 
     Args:
         folder: the model.
@@ -122,7 +122,7 @@ class Loader:
         }
         self._objects: dict[int, Any] = {}
         self._constants: dict[str, Tensor] | None = None
-        # Functions make tables, and tables call functions: one lock for all of them.
+        # Functions create tables, and tables call functions: one lock for all of them.
         self._lock = threading.RLock()
         self._functions = SavedFunctions(
             self._saved,
@@ -136,7 +136,7 @@ class Loader:
         self._left_out = 0  # elements of lists that are not in the file
 
     def _creators(self) -> set[str]:
-        """The functions that make the resources that objects hold."""
+        """The functions that create the resources of objects."""
         found: set[str] = set()
         for item in self._saved.items:
             if isinstance(item.kind, ResourceObject):
@@ -174,7 +174,7 @@ class Loader:
         return root
 
     def prepare(self) -> None:
-        """Make and connect all objects; no function is made, and nothing of the model runs.
+        """Create and connect all objects; no function is created, and nothing of the model runs.
 
         Raises:
             OpError: the model cannot be loaded.
@@ -182,8 +182,8 @@ class Loader:
         items = self._saved.items
         for number in range(len(items)):
             self._make(number)
-        # All that functions may need is in place before the first is made: tables, which are made
-        # by their children, among them.
+        # Everything that functions may need exists before the first is created, including tables,
+        # which their children create.
         for number, item in enumerate(items):
             self._attach_children(number, item)
         for number, item in enumerate(items):
@@ -218,7 +218,7 @@ class Loader:
         return self._objects[number]
 
     def use_instead(self, pairs: Mapping[int, Variable]) -> None:
-        """Let functions that are not made yet capture other variables.
+        """Make functions that are not created yet capture other variables.
 
         Args:
             pairs: a variable by the number of the one that it stands for.
@@ -237,7 +237,7 @@ class Loader:
                         _ = one.resource_handle
 
     def _initialise_what_has_no_handle(self) -> None:
-        """Run the initialisers that fill tables which functions know by their names alone.
+        """Run the initialisers of tables that functions find only by name.
 
         TensorFlow writes them for models of version 1 that it loaded and saved. No function takes
         a handle from such an object: nothing would run it later.
@@ -262,7 +262,7 @@ class Loader:
     # Making objects.
 
     def _make(self, number: int) -> Any:
-        """One object, without its children; tuples have them from the beginning."""
+        """Create one object, without its children; tuples get them on creation."""
         if number not in self._objects:
             item = self._saved.items[number]
             if isinstance(item.kind, UserObject) and item.kind.identifier == TUPLE:
@@ -393,7 +393,8 @@ class Loader:
     def _attach(self, target: RestoredObject, name: str, value: Any) -> None:
         if isinstance(value, Trackable):
             target._track(name, value, overwrite=True)
-        # Keras' objects have children with names like `_tracked`: what keeps the book stays ours.
+        # Objects of Keras have children with names like `_tracked`: our own attributes must not be
+        # replaced.
         if name not in _BOOKKEEPING and (name == "__call__" or not hasattr(type(target), name)):
             object.__setattr__(target, name, value)
 
@@ -406,12 +407,12 @@ class Loader:
                 target._keep(variable, name, slot)
 
     def _unless_lazy(self, number: int) -> Any:
-        """An object; None for a concrete function that is not made yet."""
+        """An object; None for a concrete function that is not created yet."""
         found = self._objects[number]
         return None if isinstance(found, LazyConcrete) else found
 
     def _element(self, number: int | None) -> Any:
-        """An object for a place that cannot be set later: a function is made when called."""
+        """An element that cannot be set later: a function is created when called."""
         found = None if number is None else self._objects[number]
         if isinstance(found, LazyConcrete):
             kind = self._saved.items[number or 0].kind
@@ -422,7 +423,7 @@ class Loader:
     def _in_order(self, item: SavedItem) -> list[int | None]:
         """The children of a list by their indices; None where an element is not in the file.
 
-        TensorFlow writes only trackable elements: None, numbers and strings in a list leave holes.
+        TensorFlow only writes trackable elements: None, numbers and strings in a list leave gaps.
         """
         indices = {
             name: child for name, child in item.children if name.isascii() and name.isdigit()
@@ -503,7 +504,7 @@ class Loader:
             reader.verify_all()
 
     def _describe_model(self, root: Any) -> None:
-        """Set the attributes that TensorFlow gives the root besides its children."""
+        """Set the attributes that TensorFlow adds to the root besides its children."""
         if isinstance(root, (RestoredObject, RestoredFunction, ConcreteFunction)):
             info = self._meta.meta_info_def
             put: Callable[[Any, str, object], None] = object.__setattr__
@@ -513,7 +514,7 @@ class Loader:
                 put(root, layout.SIGNATURES, SignatureMap({}))
             elif not isinstance(getattr(root, layout.SIGNATURES), SignatureMap):
                 raise InvalidArgumentError(
-                    f"{self._where}: the root's child {layout.SIGNATURES!r} is no map of signatures"
+                    f"{self._where}: the root's child {layout.SIGNATURES!r} is no signature map"
                 )
             if self._options.experimental_load_function_aliases:
                 put(root, "function_aliases", self._aliases())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class SavedFunctions:
-    """Makes the functions of one SavedModel.
+    """Creates the functions of one SavedModel.
 
     Args:
         saved: what its file says of objects and functions.
@@ -88,8 +88,8 @@ class SavedFunctions:
     def _arguments(self, name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """`(args, kwargs)` of a function.
 
-        Where none are stored, as for what `prune` cut out of a wrapped function, there is a tensor
-        for each input of the graph, by position or by the keyword that its object has for it.
+        Without a stored signature, as for the result of `prune` on a wrapped function, there is a
+        tensor argument for each input of the graph, by position or by the keyword of its object.
         """
         info = self._saved.functions[name]
         if info.arguments.WhichOneof("kind") not in (None, "none_value"):
@@ -152,7 +152,7 @@ class SavedFunctions:
         return made
 
     def gives_no_handle(self, function: FunctionObject) -> bool:
-        """Whether a function that should make a resource gives something else."""
+        """Whether a function that should create a resource returns something else."""
         results = [self._saved.functions[name].results for name in function.concrete]
         return bool(results) and all(
             one.tensor_spec_value.dtype != dtypes.resource.enum for one in results
@@ -168,8 +168,8 @@ class SavedFunctions:
     def _aliases(self, name: str, specs: Mapping[str, Any]) -> dict[str, str]:
         """The names of a signature's inputs by those under which its function has them.
 
-        TensorFlow makes a Python parameter of a name with signs: `0/discount` is `arg_0_discount`
-        in the function and itself in the signature.
+        TensorFlow makes a Python identifier from a name with special characters: `0/discount` is
+        `arg_0_discount` in the function and unchanged in the signature.
         """
         keywords, wanted = self._keywords(name), self._signature_inputs.get(name, ())
         if set(specs) == set(wanted) or set(keywords) != set(wanted):
@@ -182,7 +182,7 @@ class SavedFunctions:
         target = self._objects[number]
         if not isinstance(target, (Variable, Tensor, Asset, RestoredResource)):
             raise UnimplementedError(
-                f"{where} captures object {number}, which is no variable, constant, asset or table"
+                f"{where} captures object {number}, not a variable, constant, asset or table"
             )
         if isinstance(target, Asset) and not Path(target.path).is_file():
             raise NotFoundError(f"{where} needs the asset {target.path}, which is missing")
@@ -215,7 +215,7 @@ class SavedFunctions:
             OpError: the function cannot be made.
         """
         found: list[Graph] = []
-        # In the order in which they are made: functions by name, what is bound to them by number.
+        # In order of creation: functions by name, their captures by number.
         waiting: list[tuple[str, int | None]] = [(name, None)]
         seen: set[str] = set()
         while waiting:
@@ -261,7 +261,7 @@ def decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[st
 def _renamed(
     graph: Graph, specs: dict[str, Any], aliases: Mapping[str, str]
 ) -> tuple[Graph, tuple[tuple[()], dict[str, Any]]]:
-    """A graph whose arguments have other names, in the order of these; and its arguments."""
+    """A graph with renamed arguments, in the order of these; and its arguments."""
     if not aliases:
         return graph, ((), specs)
     renamed = {aliases[name]: spec for name, spec in specs.items()}
@@ -277,16 +277,16 @@ def _renamed(
 
 
 def _fits(count: int, specs: Any) -> bool:
-    """Whether a structure of specs may consist of so many tensors."""
+    """Whether a structure of specs may have this number of tensors."""
     least = _tensors_in(specs)
     leaves = structure.flatten(specs, expand_composites=True)
-    # Of a class that is not known here, older files do not say of how many tensors it consists.
+    # For an unknown class, older files do not contain the number of its tensors.
     is_exact = all(leaf.tensors for leaf in leaves if isinstance(leaf, OpaqueSpec))
     return count == least if is_exact else count >= least
 
 
 def _tensors_in(specs: Any) -> int:
-    """How many tensors a structure of specs consists of, as far as known."""
+    """The number of tensors of a structure of specs, as far as known."""
     leaves = structure.flatten(specs, expand_composites=True)
     opaque = sum(leaf.tensors for leaf in leaves if isinstance(leaf, OpaqueSpec))
     return opaque + sum(isinstance(leaf, TensorSpec) for leaf in leaves)

@@ -1,7 +1,7 @@
-"""Tables that the functions of a model know by their names, and not by a handle that they take.
+"""Tables that a model's functions find by name, instead of by a handle argument.
 
-TensorFlow writes such functions for models of version 1 that it loaded and saved: one of them
-makes a table by its name and fills it, others make it by its name and look things up.
+TensorFlow writes such functions for version 1 models that it loaded and saved: one of them creates
+a table by name and initialises it, others create it by the same name and look up keys.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def functions_in(
 
 
 def without_container(function: FunctionDef) -> FunctionDef:
-    """A function whose tables by name are in no container, as it is written."""
+    """A function whose shared tables have no container, as it is written."""
     for node in function.node_def:
         if "container" in node.attr and node.attr["container"].s.startswith(PREFIX.encode()):
             node.attr["container"].s = b""

@@ -63,7 +63,7 @@ def _offered(root: Trackable, functions: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _is_possible(function: Any) -> bool:
-    """Whether it can be a signature: it takes known tensors, and gives at least one, by name."""
+    """Whether it can be a signature: its inputs are known tensors, and its outputs named."""
     if not isinstance(function, Function) or function.input_signature is None:
         return False
     try:
@@ -73,7 +73,7 @@ def _is_possible(function: Any) -> bool:
 
 
 def signature_of(function: Any, name: str) -> ConcreteFunction:
-    """A concrete function that takes its tensors by name and gives a dict.
+    """A concrete function with keyword arguments that returns a dict.
 
     Args:
         function: a `Function` with an input signature, or a concrete function.
@@ -127,7 +127,7 @@ def _inputs(concrete: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
             number += 1
             name = f"{base}_{number}"
         names[name] = None
-    # The spec keeps what the input is called in the signature, where the keyword tells it.
+    # The spec keeps the name of the input in the signature, if the keyword determines it.
     return [
         (name, spec if keyword_for(spec.name or "") == name else spec.with_name(name))
         for name, spec in zip(names, specs, strict=True)

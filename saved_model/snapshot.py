@@ -111,7 +111,7 @@ class Signatures:
 
 @dataclass(slots=True)
 class _Collection:
-    """Numbers objects, each once."""
+    """Assigns numbers to objects, without duplicates."""
 
     objects: list[object] = field(default_factory=list)
     children: list[dict[str, int]] = field(default_factory=list)
@@ -192,7 +192,7 @@ def _gradients(concrete: Mapping[int, ConcreteFunction], wanted: bool) -> list[G
 def _add_saveables(
     found: _Collection, concrete: dict[int, ConcreteFunction], tree: Tree
 ) -> dict[int, tuple[int, int]]:
-    """Number the functions that save and restore the contents of tables."""
+    """Assign numbers to the functions that save and restore the contents of tables."""
     added: dict[int, tuple[int, int]] = {}
     for number, one in enumerate(tree.objects):
         functions = saveable_functions(one) if isinstance(one, TrackableResource) else None
@@ -210,7 +210,7 @@ class View:
         self._offers: dict[int, Mapping[str, Any] | None] = {}
 
     def _offer(self, parent: Trackable) -> Mapping[str, Any] | None:
-        """The functions that an object chooses to save, None if it does not choose."""
+        """The functions that an object selects for saving, None if it does not select."""
         if id(parent) not in self._offers:
             ask = getattr(parent, "_functions_for_saving", None)
             self._offers[id(parent)] = None if ask is None else ask()
@@ -230,8 +230,8 @@ class View:
     def functions(self, parent: Trackable) -> dict[str, AnyFunction]:
         """The functions that are saved with an object.
 
-        Every `function` among its attributes and methods, and those that it makes for the purpose
-        (`_functions_for_saving`), which go before others of the same name.
+        Every `function` among its attributes and methods, and those that it creates for saving
+        (`_functions_for_saving`), which override others of the same name.
         """
         if is_variable(parent):
             return {}
@@ -264,7 +264,7 @@ def _trace_declared(root: Trackable, view: View) -> None:
 
 
 def _add_traces(found: _Collection) -> dict[int, ConcreteFunction]:
-    """Number the traces of all functions."""
+    """Assign numbers to the traces of all functions."""
     concrete: dict[int, ConcreteFunction] = {}
     for number, one in enumerate(list(found.objects)):
         if isinstance(one, ConcreteFunction):
@@ -284,7 +284,7 @@ def saved_traces(function: Function | RestoredFunction) -> list[ConcreteFunction
         traces = function.concrete_functions()
     kept: list[ConcreteFunction] = []
     for trace in traces:
-        again = for_files(trace.place) != trace.place  # and has been traced for that
+        again = for_files(trace.place) != trace.place  # and has been traced for it
         if again or any(trace is one for one in kept):
             continue
         if not encodable(trace.structured_input_signature):
@@ -299,7 +299,7 @@ def saved_traces(function: Function | RestoredFunction) -> list[ConcreteFunction
 
 
 def _open_axes(trace: ConcreteFunction) -> int:
-    """How many axes the argument shapes of a trace leave unknown."""
+    """The number of unknown axes in a trace's argument shapes."""
     total = 0
     for leaf in structure.flatten(trace.structured_input_signature):
         if isinstance(leaf, TensorSpec):
@@ -314,7 +314,7 @@ def _captured(
     owners: dict[int, int],
     constants: dict[int, Tensor],
 ) -> dict[int, tuple[int, ...]]:
-    """The objects behind the captures of every function; tensors become constants."""
+    """The objects of every function's captures; tensors become constants."""
     captures: dict[int, tuple[int, ...]] = {}
     for place, function in concrete.items():
         numbers = []
@@ -334,7 +334,7 @@ def _number_of(
     owners: dict[int, int],
     constants: dict[int, Tensor],
 ) -> int:
-    """The number of the object that a captured tensor belongs to."""
+    """The number of the object that owns a captured tensor."""
     is_handle = tensor.dtype is dtypes.resource
     number = owners.get(id(_resource(tensor) if is_handle else tensor))
     if number is None:
@@ -352,7 +352,7 @@ def _captured_by_gradient(
     constants: dict[int, Tensor],
     inner: dict[int, InnerTensor],
 ) -> tuple[int, ...]:
-    """The objects behind the captures of a gradient."""
+    """The objects of a gradient's captures."""
     numbers = []
     for one in function.captured:
         if isinstance(one, Tensor):
@@ -366,7 +366,7 @@ def _captured_by_gradient(
 
 
 def _owners(tree: Tree) -> dict[int, int]:
-    """Ids of resources and tensors -> numbers of the objects they belong to."""
+    """Ids of resources and tensors -> numbers of their owners."""
     owners: dict[int, int] = {}
     for number, one in enumerate(tree.objects):
         if is_variable(one):

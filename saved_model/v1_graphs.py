@@ -437,5 +437,5 @@ def _box(text: str, shape: tuple[int, ...], where: str) -> tuple[slice, ...]:
     except ValueError:
         box = ()
     if len(box) != len(shape):
-        raise InvalidArgumentError(f"{where}: {text!r} is no part of a value of shape {shape}")
+        raise InvalidArgumentError(f"{where}: {text!r} is not a slice of a value of shape {shape}")
     return box

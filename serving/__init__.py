@@ -1,7 +1,7 @@
 """A folder of SavedModels → a server that answers.
 
-`command` reads the flags, `process` is what they start, `workers` are several of it; `service` is
-what answers, and `client` asks. A request goes down these folders and its reply up again:
+`command` parses the flags and starts a `process` or several `workers`; `service` answers requests,
+and `client` sends them. A request passes down these folders and its reply up again:
 
 - `http`, `grpc`: fronts, which carry requests and replies; `web` is the page for people,
 - `messages`: the protobuf messages of requests, by whatever way they come,

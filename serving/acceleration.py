@@ -1,6 +1,6 @@
 """The parts of `fast` that the rest of the server uses, and their fallbacks without it.
 
-Nothing else imports `fast`: the server is complete without that folder, and answers the same.
+No other module imports `fast`: the server is complete without that folder, with the same results.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def infer_wire() -> Wire:
 
 
 def http_front(exchange: Exchange) -> type[asyncio.Protocol] | None:
-    """The class that reads HTTP connections in place of uvicorn's own; needs httptools.
+    """The protocol class that replaces uvicorn's for HTTP connections; requires httptools.
 
     Args:
         exchange: that answers.
@@ -60,7 +60,7 @@ def http_front(exchange: Exchange) -> type[asyncio.Protocol] | None:
 
 
 def ask_for_digit_reader() -> None:
-    """Have the kernel made that reads large JSON bodies, before a request asks for it."""
+    """Compile the kernel that reads large JSON bodies, before a request needs it."""
     from pinnace.engine.waiting import is_tried
 
     try:
@@ -72,7 +72,7 @@ def ask_for_digit_reader() -> None:
 
 
 def grpc_server() -> type[CoreServer] | None:
-    """The server on grpcio's core; None where that is not as it is known."""
+    """The server on grpcio's core; None if the core's interface is not the expected one."""
     try:
         from pinnace.serving.fast.grpc.core_server import CoreServer, is_known
     except ModuleNotFoundError as error:

@@ -36,7 +36,7 @@ _ERRORS: dict[int, type[errors.OpError]] = {
 
 
 class Client:
-    """Asks a server for predictions over HTTP.
+    """Sends prediction requests over HTTP.
 
     Args:
         url: of the server, `http://localhost:8501`.
@@ -90,7 +90,7 @@ class Client:
         return _arrays(reply["predictions" if "predictions" in reply else "outputs"], key)
 
     def status(self, model: str, version: int | None = None) -> list[dict[str, Any]]:
-        """Where the versions of a model stand, newest first."""
+        """The status of a model's versions, newest first."""
         reply = self._ask("GET", _path(model, version, None))
         statuses: list[dict[str, Any]] = reply["model_version_status"]
         return statuses
@@ -100,7 +100,7 @@ class Client:
         return self._ask("GET", f"{_path(model, version, None)}/metadata")
 
     def is_ready(self) -> bool:
-        """Whether there is a server and all its models answer."""
+        """Whether the server is reachable and all its models are ready."""
         try:
             return self._http.get(f"{self._url}/readyz").is_success
         except httpx.HTTPError:
@@ -159,7 +159,7 @@ def _plain(value: object) -> object:
 
 
 def _arrays(reply: Any, key: str) -> Array | dict[str, Array]:
-    """What came as arrays: rows of named values, named values, or one value."""
+    """Outputs as arrays: rows of named values, named values, or a single value."""
     if isinstance(reply, dict) and set(reply) != {"b64"}:
         return {name: _array(value) for name, value in reply.items()}
     if key == "instances" and reply and isinstance(reply[0], dict) and set(reply[0]) != {"b64"}:

@@ -170,7 +170,7 @@ def parse_settings(
 
 
 def _batching(given: argparse.Namespace) -> BatchOptions | None:
-    """How requests are joined: by default whatever waits, as long as it changes no answer."""
+    """The batching options: by default all waiting requests, if that changes no result."""
     if not given.enable_batching:
         return None
     if given.batching_parameters_file:

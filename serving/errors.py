@@ -39,7 +39,7 @@ class RequestTooLargeError(errors.ResourceExhaustedError):
 
 
 class UnservedError(errors.NotFoundError):
-    """A request is for a model, or a version of one, that does not answer.
+    """A request for a model, or a version, that is not served.
 
     Args:
         name: of the model.
@@ -100,7 +100,7 @@ def public_message(error: BaseException) -> str:
 
 
 def in_triton_words(error: BaseException) -> BaseException:
-    """The error as clients of the Open Inference Protocol know it."""
+    """The error's message in Triton's wording, for clients of the Open Inference Protocol."""
     return errors.NotFoundError(error.unknown) if isinstance(error, UnservedError) else error
 
 

@@ -1,4 +1,4 @@
-"""The flags of `pinnace serve`: names, kinds, defaults and texts, and their spellings."""
+"""The flags of `pinnace serve`: names, types, defaults and help texts, and their spellings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UsageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ignored:
-    """A flag of TensorFlow Serving that is accepted and does nothing.
+    """A flag of TensorFlow Serving that is accepted without effect.
 
     Attributes:
         name: of the flag.
@@ -99,7 +99,7 @@ _SWITCHES = {
 
 
 def flags() -> list[tuple[str, list[tuple[str, str]]]]:
-    """The command-line flags: by heading, each flag and what it does."""
+    """The command-line flags by group, each with its help text."""
     ignored = {flag.name for flag in IGNORED}
     found: list[tuple[str, list[tuple[str, str]]]] = [
         ("## Flags", []),
@@ -351,7 +351,7 @@ def respelt(argv: Sequence[str]) -> list[str]:
 
 
 def named_path(text: str) -> ModelConfig:
-    """`NAME=PATH`, or a path whose last part is the name."""
+    """`NAME=PATH`, or a path whose last component is the name."""
     name, equals, path = text.partition("=")
     if "://" in name or not equals:  # a URL may have a '=' in it
         path, name = text, PurePosixPath(text).name if "://" in text else Path(text).resolve().name

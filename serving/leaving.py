@@ -1,9 +1,9 @@
-"""How a server goes: first others are told not to come, then what is in flight is answered.
+"""Graceful shutdown: first readiness fails, then requests in flight are completed.
 
-A balancer hears from readiness that a server goes, and hears it late: Kubernetes sends requests for
-seconds after its signal. So the doors stay open for a while in which every HTTP answer ends its
-connection, and gRPC's connections end by their age (see `listening`): whoever comes back comes to
-another server.
+A load balancer learns from readiness that a server shuts down, with a delay: Kubernetes sends
+requests for seconds after its signal. So the ports stay open for a while in which every HTTP
+response closes its connection, and gRPC's connections end by their maximum age (see `listening`):
+clients reconnect to another server.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _CLOSE = (b"connection", b"close")
 class LeavingServer(uvicorn.Server):
     """An HTTP server that goes on for some time after SIGTERM.
 
-    The first signal begins the end: SIGINT at once, SIGTERM after the time to drain. The second one
-    ends whatever is still unanswered. Workers never take a signal for a second one, for a terminal
-    or a service manager may send one to all processes beside that of their supervisor: this tells
-    them by `hurry`.
+    The first signal starts the shutdown: SIGINT at once, SIGTERM after the drain time. The second
+    one drops the remaining requests. Workers never count signals, since a terminal or a service
+    manager may signal all processes as well as their supervisor: the supervisor tells them by
+    `hurry`.
 
     Args:
         config: uvicorn's.
@@ -64,7 +64,7 @@ class LeavingServer(uvicorn.Server):
             self.hurry()
 
     def hurry(self) -> None:
-        """Leave now, and let what is unanswered go. From any thread."""
+        """End now, dropping pending requests. Callable from any thread."""
         self.should_exit = self.force_exit = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._cut)
@@ -80,7 +80,7 @@ class LeavingServer(uvicorn.Server):
         return is_over or time.monotonic() >= self._leave_at
 
     async def shutdown(self, sockets: list[Any] | None = None) -> None:
-        """Close the doors, answer what is in flight, and end the service."""
+        """Close the ports, complete the requests in flight, and end the service."""
         self._service.repository.is_leaving = True
         self._announce_end()
         waiting = self._service.exchange.in_flight

@@ -1,9 +1,9 @@
-"""How a process that serves takes memory and looks for garbage.
+"""Memory and garbage collection of a serving process.
 
-What requests leave behind is no cycle and goes at once; looking for cycles every few hundred
-objects, through all that was loaded, costs a small model's server a tenth of its time. And a batch
-is joined in memory that the system would give, page by page, and take back, every time: glibc gives
-back what is larger than 128 KiB, until it was seen how it is used.
+Requests create no reference cycles; collecting garbage every few hundred objects, through
+everything that was loaded, costs a small model's server a tenth of its time. And a batch is
+assembled in memory that the system would map and unmap, page by page, every time: by default glibc
+unmaps blocks above 128 KiB.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEPT_BYTES = 64 * 2**20  # free memory beyond it goes back too
 
 @contextmanager
 def kept_for_requests() -> Iterator[None]:
-    """Keep pages, and look for garbage seldom, as long as the process serves."""
+    """Keep pages, and collect garbage seldom, while the process serves."""
     before = gc.get_threshold()
     # Nothing is frozen: a version that is replaced has cycles, and must go.
     gc.set_threshold(_YOUNG, *before[1:])
@@ -42,7 +42,7 @@ def kept_for_requests() -> Iterator[None]:
 
 
 class _Pauses:
-    """The number of threads that want garbage collection paused."""
+    """The number of threads that have paused garbage collection."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -75,10 +75,10 @@ def no_collections() -> Iterator[None]:
 
 
 def give_back() -> bool:
-    """Let glibc give the system what it keeps for itself; whether it does. It takes milliseconds.
+    """Make glibc return free memory to the system; whether it does. It takes milliseconds.
 
-    What a large request made is given back by Python piece by piece, in several of glibc's arenas,
-    each of which keeps some megabytes.
+    Python frees the memory of a large request block by block, in several of glibc's arenas, each of
+    which keeps some megabytes.
     """
     if sys.platform != "linux":
         return False
@@ -87,10 +87,9 @@ def give_back() -> bool:
 
 
 def keep_pages() -> bool:
-    """Let glibc keep the memory of middle-sized arrays; whether it does.
+    """Make glibc keep the memory of middle-sized arrays; whether it does.
 
-    Nothing is changed where the environment says how memory is to be taken, or by another C
-    library.
+    There is no change if the environment configures malloc, or with another C library.
     """
     told = any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ)
     if told or sys.platform != "linux":

@@ -1,4 +1,4 @@
-"""A process that serves: the port, the models, uvicorn, and a clean end."""
+"""A serving process: the ports, the models, uvicorn, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _ENDINGS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(settings: Settings, loader: Loader = load_model) -> int:
-    """Serve until a signal comes. What goes wrong at the start is one line on stderr.
+    """Serve until a signal. An error at the start is one line on stderr.
 
     Args:
         settings: what to serve, and how.
@@ -206,7 +206,7 @@ def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
 
 
 def announce(repository: Repository, url: str) -> None:
-    """Print what is served, where, and a command to try.
+    """Print the models, the addresses, and an example command.
 
     Args:
         repository: its models, each version that is loaded a row for each signature; labels and
@@ -284,7 +284,7 @@ def _make_server(service: Service, certificates: Credentials, *, is_worker: bool
 
 
 def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
-    """The gRPC fronts, if they are asked for or cost nothing."""
+    """The gRPC servers, if they are requested or cost nothing."""
     port, path = settings.grpc_port, settings.grpc_socket_path
     is_there = importlib.util.find_spec("grpc") is not None
     if not is_there and (port or path):
@@ -334,7 +334,7 @@ def _front(service: Service) -> type[asyncio.Protocol]:
 
 @contextmanager
 def _threads(settings: Settings) -> Iterator[None]:
-    """Runs take so many threads as the settings say, as long as the process serves."""
+    """Use the configured number of threads for runs, while the process serves."""
     if "PINNACE_THREADS" in os.environ:
         yield
         return
@@ -348,7 +348,7 @@ def _threads(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _hangups(reload: Callable[[], None]) -> Iterator[None]:
-    """Let SIGHUP read everything again, as long as no terminal can send it; under nohup as well."""
+    """Let SIGHUP reload everything, unless a terminal may send it; under nohup as well."""
     if (
         not hasattr(signal, "SIGHUP")
         or threading.current_thread() is not threading.main_thread()
@@ -369,7 +369,7 @@ def _hangups(reload: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _quiet_endings(server: uvicorn.Server) -> Iterator[None]:
-    """Let a signal end uvicorn and no more: it sends itself the signal again at its end."""
+    """Let a signal end uvicorn only: it sends itself the signal again at its end."""
 
     def end(*_: object) -> None:
         server.should_exit = True  # it came before uvicorn listens to signals

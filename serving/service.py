@@ -1,4 +1,4 @@
-"""The service behind all protocols: the exchange, its observers, and their common life cycle."""
+"""The service behind all protocols: the exchange, its observers, and their lifespan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates: what HTTP and gRPC need to speak TLS, and to ask clients for theirs."""
+"""TLS certificates of HTTP and gRPC servers, and the verification of client certificates."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class Credentials:
     ) -> None:
         """A handshake begins: it goes on with the latest context.
 
-        One that connections use must not change: between a new certificate and its key handshakes
-        fail, and authorities can be added to it, but not taken away.
+        A context in use must not change: between a new certificate and its key handshakes fail, and
+        authorities can be added to it, but not removed.
         """
         connection.context = self._shown
 
@@ -166,7 +166,7 @@ def _load(context: ssl.SSLContext, certificates: Certificates) -> None:
 
 
 def _no_password() -> str:
-    raise InvalidArgumentError("TLS: the key must not be encrypted: nobody could type its password")
+    raise InvalidArgumentError("TLS: the key must not be encrypted: its password cannot be entered")
 
 
 def _read(path: str) -> bytes:

@@ -27,7 +27,7 @@ Each class has a page with its shapes, an example and what it printed, and its s
 
 
 class Reference:
-    """What is public, and where it is told.
+    """The public names, and the page of each.
 
     Attributes:
         spaces: path -> namespace, each of them once.
@@ -107,12 +107,12 @@ class Reference:
 
 
 def _preference(path: str) -> tuple[bool, bool, int, str]:
-    """Where a thing with several names is told: not under old names, else at its family's."""
+    """The page of an object with several names: not under deprecated names, else its family's."""
     return ".compat." in path, path == "tf", path.count("."), path
 
 
 def _own_name_first(member: tuple[str, Any]) -> bool:
-    """Of several names in one namespace, the one that the thing itself says."""
+    """Of several names in one namespace, the object's own."""
     name, value = member
     return name != getattr(value, "__name__", name)
 

@@ -36,7 +36,7 @@ def digest(file: Path) -> str:
 
 
 def differences(one: Path, other: Path) -> list[str]:
-    """What differs between two archives: members that only one has, or whose bytes are others.
+    """The differences of two archives: members that only one has, or whose bytes differ.
 
     Args:
         one: a .whl or .tar.gz.

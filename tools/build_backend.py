@@ -1,9 +1,9 @@
-"""setuptools as a build backend, with machine code in the wheel that pip makes of the sources.
+"""A build backend on top of setuptools that puts machine code in the wheel.
 
-`pip install .` compiles the kernels that all programs share for the processor that it runs on, a
-minute of two cores, and keeps them in `core/engine/library` until their sources change. A wheel
-with them is for this kind of machine, one without them for any. An editable install compiles
-nothing: `make setup` does that. See `core/engine/ahead/installing.py`.
+`pip install .` compiles the general kernels for the local processor, a minute on two cores, and
+caches them in `core/engine/library` until their sources change. A wheel with them is for this
+platform, one without them for any. An editable install compiles nothing: `make setup` does that.
+See `core/engine/ahead/installing.py`.
 """
 
 import os
@@ -33,7 +33,7 @@ COMPILER = ["numpy>=2.0", "ml_dtypes>=0.5", "protobuf>=6.31.1,<8", "numba>=0.62"
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """What pip installs beside setuptools before it builds."""
+    """The requirements that pip installs in addition to setuptools before it builds."""
     found: list[str] = build_meta.get_requires_for_build_wheel(config_settings)
     if not _is_wanted():
         return found

@@ -1,9 +1,9 @@
 """`make k8s-check`: the image, the manifests, the chart and KServe's objects, checked offline.
 
-Every tool is one that a package brings: hadolint, checkov, kubernetes-validate and KServe's client
-of PyPI; helm, kubectl and the types of KEDA and of the Prometheus operator of npm; promtool,
-shellcheck and systemd-analyze of Debian. No cluster is asked. A tool that is not there is told of
-as `not run`, and what is seen by it alone is then not known.
+Every tool comes from a package: hadolint, checkov, kubernetes-validate and KServe's client from
+PyPI; helm, kubectl and the types of KEDA and of the Prometheus operator from npm; promtool,
+shellcheck and systemd-analyze from Debian. No cluster is needed. A missing tool is reported as `not
+run`, and its checks are then missing.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class Checks:
         return objects
 
     def scan(self, name: str, folder: Path, **options: Any) -> None:
-        """What checkov says of a folder."""
+        """Checkov's findings in a folder."""
         flags = ("--skip-download", "--quiet", "--compact", "--skip-check", CHECKOV_SKIPPED)
         command = (self.checkov, *flags, "--framework", "kubernetes", "dockerfile")
         self.run(name, *command, "--directory", str(folder), **options)

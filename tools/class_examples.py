@@ -1,4 +1,4 @@
-"""The examples of the public classes, docs/examples/*.toml: read, run, and what they printed.
+"""The examples of public classes, docs/examples/*.toml: parsed, run, with their output.
 
 A file has a `namespace`, and tables of classes in it. A table with a `form` has a row for each
 class, the arguments that stand for `$1`, `$2`, ... of the form; `$name` is the class. A table
@@ -40,7 +40,7 @@ class ExamplesError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Run:
-    """What an example was and did.
+    """An example and its result.
 
     Attributes:
         steps: (statement, what it printed), in order.
@@ -53,7 +53,7 @@ class Run:
     fault: str = ""
 
     def session(self) -> str:
-        """As at Python's prompt."""
+        """In the format of Python's prompt."""
         lines = []
         for source, printed in self.steps:
             first, *others = source.splitlines()
@@ -66,7 +66,7 @@ class Run:
 
 
 def examples(folder: Path = FOLDER) -> tuple[dict[str, str], dict[str, str]]:
-    """What the files say.
+    """The examples in the files.
 
     Returns:
         Full name of a class -> its example; and -> the reason why it has none.

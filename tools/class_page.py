@@ -105,7 +105,7 @@ class Classes:
         return [*own.items(), *((name, told[name]) for name in wanted if not _has(own, name))]
 
     def _kin(self, entry: PublicClass) -> str:
-        """Its source, what it derives from, its other names."""
+        """Its source, its base classes, its other names."""
         space = entry.name.rpartition(".")[0]
         lines = [f"In [{space}]({space}.md)"]
         if place := source_pages.place(entry.value):
@@ -186,7 +186,7 @@ def _is_made_by_call(value: type) -> bool:
 
 
 def _entries(text: str) -> list[tuple[str, str]]:
-    """What a docstring says of arguments."""
+    """The arguments in a docstring."""
     found = [body for title, body in docstrings.sections(text) if title in ARGUMENTS]
     return [row for body in found for row in docstrings.entries(body) or []]
 
@@ -200,7 +200,7 @@ def _is_message(value: type) -> bool:
 
 
 def _of_others(value: type) -> str:
-    """What is said of a class that a library brings."""
+    """The note on a class from another library."""
     if _is_message(value):
         name = value.DESCRIPTOR.full_name  # type: ignore[attr-defined]
         return f"A message of protocol buffers: `{name}`."
@@ -238,7 +238,7 @@ def _field(field: Any) -> str:
 
 
 def _shapes(value: type, told: list[str], run: Run | None) -> str:
-    """What the docstring says, and what the example had."""
+    """The shapes in the docstring, and those of the example."""
     parts = [docstrings.rendered([(None, body)]) for body in told]
     seen = run.shapes if run else {}
     if "x" in seen and "y" in seen and (told or hasattr(value, "compute_output_shape")):

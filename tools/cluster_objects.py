@@ -1,6 +1,6 @@
-"""What `make k8s-check` knows of objects itself: which belong together, and what servers are told.
+"""The checks of `make k8s-check` on relations between objects, and on servers' settings.
 
-No schema says any of it: a selector that matches nothing is as valid as one that matches all.
+No schema covers them: a selector that matches nothing is as valid as one that matches everything.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def containers(objects: list[Manifest]) -> Iterator[tuple[str, Manifest]]:
 
 
 def misunderstood(objects: list[Manifest]) -> list[str]:
-    """What `pinnace serve` would not understand, or would remark on, of what objects tell it."""
+    """Settings in objects that `pinnace serve` would refuse, or warn about."""
     found = []
     for where, container in containers(objects):
         # KServe writes the service's name there.

@@ -1,4 +1,4 @@
-"""What pre-commit asks beyond ruff and mypy: files that parse and are small, a message of the form.
+"""The pre-commit checks besides ruff and mypy: files that parse and are small, commit messages.
 
 `commit_checks.py files FILE...` and `commit_checks.py message FILE` print a line per fault and then
 exit with 1.
@@ -20,7 +20,7 @@ CONFLICT = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
 
 
 def faults_of_file(path: Path) -> list[str]:
-    """What is wrong with a file, a line each."""
+    """The problems of a file, one per line."""
     data = path.read_bytes()
     faults = []
     if len(data) > MAX_BYTES:
@@ -40,7 +40,7 @@ def faults_of_file(path: Path) -> list[str]:
 
 
 def faults_of_message(text: str) -> list[str]:
-    """What is wrong with a commit message, a line each."""
+    """The problems of a commit message, one per line."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     header = lines[0] if lines else ""
     if header.startswith(("Merge ", "fixup! ", "squash! ")):

@@ -1,8 +1,8 @@
-"""What the house is made of, as a table of counts: lines, circles, slots, spans of ops.
+"""A table of counts about the code base: lines, import cycles, slots, spans of ops.
 
 `--base COMMIT` prints that commit's counts beside those of the working tree; `--circles`,
-`--op-names` and `--spans` list what was counted. The trees are read and their libraries imported,
-each in a process of its own and under its import names; nothing is written into either.
+`--op-names` and `--spans` list the counted items. The trees are read and their libraries imported,
+each in a separate process and under its import names; nothing is written into either.
 """
 
 import argparse
@@ -284,7 +284,7 @@ def _spans_of(root: Path) -> dict[str, tuple[str, int, int]]:
 
 
 class House:
-    """One tree and what was counted in it."""
+    """One tree and its counts."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()

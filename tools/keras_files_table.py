@@ -85,7 +85,7 @@ optimizer is not restored.
 
 
 def kind_of(path: Path) -> str:
-    """What the model of a file is, of `KINDS`."""
+    """The kind of a file's model, one of `KINDS`."""
     if path.parts[0] == "keras_folders":
         return path.parts[1]
     if path.parts[1] in _BY_FOLDER:

@@ -1,9 +1,9 @@
 """Check KServe's objects by the classes of its client: every field is known, and of its type.
 
-Run by the interpreter of the environment that has them: see `make k8s-check`. They are generated
-from KServe's own types. The package's `__init__` would import a server, and is left out. With
-`--crds FOLDER`, of KServe's CustomResourceDefinitions, the schemas that a cluster has are asked,
-too; a field that they do not know is an error, which a cluster would drop without a word.
+It is run by the interpreter of the environment that has them: see `make k8s-check`. They are
+generated from KServe's own types. The package's `__init__` would import a server, and is skipped.
+With `--crds FOLDER`, of KServe's CustomResourceDefinitions, the schemas of a cluster are checked,
+too; an unknown field is an error, since a cluster would silently drop it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PLAIN = {
 
 
 def problems(value: Any, kind: str, where: str) -> list[str]:
-    """What is wrong with a value that should be of a kind, as the client names kinds."""
+    """The problems of a value of a given kind, as the client names kinds."""
     listed = re.fullmatch(r"[Ll]ist\[(.+)\]", kind)
     mapped = re.fullmatch(r"[Dd]ict[\[(]\w+, (.+)[\])]", kind)
     if listed is not None:
@@ -80,7 +80,7 @@ def _fields(value: Any, kind: Any, where: str) -> list[str]:
 
 
 def _service(document: dict[str, Any], where: str) -> list[str]:
-    """What KServe's webhook asks of a service: a model's format, a canary's name and mode."""
+    """The checks of KServe's webhook on a service: a model's format, a canary's name and mode."""
     found = []
     spec = document["spec"]
     canaries = [one["predictor"] for one in spec.get("canary", [])]
@@ -97,7 +97,7 @@ def _service(document: dict[str, Any], where: str) -> list[str]:
 
 
 def _runtime(document: dict[str, Any], where: str) -> list[str]:
-    """What KServe asks of a runtime's container, and Knative's webhook of its probes."""
+    """The checks of KServe on a runtime's container, and of Knative's webhook on its probes."""
     containers = document["spec"]["containers"]
     servers = [one for one in containers if one.get("name") == "kserve-container"]
     if len(servers) != 1:

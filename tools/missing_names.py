@@ -77,7 +77,7 @@ def full_name(fact: Fact) -> str:
 
 
 class Comparison(NamedTuple):
-    """What became of the names: by namespace the names here, refused and not yet; differences."""
+    """The compared names by namespace: here, refused and not yet; and differences."""
 
     counts: dict[str, Counter[str]]
     later: dict[str, list[str]]
@@ -128,7 +128,7 @@ def _look(space: object, name: str) -> object:
 
 
 def difference(theirs: str, found: object) -> str:
-    """How what is here takes other parameters; empty if it takes all of theirs."""
+    """How an object here has other parameters; empty if it accepts all of theirs."""
     if not theirs or not callable(found):
         return ""
     try:
@@ -191,7 +191,7 @@ def _plain(value: object) -> str:
 
 
 def texts(found: Comparison) -> dict[Path, str]:
-    """What the two files hold."""
+    """The content of the two files."""
     lines = [
         f"{space}: {' '.join(sorted(names))}\n" for space, names in sorted(found.later.items())
     ]

@@ -1,7 +1,7 @@
-"""The list of packages in pyproject.toml: what it must be, whether it is, and how to write it.
+"""The list of packages in pyproject.toml: prints, checks or writes it.
 
-Without options the packages that the folders make are printed; `--check` exits with 1 and says what
-differs from the list; `--write` puts them into it.
+Without options the packages of the folders are printed; `--check` exits with 1 and prints
+differences from the list; `--write` updates the list.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The plots of docs/how_fast.md, from what the benchmarks wrote.
+"""The plots of docs/how_fast.md, from the benchmarks' results.
 
 Without options it says which of them differ from the files; `--write` writes them.
 """

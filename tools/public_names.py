@@ -1,10 +1,10 @@
 """The public names of pinnace, one a line: docs/public_names.txt.
 
-A module's public names are its `__all__` or, where there is none, what it defines, what it says
-twice (`from x import y as y`) and what it takes whole (`from x import *`), without leading
-underscore. Modules among them are namespaces, and
-are looked into. Without options the names are printed; `--check` exits with 1 and says what differs
-from the file; `--write` writes the file.
+A module's public names are its `__all__` or, without one, the names it defines, re-exports
+explicitly (`from x import y as y`) and imports completely (`from x import *`), without a leading
+underscore. Modules among them are namespaces, and are included recursively. Without options the
+names are printed; `--check` exits with 1 and prints differences from the file; `--write` writes the
+file.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""`make quick`: lint, types and the tests of what changed, within a minute and a half.
+"""`make quick`: lint, types and tests of changed files, within a minute and a half.
 
-What changed is what git sees beside a commit: `--since`, else what is not committed, else the last
-commit. The tests are those of the changed files' own folder, those that name what a file defines,
-and those that import it or a module that does; nearest first, as many as there is time for. How
-many were left is said: `make test` runs all.
+Changed files are git's differences from a commit: `--since`, else uncommitted ones, else those of
+the last commit. The tests are those of the changed files' folders, those that name a definition in
+a file, and those that import it or a module that does; nearest first, as many as fit in the time.
+The number of skipped tests is printed: `make test` runs all.
 """
 
 import argparse

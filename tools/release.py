@@ -1,9 +1,8 @@
-"""Makes what is uploaded: sdist and wheels, built twice and compared, with what they stand on.
+"""Builds the release files: sdist and wheels, built twice and compared, with their requirements.
 
-One wheel is for this kind of machine and holds the machine code of the kernels that all programs
-share; the other one is for every machine and holds none. Everything is built from the commit, not
-from the working tree, and lands in dist/. Without a tag `vVERSION` on the commit it is a rehearsal,
-and says so.
+One wheel is for this platform and contains the machine code of the general kernels; the other is
+for any platform and contains none. Everything is built from the commit, not from the working tree,
+in dist/. Without a tag `vVERSION` on the commit it is a rehearsal, and says so.
 """
 
 import argparse
@@ -201,7 +200,7 @@ def _within(what: str, value: float, budget: float) -> None:
 
 
 def _interpreters(named: Sequence[str] | None) -> list[str]:
-    """Those that run: a name on the PATH may be a shim for nothing."""
+    """The interpreters that run: a name on the PATH may be a shim without an interpreter."""
     found = []
     for name in named or PYTHONS:
         path = shutil.which(name)

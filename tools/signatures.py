@@ -1,4 +1,4 @@
-"""How a public name is called, as code."""
+"""The signature of a public name, as code."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What must be true of the built site: its pages load nothing from elsewhere."""
+"""Checks of the built site: its pages load nothing from other hosts."""
 
 import re
 from html.parser import HTMLParser
@@ -32,7 +32,7 @@ IN_STYLE = re.compile(r"(?:url\(\s*|@import\s+)[\"']?((?:[a-z]+:)?//[^\"')\s]+)"
 
 
 def foreign(site: Path) -> list[str]:
-    """What pages and styles would fetch from other hosts.
+    """URLs on other hosts that pages and styles would load.
 
     Args:
         site: folder of the built site.

@@ -1,4 +1,4 @@
-"""The pages of the site: those of the repository in their places there, with links rewritten."""
+"""The pages of the site: the repository's pages at their paths, with links rewritten."""
 
 import os
 import re
@@ -19,7 +19,7 @@ class PagesError(Exception):
 
 
 def place(path: str) -> str:
-    """Where the site has a file of the repository.
+    """The path in the site of a file of the repository.
 
     Args:
         path: from the root of the repository, with slashes.

@@ -57,17 +57,17 @@ class Place:
 
     @property
     def text(self) -> str:
-        """To read."""
+        """As text."""
         return f"{self.path}, line {self.line}"
 
     @property
     def link(self) -> str:
-        """From a page of `api`."""
+        """The link from a page of `api`."""
         return f"../{FOLDER}/{self.path}.html#L-{self.line}"
 
 
 def place(value: type) -> Place | None:
-    """Where a class is written; None of one that is not in this repository."""
+    """The source position of a class; None if it is not in this repository."""
     if descriptor := getattr(value, "DESCRIPTOR", None):
         return _of_message(descriptor)
     try:

@@ -1,4 +1,4 @@
-"""What becomes of each op of StableHLO and CHLO: stablehlo_ops.md of `make pages`."""
+"""The translation of each op of StableHLO and CHLO: stablehlo_ops.md of `make pages`."""
 
 import importlib
 from typing import Any

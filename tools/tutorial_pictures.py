@@ -1,7 +1,7 @@
-"""The pictures of docs/tutorials: what the snippets of its pages write.
+"""The pictures of docs/tutorials, written by the snippets of its pages.
 
-`--write` runs the pages and puts their pictures into docs/tutorials/pictures. In any case it says
-which pictures a page shows but does not write, or which are not there.
+`--write` runs the pages and stores their pictures in docs/tutorials/pictures. In any case it prints
+which pictures a page shows but does not write, or which are missing.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def shown(page: Path) -> list[str]:
 
 
 def faults(page: Path) -> list[str]:
-    """What is wrong with the pictures of a page, a line each."""
+    """The problems with the pictures of a page, one per line."""
     code = "".join(
         example.source for example in doctest.DocTestParser().get_examples(page.read_text())
     )

@@ -1,4 +1,4 @@
-"""What changed between the names of TensorFlow 1 and 2: deploy/upgrade/facts.json.
+"""The differences between the names of TensorFlow 1 and 2: deploy/upgrade/facts.json.
 
 Run with the Python that has tensorflow 2.21: python tools/upgrade_facts.py [--write | --check]
 

@@ -1,4 +1,4 @@
-"""Wheels in a folder as a list of requirements with hashes: what is installed is what was there.
+"""Wheels in a folder as a requirements file with hashes.
 
     python tools/wheel_hashes.py FOLDER
 

@@ -1,9 +1,9 @@
-"""Who asks for each public name, raw op and flag: tests/architecture/who_asks.txt.
+"""The reason for each public name, raw op and flag: tests/architecture/who_asks.txt.
 
-A line is a pattern, how many names it has, and who asks: a model, a public repository, a report,
-a guide, a list of a converter. The first pattern that fits a name counts. A new name is a new
-line, or makes its family's number wrong: either way somebody has to say who asks for it.
-Printed is what is wrong; then the exit status is 1. `--names PATTERN` prints the names of a line.
+A line is a pattern, its number of names, and who needs them: a model, a public repository, a
+report, a guide, a list of a converter. The first matching pattern counts. A new name is a new line,
+or makes its family's number wrong: either way somebody has to say who needs it. Problems are
+printed; then the exit status is 1. `--names PATTERN` prints the names of a line.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def by_row(table: list[Row], every: list[str]) -> dict[Row | None, list[str]]:
 
 
 def findings(table: list[Row], every: list[str]) -> list[str]:
-    """What is wrong, a line each."""
+    """The problems, one per line."""
     found = by_row(table, every)
     wrong = [f"{name}: no line says who asks for it" for name in found.pop(None, [])]
     for row, listed in found.items():

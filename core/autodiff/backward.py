@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-# One entry of a tape: (op, inputs, attributes, outputs, None), or, for a function with a gradient
-# of its own, (None, inputs, {}, outputs, backward). A plain tuple: tapes make many.
+# An entry of a tape: (op, inputs, attributes, outputs, None), or, for a function with a custom
+# gradient, (None, inputs, {}, outputs, backward). It is a plain tuple, since tapes create many.
 Entry: TypeAlias = (
     "tuple[OpDef | None, tuple[Any, ...], dict[str, Any], tuple[Tensor, ...], "
     "Callable[..., Sequence[Tensor | None]] | None]"
@@ -52,7 +52,7 @@ class Gradients:
         return known
 
     def pop(self, tensor: Tensor) -> Tensor | None:
-        """As `total`, and forget it."""
+        """As `total`, and remove it."""
         known = self.table.pop(id(tensor), None)
         return _sum(known) if type(known) is list else known  # type: ignore[no-any-return]
 

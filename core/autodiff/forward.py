@@ -1,7 +1,7 @@
-"""ForwardAccumulator: derivatives along one direction, computed beside the values themselves.
+"""ForwardAccumulator: directional derivatives, computed together with the values.
 
-Every op knows only how to take gradients back. That map is linear in the gradient, so taking *its*
-gradient gives the map forward: the tangent of the results from those of the inputs.
+Ops only define backward gradients. The gradient is linear in the output gradient, so the gradient
+*of that map* is the forward map: from the tangents of the inputs to those of the results.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class ForwardAccumulator:
     """Computes Jacobian-vector products while ops run.
 
-    It costs a few times what the ops cost, whatever the number of results: for one input and many
-    results it beats a GradientTape. Around a tape it gives Hessian-vector products.
+    It costs a few times as much as the ops, for any number of results: for one input and many
+    results it is faster than a GradientTape. Around a tape it computes Hessian-vector products.
 
     Args:
         primals: a tensor or variable, or a structure of them: where the derivative is taken.
@@ -48,7 +48,7 @@ class ForwardAccumulator:
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         structure.assert_same_structure(primals, tangents)
-        # By id; the tensors are kept alive so that their ids are not reused.
+        # Keyed by id; the tensors are kept alive so that ids are not reused.
         self._tangents: dict[int, tuple[Any, Tensor]] = {}
         self._recording = False
         pairs = zip(structure.flatten(primals), structure.flatten(tangents), strict=True)
@@ -89,7 +89,7 @@ class ForwardAccumulator:
             pop_tape(self)
 
     def jvp(self, primals: Any, unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
-        """The derivatives of what was computed, along the tangents.
+        """The derivatives of computed tensors along the tangents.
 
         Args:
             primals: a tensor or variable, or a structure of them.
@@ -151,7 +151,7 @@ class ForwardAccumulator:
         outputs: tuple[Tensor, ...],
         backward: Callable[..., Sequence[Tensor | None]],
     ) -> None:
-        """Compute the tangents of the results of a function with a gradient of its own."""
+        """Compute the tangents of the results of a function with a custom gradient."""
         self._push(inputs, outputs, lambda seeds: list(backward(*seeds)))
 
     def record_customised(
@@ -184,7 +184,7 @@ class ForwardAccumulator:
         if all(one is None for one in tangents):
             return
         saved = state.tapes
-        # Enclosing accumulators and tapes record how the tangents are computed; this one does not.
+        # Enclosing accumulators and tapes record the computation of tangents; this one does not.
         state.tapes = saved[: saved.index(self)] if self in saved else ()
         try:
             seeds = [_seed(y) for y in outputs]

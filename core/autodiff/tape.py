@@ -28,7 +28,7 @@ _FLOATING = frozenset(dtype.numpy for dtype in FLOATS | COMPLEX)
 
 
 class UnconnectedGradients:
-    """What `gradient` answers for a source that the target does not depend on."""
+    """The result of `gradient` for a source that the target does not depend on."""
 
     NONE = "none"
     ZERO = "zero"
@@ -37,7 +37,7 @@ class UnconnectedGradients:
 class GradientTape:
     """Records ops on watched tensors so that their derivatives can be computed.
 
-    Trainable variables are watched as soon as they are read; other tensors through `watch`.
+    Trainable variables are watched when they are read; other tensors by `watch`.
 
     Args:
         persistent: whether `gradient` may be called more than once.
@@ -56,7 +56,7 @@ class GradientTape:
         self._persistent = persistent
         self._watch_variables = watch_accessed_variables
         self._entries: list[Entry] = []
-        # Keeping the tensors alive keeps their ids from being reused.
+        # Keeping the tensors alive prevents their ids from being reused.
         self._watched: dict[int, Tensor] = {}
         self._variables: dict[int, Variable] = {}
         self._recording = False
@@ -105,7 +105,7 @@ class GradientTape:
         outputs: tuple[Tensor, ...],
         backward: Callable[..., Sequence[Tensor | None]],
     ) -> None:
-        """Record a function with a gradient of its own."""
+        """Record a function with a custom gradient."""
         if not any(id(x) in self._watched for x in inputs):
             return
         for y in outputs:
@@ -180,7 +180,7 @@ class GradientTape:
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """What runs inside the block is not recorded."""
+        """Suspend recording inside the block."""
         if not self._recording:
             raise ValueError("GradientTape.stop_recording: the tape is not recording")
         saved = state.tapes

@@ -31,7 +31,7 @@ _COUNTER = "save_counter"
 
 @dataclass(eq=False, slots=True)
 class CheckpointOptions:
-    """How a checkpoint is written; names and defaults are TensorFlow's.
+    """Options for writing a checkpoint; names and defaults are TensorFlow's.
 
     Attributes:
         experimental_io_device: accepted; there is one machine.
@@ -112,7 +112,7 @@ class Checkpoint(AutoTrackable):
 
     @property
     def save_counter(self) -> Variable:
-        """How often this was saved: int64, saved with the rest."""
+        """The number of saves: int64, saved with the rest."""
         top: Trackable = self._top
         found = self._children_of_all(top).get(_COUNTER)
         if found is None:

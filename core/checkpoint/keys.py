@@ -1,4 +1,4 @@
-"""The names under which a bundle keeps what belongs to an object."""
+"""The keys under which a bundle stores an object's values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ATTRIBUTES = ".ATTRIBUTES"
 
 
 class _Marker(str):
-    """A part of a path that is no child's name, and stands in the key as it is."""
+    """A part of a path that is not a child's name, and is used in the key unchanged."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ def checkpoint_key(path: Iterable[str], attribute: str = VARIABLE_VALUE) -> str:
 
 
 def value_name(key: str) -> str:
-    """What a message calls a value: its key, without what says that it is a variable's."""
+    """The name of a value in messages: its key, without the suffix for variables."""
     return key.removesuffix(f"/{_ATTRIBUTES}/{VARIABLE_VALUE}")
 
 

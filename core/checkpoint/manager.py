@@ -121,7 +121,7 @@ class CheckpointManager:
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """How many steps must pass between two saves."""
+        """The number of steps that must pass between two saves."""
         return self._interval
 
     @property
@@ -140,7 +140,7 @@ class CheckpointManager:
         check_interval: bool = True,
         options: CheckpointOptions | None = None,
     ) -> str | None:
-        """Save under the next number, and delete what is too many.
+        """Save under the next number, and delete the oldest beyond the limit.
 
         Args:
             checkpoint_number: instead of the next one.
@@ -175,7 +175,7 @@ class CheckpointManager:
         return path
 
     def _take_old(self) -> list[str]:
-        """What is not kept any more."""
+        """The checkpoints that are no longer kept."""
         old: list[str] = []
         while self._max_to_keep is not None and len(self._kept) > self._max_to_keep:
             path = next(iter(self._kept))

@@ -1,4 +1,4 @@
-"""The objects of a checkpoint: as they are in memory, as data, and as TrackableObjectGraph."""
+"""The objects of a checkpoint: in memory, as data, and as TrackableObjectGraph."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True)
 class SlotVariable:
-    """What an optimizer keeps for a variable; the numbers are those of nodes."""
+    """An optimizer's value for a variable; the numbers are those of nodes."""
 
     original: int
     name: str
@@ -199,7 +199,7 @@ def tree_of(root: Trackable, children_of: ChildrenOf = own_children) -> Tree:
 
 
 def slots_of(owner: Trackable) -> Iterable[tuple[Trackable, str, Trackable]]:
-    """What an object keeps for variables, and what is nobody's child.
+    """The slot variables of an object, which are not children.
 
     Returns:
         (the variable, what this is called, what is kept) of each.
@@ -210,7 +210,7 @@ def slots_of(owner: Trackable) -> Iterable[tuple[Trackable, str, Trackable]]:
 
 
 def values_of(target: Trackable) -> dict[str, Callable[[], Array]]:
-    """What an object has to store: name -> the value when it is asked for."""
+    """The values of an object: name -> a function that returns the value."""
     if is_variable(target):
         return {VARIABLE_VALUE: target.stored_value}  # type: ignore[attr-defined]  # a variable has one
     serialise = getattr(target, "_serialize_to_tensors", None)
@@ -255,7 +255,7 @@ def _full_name(target: Trackable) -> str:
 def matched(
     graph: ObjectGraph, root: Trackable, children_of: ChildrenOf = own_children
 ) -> list[tuple[int, Trackable]]:
-    """The objects in memory that stand where stored ones stood.
+    """The objects in memory that match stored ones.
 
     Both sides are walked from the root along the names of children; an object, and a node, counts
     once. What an optimizer keeps for a variable has no parent: it is found by both, and its name.
@@ -280,7 +280,7 @@ def matched(
 def kept_by_optimizers(
     graph: ObjectGraph, found: Mapping[int, Trackable]
 ) -> list[tuple[int, Trackable]]:
-    """What the objects that stand where stored ones stood keep for variables that do, too.
+    """The slot variables of matched optimizers for matched variables.
 
     Args:
         graph: the stored objects.

@@ -1,4 +1,4 @@
-"""Objects of any kind in a checkpoint, as bytes they make themselves."""
+"""Python objects in a checkpoint, as bytes that they serialize themselves."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class PythonState(Trackable):
 
     @abstractmethod
     def serialize(self) -> bytes | str:
-        """What to save."""
+        """The bytes to save."""
 
     @abstractmethod
     def deserialize(self, string_value: bytes) -> None:
-        """Become what was saved."""
+        """Restore the saved state."""
 
     def _serialize_to_tensors(self) -> dict[str, Tensor]:
         value = self.serialize()

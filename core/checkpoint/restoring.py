@@ -1,4 +1,4 @@
-"""Values from a checkpoint into objects; for objects that do not exist yet, once they do."""
+"""Restores values to objects, including objects that are created later."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _UNCOUNTED = ("save_counter", "seed_generator_state")
 
 
 class Restoration:
-    """One checkpoint on its way into objects, and what is to be said about how that went.
+    """The restoration of one checkpoint, and its status.
 
-    Objects stand where stored ones stood when the same names lead to them from the root. A child
-    that appears later is given its value then.
+    Objects match stored ones if the same path of names leads to them from the root. A child that is
+    created later gets its value then.
 
     Args:
         reader: the checkpoint's values.
@@ -222,7 +222,7 @@ class Restoration:
         return self
 
     def expect_partial(self) -> Restoration:
-        """Say nothing of what is left over when this status, or the program, ends."""
+        """Do not warn about unmatched values when this status is deleted, or the program ends."""
         self._is_told = True
         return self
 
@@ -251,7 +251,7 @@ class Restoration:
             logging.getLogger("pinnace").warning("%s", "\n".join([head, *told, hint]))
 
     def __del__(self) -> None:
-        """Say what is left over."""
+        """Warn about unmatched values."""
         # Of what is damaged meanwhile nothing can be said.
         with contextlib.suppress(Exception):
             self._tell()

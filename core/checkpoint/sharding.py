@@ -1,4 +1,4 @@
-"""Which values of a checkpoint share a data file: ShardByTaskPolicy, MaxShardSizePolicy, one's own.
+"""Which values of a checkpoint share a data file: ShardByTaskPolicy, MaxShardSizePolicy, custom.
 
 `CheckpointOptions.experimental_sharding_callback` takes them. A value may be cut into parts, which
 readers put together again.
@@ -80,7 +80,7 @@ class ShardingCallback(ABC):
 
     @abstractmethod
     def __call__(self, shardable_tensors: Sequence[ShardableTensor]) -> Sequence[Shard]:
-        """What each data file holds.
+        """The contents of each data file.
 
         Args:
             shardable_tensors: all values.

@@ -1,4 +1,4 @@
-"""The file `checkpoint` beside several: which is the latest, and which others are kept."""
+"""The file `checkpoint` of a folder: the latest checkpoint, and all that are kept."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def read_state(folder: str | os.PathLike[str], name: str | None = None) -> Check
 def get_checkpoint_state(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """What a folder's file says: the latest checkpoint, all that are kept, when each was written.
+    """The content of a folder's file: latest checkpoint, all that are kept, and their times.
 
     Args:
         checkpoint_dir: the folder.
@@ -106,7 +106,7 @@ def latest_checkpoint(
 
 
 def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
-    """Whether a checkpoint stands under this path."""
+    """Whether there is a checkpoint with this path."""
     return Path(index_path(checkpoint_prefix)).is_file()
 
 

@@ -29,7 +29,7 @@ class TrackableView:
 
     @property
     def root(self) -> Trackable:
-        """Where to begin."""
+        """The object to start from."""
         found: Trackable | None = self._root()
         if found is None:
             raise ReferenceError("TrackableView: the root is gone")
@@ -103,7 +103,7 @@ class CheckpointView:
         return found
 
     def diff(self, obj: Trackable) -> tuple[dict[int, Trackable], list[int], list[Trackable]]:
-        """What both have, what only the checkpoint has, what only the objects have.
+        """Paths in both, only in the checkpoint, and only in the objects.
 
         Args:
             obj: the root of live objects.

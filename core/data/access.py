@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def from_list(elements: Sequence[Nest], name: str | None = None) -> Dataset:
-    """The elements of a list, which must have one structure and may have shapes of their own.
+    """The elements of a list, which must have one structure and may differ in shape.
 
     Raises:
         ValueError: the list is empty.
@@ -62,7 +62,7 @@ class Listed(Stage):
             yield from part.open(run)
 
     def cardinality(self) -> int:
-        """How many there are."""
+        """The number of elements."""
         return len(self._parts)
 
 
@@ -83,7 +83,7 @@ def at(dataset: Dataset, index: Any) -> Any:
         )
     if number >= 0:
         part = dataset.skip(number).take(1).stage
-        # One order for all elements that are asked for: what is shuffled is not shuffled anew.
+        # One order for all requested elements: a shuffle is not repeated.
         for element in part.open(Run(part, _order_of(stage))):
             return packer(stage, Dataset)(element)
     bound = count if count >= 0 else "the number of elements"
@@ -99,7 +99,7 @@ _orders: weakref.WeakKeyDictionary[Stage, list[int]] = weakref.WeakKeyDictionary
 
 
 def _order_of(stage: Stage) -> list[int]:
-    """The seeds of the stages, the same whenever they are asked for."""
+    """The seeds of the stages, the same at each request."""
     if stage not in _orders:
         _orders[stage] = Run(stage).bases(stage)
     return _orders[stage]
@@ -136,12 +136,12 @@ def from_variant(variant: Tensor, structure: Nest) -> Dataset:
     held: Any = np.asarray(variant._array)[()]
     if not isinstance(held, Readable):
         raise InvalidArgumentError(f"from_variant: the variant holds no dataset, got {held!r}")
-    del structure  # the stage knows it
+    del structure  # the stage has it
     return Dataset(held.stage)
 
 
 class FilledUp(Stage):
-    """(element, whether it is real), padded with zeros to a given number."""
+    """(element, whether it is real), padded with zero elements to a given number."""
 
     def __init__(self, source: Stage, count: int, mask_key: str) -> None:
         if not isinstance(source.spec, dict):
@@ -162,7 +162,7 @@ class FilledUp(Stage):
         super().__init__(spec)
         self._source = source
         self._count = count
-        # Leaves stand in the order of sorted keys.
+        # Leaves are in the order of sorted keys.
         self._place = len(structure.flatten({k: v for k, v in spec.items() if k < mask_key}))
 
     def elements(self, run: Run) -> Iterator[Element]:
@@ -190,7 +190,7 @@ def _zeros(leaf: TensorSpec) -> Any:
 
 
 def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Callable[[Dataset], Dataset]:
-    """Elements of zeros added until there are that many; `mask_key` tells which are real."""
+    """Zero elements appended up to that number; `mask_key` marks the real ones."""
     return lambda dataset: Dataset(FilledUp(dataset.stage, int(cardinality), mask_key))
 
 

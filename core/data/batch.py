@@ -57,7 +57,7 @@ class Gathered:
 
 
 class Stacked:
-    """Batches stacked from single elements; an element that fails does not end the iteration."""
+    """Batches stacked from single elements; a failing element does not end the iteration."""
 
     __slots__ = ("_full", "_join", "_size", "_source")
 
@@ -94,7 +94,7 @@ class Batched(Stage):
 
     @property
     def size(self) -> Any:
-        """How many elements a batch has, the last one perhaps fewer; an int or a tensor."""
+        """The batch size, except that the last batch may be smaller; an int or a tensor."""
         return self._size
 
     def _known_size(self) -> int | None:
@@ -294,7 +294,7 @@ def _padded_shape(given: Any) -> Shape:
 
 
 def _fits(shape: Shape, padded: Shape) -> bool:
-    """Whether elements of a shape may have one of the padded shape, as far as both are known."""
+    """Whether elements of a shape can be padded to another, as far as both are known."""
     if shape.rank is None:
         return True
     pairs = zip(shape, padded, strict=True) if shape.rank == padded.rank else ((1, 0),)
@@ -358,7 +358,7 @@ class Unbatched(Stage):
 
 
 class SliceOf(Unbatched):
-    """The rows of one element; their number is known where its sizes are."""
+    """The rows of one element; their number is known if its sizes are."""
 
     def cardinality(self) -> int:
         """The size of the first axis."""

@@ -1,7 +1,7 @@
 """Composite elements: batched and unbatched as their component arrays.
 
 Inside a pipeline a composite element is its components, one leaf each: flat values and row splits,
-or indices, values and shape. Only code that adds or removes an axis must know their meaning; for an
+or indices, values and shape. Only code that adds or removes an axis needs to interpret them; for an
 extension type its batch encoder does.
 """
 
@@ -93,7 +93,7 @@ def row_spec(leaf: Any, who: str) -> Any:
 
 
 def first_size(part: Any) -> int | None:
-    """The size of the first axis of a part of an element, None if it is not known."""
+    """The size of the first axis of a part of an element, None if unknown."""
     if isinstance(part, NoneTensorSpec):
         return None
     if (encoder := encoder_of(part)) is not None:
@@ -286,7 +286,7 @@ def _sparse_rows(leaves: Components) -> list[Components]:
 
 
 def ragged_spec(leaf: Any, splits: dtypes.DType) -> Any:
-    """The spec of a dense part of an element: ragged where sizes are unknown."""
+    """The spec of a dense part of an element: ragged if sizes are unknown."""
     if not isinstance(leaf, TensorSpec) or leaf.shape.rank is None or leaf.shape.is_fully_defined():
         return leaf
     unknown = max(axis for axis, size in enumerate(leaf.shape) if size is None)
@@ -294,7 +294,7 @@ def ragged_spec(leaf: Any, splits: dtypes.DType) -> Any:
 
 
 def ragged_element(splits: dtypes.DType, spec: Nest) -> Callable[[Element], Element]:
-    """A function that gives elements of the ragged specs for elements of `spec`."""
+    """A function from elements of `spec` to elements of the ragged specs."""
     groups = groups_of(spec)
     kind = splits.numpy
 
@@ -323,7 +323,7 @@ def sparse_spec(shape: Shape, kind: dtypes.DType) -> SparseTensorSpec:
 
 
 def sparse_join(row_shape: Sequence[int | None]) -> Callable[[Sequence[Element]], Element]:
-    """A function from dense elements of one component to one sparse batch; every value is kept."""
+    """A function from dense elements of one component to a sparse batch; all values are kept."""
     wanted = tuple(None if n is None or n == -1 else int(n) for n in row_shape)
 
     def join(elements: Sequence[Element]) -> Element:

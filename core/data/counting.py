@@ -1,4 +1,4 @@
-"""Which elements: repeat, take, skip, shard, concatenate, zip."""
+"""Selection of elements: repeat, take, skip, shard, concatenate, zip."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Repeated:
-    """Passes one after the other; an element that fails does not end them.
+    """Repeated passes; a failing element does not end them.
 
     Args:
         begin: begins a pass.
@@ -54,7 +54,7 @@ class _Repeated:
                 return element
             self._elements = None
             if self._empty and self._left < 0:
-                self._left = 0  # TensorFlow: repeating an empty dataset for ever gives nothing
+                self._left = 0  # TensorFlow: an empty dataset, repeated forever, is empty
 
 
 class _Sliced:
@@ -126,7 +126,7 @@ class Repeat(Stage):
         return rows, stream()
 
     def cardinality(self) -> int:
-        """The source's, times the count."""
+        """The source's cardinality, times the count."""
         count, each = known(self._count), self._source.cardinality()
         if count == 0 or each == 0:
             return 0
@@ -147,7 +147,7 @@ class Part(Stage):
         self._take = whole_number(take, "take", "count")
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those elements."""
+        """The selected elements."""
         skip, take = int(self._skip), int(self._take)
         if skip < 0 or take == 0:
             return iter(())  # TensorFlow: skip(-1) skips all
@@ -164,7 +164,7 @@ class Part(Stage):
         return found[0], limited(found[1], skip, take)
 
     def cardinality(self) -> int:
-        """What skip and take leave."""
+        """The number of elements after skip and take."""
         skip, take, there = known(self._skip), known(self._take), self._source.cardinality()
         if take == 0 or (skip is not None and skip < 0):
             return 0
@@ -195,7 +195,7 @@ class Shard(Stage):
             )
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those elements."""
+        """The selected elements."""
         count, index = int(self._count), int(self._index)
         self._check(count, index)
         return _Sliced(self._source.open(run), index, None, count)
@@ -261,7 +261,7 @@ class ZippedRows(Rows):
         self.row_bytes = sum(rows.row_bytes for rows in parts)
 
     def take(self, indices: Indices) -> Columns:
-        """The rows of these numbers."""
+        """The rows with these indices."""
         return tuple([column for rows in self._parts for column in rows.take(indices)])
 
 
@@ -274,7 +274,7 @@ class Zipped(Stage):
         super().__init__(structure.map_structure(lambda stage: stage.spec, datasets))
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Until the shortest ends."""
+        """Elements until the shortest source ends."""
         opened = [source.open(run) for source in self._sources]
         for parts in zip(*opened, strict=False):
             yield tuple([leaf for part in parts for leaf in part])

@@ -34,9 +34,9 @@ _WHO = "CsvDataset"
 def csv_records(
     file: IO[bytes], delimiter: str, quoted: bool
 ) -> Iterator[tuple[int, Record | None]]:
-    """The number of its last line and the fields of each record; None for one that is not CSV."""
+    """The last line number and the fields of each record; None for an invalid one."""
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    # Latin-1 keeps every byte as it is; encodings are the user's business.
+    # Latin-1 preserves every byte; encodings are left to the user.
     with io.TextIOWrapper(file, "latin-1", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=quoted)
         while True:
@@ -107,7 +107,7 @@ class CsvRecords(Files):
         self.leaves = self.spec
 
     def blocks(self, run: Run) -> Iterator[Columns]:
-        """Columns of records in blocks; an invalid record is one error, at its place."""
+        """Columns of records in blocks; an invalid record is one error, at its position."""
         return _Blocks(self, self._records(run))
 
     def _records(self, run: Run) -> Iterator[tuple[Record, str, int]]:

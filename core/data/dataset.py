@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 class Dataset:
     """A sequence of elements, each a structure of tensors, made when they are read.
 
-    Every method gives a new dataset. Functions are traced once, when the method is called; a pass
-    runs them as plans. `for` begins a new pass each time.
+    Every method returns a new dataset. Functions are traced once, when the method is called; a pass
+    runs them as plans. Each `for` loop starts a new pass.
 
     Args:
         stage: where elements come from; the static methods make one.
@@ -97,7 +97,7 @@ class Dataset:
         return found[0]
 
     def cardinality(self, name: str | None = None) -> Tensor:
-        """How many elements there are; INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
+        """The number of elements; INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
         del name
         return wrap(np.array(self._stage.cardinality(), np.int64))
 
@@ -115,7 +115,7 @@ class Dataset:
         return True
 
     def _repr_html_(self) -> str:
-        """For notebooks: what its elements are, and how many; none is read."""
+        """For notebooks: the element spec and the number of elements, without reading any."""
         from pinnace.framework import html
 
         count = self._stage.cardinality()
@@ -131,14 +131,14 @@ class Dataset:
     def __repr__(self) -> str:
         return f"<{type(self._stage).__name__} dataset element_spec={self.element_spec}>"
 
-    # What it stands for.
+    # Implementation.
 
     def _with(self, stage: Stage) -> Dataset:
         return Dataset(stage, self._options)
 
     @property
     def stage(self) -> Stage:
-        """What gives the elements."""
+        """The stage that produces the elements."""
         return self._stage
 
     @property
@@ -157,19 +157,19 @@ class Dataset:
         return deterministic is not False
 
     def options(self) -> Options:
-        """How it runs."""
+        """The options."""
         return self._options or Options()
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same dataset, and `options` for what is made of it."""
+        """The same dataset with `options`, which datasets made from it inherit."""
         del name
         return Dataset(self._stage, self.options().merge(options))
 
-    # Made from values, files and other datasets.
+    # Sources.
 
     @staticmethod
     def from_tensors(tensors: Nest, name: str | None = None) -> Dataset:
-        """One element: `tensors`, a structure of tensors, arrays and datasets."""
+        """A single element: `tensors`, a structure of tensors, arrays and datasets."""
         del name
         return Dataset(sources.Single(tensors))
 
@@ -199,7 +199,7 @@ class Dataset:
         output_signature: Nest = None,
         name: str | None = None,
     ) -> Dataset:
-        """What `generator(*args)` yields; each pass calls it again.
+        """The items that `generator(*args)` yields; each pass calls it again.
 
         Args:
             generator: gives an iterable.
@@ -218,7 +218,7 @@ class Dataset:
 
     @staticmethod
     def range(*args: Any, output_type: Any = None, name: str | None = None) -> Dataset:
-        """Numbers as `range` of Python gives them, int64 unless `output_type`."""
+        """Numbers as in Python's `range`, int64 unless `output_type` is given."""
         del name
         if not 1 <= len(args) <= 3:
             raise TypeError(f"range takes 1 to 3 numbers, got {len(args)}")
@@ -265,7 +265,7 @@ class Dataset:
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """One element of each dataset, side by side, until the shortest ends.
+        """Tuples of one element from each dataset, until the shortest ends.
 
         Args:
             *args: datasets, or one structure of datasets.
@@ -288,7 +288,7 @@ class Dataset:
     def choose_from_datasets(
         datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
-        """At each step the next element of the dataset whose number `choice_dataset` gives."""
+        """Take the next element of the dataset whose index is next in `choice_dataset`."""
         stages = [stage_of(one, "choose_from_datasets") for one in datasets]
         choice = stage_of(choice_dataset, "choose_from_datasets")
         return Dataset(interleave.Chosen(stages, choice, stop_on_empty_dataset))
@@ -301,7 +301,7 @@ class Dataset:
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
-        """At each step the next element of a dataset drawn by `weights`.
+        """Take the next element of a dataset drawn at random by `weights`.
 
         Args:
             datasets: of one structure.
@@ -383,7 +383,7 @@ class Dataset:
 
     @tracebacks.entry
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements for which `predicate` gives True."""
+        """The elements for which `predicate` returns True."""
         del name
         function = element_function(predicate, self.element_spec, "filter", Dataset)
         check_predicate(function, "filter")
@@ -391,7 +391,7 @@ class Dataset:
 
     @tracebacks.entry
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first for which `predicate` gives False."""
+        """The elements before the first for which `predicate` returns False."""
         del name
         function = element_function(predicate, self.element_spec, "take_while", Dataset)
         check_predicate(function, "take_while")
@@ -401,7 +401,7 @@ class Dataset:
     def scan(
         self, initial_state: Nest, scan_func: Callable[..., Any], name: str | None = None
     ) -> Dataset:
-        """What `scan_func(state, element) -> (state, output)` puts out."""
+        """The outputs of `scan_func(state, element) -> (state, output)`."""
         del name
         step = maps.StateFunction(initial_state, scan_func, self.element_spec, "scan", gives=True)
         return self._with(maps.Scanned(self._stage, step))
@@ -412,7 +412,8 @@ class Dataset:
     ) -> Any:
         """The last state of `reduce_func(state, element) -> state`.
 
-        Inside a traced function this is one op of its graph; there the state keeps its shapes.
+        Inside a traced function this is one op of its graph; there the state's shapes must not
+        change.
         """
         del name
         if state.tracer is not None:
@@ -497,20 +498,20 @@ class Dataset:
         del name
         return self._with(maps.WithoutErrors(self._stage, log_warning))
 
-    # Which elements, in which order.
+    # Selection and order.
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """The elements `count` times; without end if it is None or -1."""
+        """The elements `count` times; without end for None or -1."""
         del name
         return self._with(counting.Repeat(self._stage, count))
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
-        """The first `count` elements; all if it is -1."""
+        """The first `count` elements; all for -1."""
         del name
         return self._with(counting.Part(self._stage, 0, count))
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """What comes after the first `count` elements; nothing if it is -1."""
+        """The elements after the first `count`; none for -1."""
         del name
         return self._with(counting.Part(self._stage, count, -1))
 
@@ -520,12 +521,12 @@ class Dataset:
         return self._with(counting.Shard(self._stage, num_shards, index))
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """These elements, then those of `dataset`."""
+        """These elements, followed by those of `dataset`."""
         del name
         return self._with(counting.Concatenated(self._stage, stage_of(dataset, "concatenate")))
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
-        """(number, element), numbers int64 from `start`."""
+        """(index, element), with int64 indices from `start`."""
         del name
         numbers = sources.Range(start, 2**62, 1, dtypes.int64)
         return self._with(counting.Zipped((numbers, self._stage)))

@@ -1,4 +1,4 @@
-"""DatasetSpec: what is known of a dataset that is part of an element."""
+"""DatasetSpec: the type of a dataset that is part of an element."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DatasetSpec(TypeSpec):
-    """What is known of a dataset that is part of an element.
+    """The type of a dataset that is part of an element.
 
     Args:
         element_spec: of its elements.
@@ -37,7 +37,7 @@ class DatasetSpec(TypeSpec):
         return late.Dataset
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a dataset of that spec, or that dataset, may be one of this spec."""
+        """Whether a dataset, or one of that spec, conforms to this spec."""
         other = getattr(spec_or_value, "element_spec", None)
         shape = spec_or_value.shape if isinstance(spec_or_value, DatasetSpec) else Shape(())
         return (
@@ -47,7 +47,7 @@ class DatasetSpec(TypeSpec):
         )
 
     def is_subtype_of(self, other: object) -> bool:
-        """Whether every dataset of this spec is one of `other`."""
+        """Whether every dataset of this spec also conforms to `other`."""
         return (
             isinstance(other, DatasetSpec)
             and self.shape.is_subtype_of(other.shape)

@@ -36,7 +36,7 @@ UNKNOWN = -2
 
 
 def as_leaf(value: Any) -> Any:
-    """Convert to a tensor; ragged and sparse tensors stay as they are."""
+    """Convert to a tensor; ragged and sparse tensors are unchanged."""
     if isinstance(value, SparseTensorValue):
         return SparseTensor(*value)
     return value if is_composite(value) else convert_to_tensor(value)
@@ -45,7 +45,7 @@ def as_leaf(value: Any) -> Any:
 def leaves_of(value: Nest) -> list[Any]:
     """The leaves of a structure; of ragged and sparse tensors, or their specs, the components.
 
-    None is no leaf, nor is its spec.
+    None is not a leaf, nor is its spec.
     """
     return [leaf for leaf in structure.flatten(value, expand_composites=True) if leaf is not None]
 
@@ -56,7 +56,7 @@ def packed(spec: Nest, leaves: Iterable[Any]) -> Nest:
 
 
 def normalised(value: Nest, convert: Callable[[Any], Any] = as_leaf) -> Nest:
-    """`value` with every leaf a tensor; lists are leaves, and None in a place of a tuple stays.
+    """`value` with tensors as leaves; lists are leaves, and None in a tuple is kept.
 
     Args:
         value: tuples, named tuples and mappings of whatever becomes a tensor.
@@ -82,7 +82,7 @@ def _like(mapping: Mapping[Any, Any], items: dict[Any, Any]) -> Mapping[Any, Any
 
 
 def is_unpacked(spec: Nest) -> bool:
-    """Whether an element is passed to functions as several arguments: it is a plain tuple."""
+    """Whether an element is passed to functions as several arguments: a plain tuple."""
     return type(spec) is tuple
 
 
@@ -200,7 +200,7 @@ _new = Tensor.__new__
 
 
 def compatible(spec: Nest, other: Nest) -> bool:
-    """Whether elements may have both specs."""
+    """Whether elements could have both specs."""
     try:
         structure.assert_same_structure(spec, other)
     except (TypeError, ValueError):

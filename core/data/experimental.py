@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.data.experimental`: what are methods of Dataset today, and a few more."""
+"""`tf.data.experimental`: functions that are methods of Dataset today, and a few more."""
 
 from __future__ import annotations
 
@@ -76,19 +76,19 @@ class Counted(Stage):
         )
 
     def cardinality(self) -> int:
-        """What was asserted."""
+        """The asserted number."""
         return self._count
 
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:
-    """The dataset, known to have that many elements; a pass that has not fails."""
+    """The dataset with an asserted number of elements; a pass with another number fails."""
     return lambda dataset: Dataset(
         Counted(dataset.stage, int(expected_cardinality)), dataset.options()
     )
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """How many elements there are."""
+    """The number of elements."""
     return dataset.cardinality()
 
 
@@ -113,12 +113,12 @@ def unique() -> Transformation:
 
 
 def enumerate_dataset(start: int = 0) -> Transformation:
-    """(number, element)."""
+    """(index, element)."""
     return lambda dataset: dataset.enumerate(start)
 
 
 def take_while(predicate: Callable[..., Any]) -> Transformation:
-    """The elements before the first for which `predicate` gives False."""
+    """The elements before the first for which `predicate` returns False."""
     return lambda dataset: dataset.take_while(predicate)
 
 
@@ -217,7 +217,7 @@ def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transfo
 
 
 def snapshot(path: Any, compression: str | None = "AUTO", **options: Any) -> Transformation:
-    """The same elements, kept at `path`."""
+    """The same elements, stored at `path`."""
     return lambda dataset: dataset.snapshot(path, compression, **options)
 
 
@@ -259,14 +259,14 @@ def sample_from_datasets(
     seed: int | None = None,
     stop_on_empty_dataset: bool = False,
 ) -> Dataset:
-    """At each step the next element of a dataset drawn by `weights`."""
+    """Take the next element of a dataset drawn at random by `weights`."""
     return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
 
 
 def choose_from_datasets(
     datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
 ) -> Dataset:
-    """At each step the next element of the dataset whose number `choice_dataset` gives."""
+    """Take the next element of the dataset whose index is next in `choice_dataset`."""
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
 
@@ -344,7 +344,7 @@ class SqlDataset(Dataset):
 
 
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
-    """One element per key of `key_func`, reduced from its elements; ascending keys."""
+    """One element per key of `key_func`, reduced from its elements, in ascending order of keys."""
 
     def reduced(dataset: Dataset) -> Dataset:
         key = element_function(key_func, dataset.element_spec, "group_by_reducer", Dataset)

@@ -1,4 +1,4 @@
-"""Datasets of what files hold: records, lines, parts of equal length."""
+"""Datasets of the contents of files: records, lines, fixed-length parts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TextLineDataset(Dataset):
 
 
 class FixedLengthRecordDataset(Dataset):
-    """Parts of `record_bytes` bytes of files, each a scalar string.
+    """Parts of files of `record_bytes` bytes each, as scalar strings.
 
     Args:
         filenames: one name, several, or a dataset of names.

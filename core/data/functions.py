@@ -1,7 +1,7 @@
 """Functions of elements: a user's Python function, traced once, run as a plan on arrays.
 
-A function whose result holds datasets (for `flat_map`, `interleave`) is traced once too: its result
-is a template, stages with symbolic tensors in place of the values of each element.
+A function whose result contains datasets (for `flat_map`, `interleave`) is traced once too: its
+result is a template, stages with symbolic tensors in place of the values of each element.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Traced(Bindable):
         )
         effects = {node.op.effect for node in self.concrete.graph.nodes}
         self.draws_random = "random" in effects
-        # Shared by the copies that `bound` makes of this function.
+        # Shared by the copies that `bound` makes.
         self._of_many: dict[str, tuple[ConcreteFunction, list[bool]] | None] = {}
 
     def __call__(self, leaves: Element) -> Element:
@@ -95,7 +95,7 @@ class Traced(Bindable):
 
     @functools.cached_property
     def row_wise(self) -> bool:
-        """Whether it may take several batches at once."""
+        """Whether it may be applied to several batches at once."""
         return row_wise.is_row_wise(self.concrete)
 
     def batched(self) -> BatchedFunction | None:
@@ -141,7 +141,7 @@ class BatchedFunction:
 def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None:
     """The vectorised `one`, and which of its results are the same for all rows.
 
-    None if there is none, or none whose results are surely equal.
+    None if there is none, or none whose results are certainly equal.
     """
     graph = one.graph
     count = len(graph.inputs) - len(one.captured)
@@ -189,30 +189,30 @@ def arguments_of(spec: Nest) -> tuple[Nest, ...]:
 
 
 def holds_datasets(spec: Nest) -> bool:
-    """Whether elements hold datasets."""
+    """Whether elements contain datasets."""
     return any(isinstance(leaf, DatasetSpec) for leaf in structure.flatten(spec))
 
 
 def _part_of(part: Any, tensors: Iterator[Any]) -> Any:
-    """A part of an element, of the next tensors."""
+    """Build a part of an element from the next tensors."""
     return packed(part, [next(tensors) for _ in leaves_of(part)])
 
 
 def _tensor_specs(parts: Sequence[Any]) -> list[TensorSpec]:
-    """The specs of the tensors that the parts of an element are made of, but for datasets."""
+    """The specs of the component tensors of an element, except datasets."""
     kept = [part for part in parts if not isinstance(part, DatasetSpec)]
     return [leaf for part in kept for leaf in leaves_of(part)]
 
 
 def _absent(spec: DatasetSpec) -> Stage | Stages:
-    """What stands for a dataset, or a list of them, while a function is traced."""
+    """The placeholder of a dataset, or a list of them, during tracing."""
     if not spec.shape.rank:
         return Absent(spec.element_spec)
     return Stages(Absent(spec.element_spec) for _ in range(spec.shape.num_elements() or 0))
 
 
 class Direct(Bindable):
-    """A function of elements that hold datasets, or one that gives them: called as it is."""
+    """A function from or to elements that contain datasets: called without tracing."""
 
     def __init__(
         self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
@@ -224,7 +224,7 @@ class Direct(Bindable):
         self._specs = tuple(structure.flatten(spec))
         self.spec = self._result_spec()
         self.leaves = tuple(leaves_of(self.spec))
-        self.draws_random = True  # it cannot be known
+        self.draws_random = True  # it is unknown
         self.row_wise = False
 
     def _result_spec(self) -> Nest:

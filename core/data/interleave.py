@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pinnace.data.functions import StageMaker
 
-# How many elements each input of a parallel interleave may have ready.
+# How many elements each input of a parallel interleave may prefetch.
 _READY = 16
 
 
@@ -38,7 +38,7 @@ class FlatMapped(Stage):
         self._maker = maker
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """One dataset after the other."""
+        """The elements of one dataset after the other."""
         for element in self._source.open(run):
             yield from self._maker(element).open(run)
 
@@ -46,9 +46,9 @@ class FlatMapped(Stage):
 class Interleaved(Stage):
     """The elements of several datasets, round robin.
 
-    `cycle_length` datasets are open; `block_length` elements are taken from each, round robin; the
-    next one takes the place of one that ends. In parallel each has a thread that reads ahead; the
-    order is the same unless `in_order` is false.
+    `cycle_length` datasets are open; `block_length` elements are taken from each in turn; the next
+    dataset replaces one that ends. In parallel, each has a thread that reads ahead; the order is
+    the same unless `in_order` is false.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Interleaved(Stage):
         made = (self._maker(element).open(run) for element in self._source.open(run))
         if self._parallel is not None:
             made = (Ahead(one, max(_READY, block)) for one in made)
-        # Slots keep their order: an ended one is refilled when its turn comes.
+        # Slots keep their order: an ended one is refilled at its next turn.
         slots: list[Iterator[Element] | None] = list(itertools.islice(made, cycle))
         while slots:
             kept: list[Iterator[Element] | None] = []
@@ -102,7 +102,7 @@ class Interleaved(Stage):
 
 
 class Chosen(Stage):
-    """At each step the next element of one of several datasets, chosen by another dataset."""
+    """The next element of one of several datasets, selected by another dataset."""
 
     def __init__(self, sources: Sequence[Stage], choice: Stage, stop_on_empty: bool) -> None:
         if choice.spec != INT64:

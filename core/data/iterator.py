@@ -66,7 +66,7 @@ def packer(stage: Stage, public: Callable[[Stage], Any]) -> Packer:
 
 
 class Pass:
-    """One pass over a stage: its elements as the user sees them, their count, their seeds."""
+    """One pass over a stage: its elements for the user, their count, their seeds."""
 
     def __init__(self, stage: Stage, public: Callable[[Stage], Any]) -> None:
         self.stage = stage
@@ -79,7 +79,7 @@ class Pass:
     def _begin(self, run: Run, skipped: int) -> None:
         self._run = run
         self.count = skipped
-        # Tensors are made of whole blocks where there are blocks.
+        # Tensors are created from whole blocks if there are blocks.
         self._blocks = self.stage.blocks(run) if not skipped else None
         self.ready: Iterator[Any] = iter(())
         if self._blocks is None:
@@ -111,7 +111,7 @@ class Pass:
                 self.ready = iter(_tensors_of_block(next(self._blocks), self.stage))
 
     def position(self) -> bytes:
-        """Where this pass is, as JSON: elements given, seeds drawn."""
+        """The position of this pass, as JSON: number of elements, seeds drawn."""
         with self._lock:
             seeds = self._run.bases(self.stage)
             return json.dumps({"version": 1, "count": self.count, "seeds": seeds}).encode()
@@ -136,7 +136,7 @@ class Pass:
 
     def next_arrays(self, ctx: RunContext) -> tuple[Array, ...]:
         """The next element's leaves, for the op IteratorGetNext; OutOfRangeError after the last."""
-        del ctx  # a pass is no part of the run that reads it
+        del ctx  # a pass is not part of the run that reads it
         for element in self:
             return tuple([np.asarray(leaf._array) for leaf in leaves_of(element)])
         raise OutOfRangeError("End of sequence")
@@ -183,17 +183,17 @@ class IteratorSpec(CompositeSpec):
             return traced_iterator.TracedIterator(handle, self.element_spec)
         held = np.asarray(handle._array)[()]
         if not isinstance(held, Pass):
-            raise InvalidArgumentError(f"IteratorSpec: the resource is no iterator: {held!r}")
+            raise InvalidArgumentError(f"IteratorSpec: the resource is not an iterator: {held!r}")
         return held.owner()
 
 
 class DatasetIterator(Trackable, CompositeTensor):
     """One pass over a dataset.
 
-    A `train.Checkpoint` that holds it saves its position: how many elements it has given, and the
-    seeds that shuffles have drawn. Restoring runs the pipeline forward to that place, at the cost
-    of computing those elements; stateful sources (generators, files that change) must give the same
-    elements again.
+    A `train.Checkpoint` that contains it saves its position: the number of elements so far, and the
+    seeds of shuffles. Restoring runs the pipeline up to that position, at the cost of computing
+    those elements; stateful sources (generators, files that change) must produce the same elements
+    again.
     """
 
     def __init__(self, stage: Stage, public: Callable[[Stage], Any], element_spec: Nest) -> None:
@@ -240,7 +240,7 @@ class DatasetIterator(Trackable, CompositeTensor):
 
     @property
     def spec(self) -> IteratorSpec:
-        """The spec by which a function knows it."""
+        """The spec for functions that take it."""
         return IteratorSpec(self._spec)
 
     @property

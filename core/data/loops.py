@@ -1,4 +1,4 @@
-"""Loops over datasets and iterators inside traced functions, as AutoGraph makes them of `for`."""
+"""`for` loops over datasets and iterators in traced functions, for AutoGraph."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def for_dataset(
     symbol_names: Any = None,
     opts: Any = None,
 ) -> None:
-    """`for x in iterated: body(x)` as long as `extra_test` holds; arguments are AutoGraph's.
+    """`for x in iterated: body(x)` while `extra_test` holds; the arguments are AutoGraph's.
 
-    While a function is traced a whole dataset becomes one `ReduceDataset`, and a loop that may stop
-    early a `While` over an iterator that begins anew at each run. Otherwise it is a Python loop.
+    In a traced function a whole dataset becomes one `ReduceDataset`, and a loop that may stop early
+    a `While` over an iterator that restarts at each run. Otherwise it is a Python loop.
 
     Args:
         iterated: a dataset, or an iterator, which goes on where it is.
@@ -84,7 +84,7 @@ def _zip(*datasets: Dataset, strict: bool = False) -> Dataset:
 
 
 def _map(function: Callable[..., Any], *datasets: Dataset) -> Dataset:
-    # One dataset is zipped too: an element that is a tuple is one argument, as `map` has it.
+    # A single dataset is zipped too: a tuple element is one argument, as in `map`.
     return Dataset.zip(datasets).map(function)
 
 

@@ -38,16 +38,16 @@ class MappedRows(Rows):
         self._rows = rows
         self._function = function
         self.count = rows.count
-        # What comes out counts too: images grow by four when they become floats.
+        # Outputs count too: images grow fourfold when they become floats.
         self.row_bytes = rows.row_bytes + sum(_bytes(leaf) for leaf in function.one.leaves)
 
     def take(self, indices: Indices) -> Columns:
-        """The function of the rows of these numbers."""
+        """The function applied to the rows with these indices."""
         rows = self._rows.take(indices)
         try:
             return self._function(rows)
         except Exception:
-            # One by one: what fails for many may work for one, or give a clearer error.
+            # One by one: a call that fails for many may succeed for one, or raise a clearer error.
             one = self._function.one
             return columns_of([one(row) for row in rows_of(rows)], one.leaves, "map")
 
@@ -58,7 +58,7 @@ def _bytes(spec: Any) -> int:
 
 
 class MappedBlocks:
-    """Mapped blocks; one that fails is computed again row by row, to place its errors."""
+    """Mapped blocks; a failing block is computed again row by row, to locate its errors."""
 
     __slots__ = ("_blocks", "_function", "_waiting")
 
@@ -107,7 +107,7 @@ class Mapped(Stage):
         if known and self._function.row_wise:
             return CoalescedBatches(source, self._function)
         count = worker_count(self._parallel)
-        # Calls that draw random numbers stay in order: the numbers follow from the seed.
+        # Calls that draw random numbers stay in order, since the numbers follow from the seed.
         if count > 1 and not self._function.draws_random:
             return InParallelIfSlow(source, self._function, count, self._in_order)
         return map(self._function, source)
@@ -140,7 +140,7 @@ class Mapped(Stage):
 
 
 def worker_count(parallel: Any) -> int:
-    """How many threads `num_parallel_calls` stands for."""
+    """The number of threads for `num_parallel_calls`."""
     if parallel is None:
         return 1
     return max(2, os.cpu_count() or 1) if parallel == AUTOTUNE else int(parallel)
@@ -155,7 +155,7 @@ class Filtered(Stage):
         self._predicate = predicate
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those elements."""
+        """The elements for which the predicate holds."""
         predicate = self._predicate
         return filter(lambda element: predicate(element)[0], self._source.open(run))
 
@@ -168,12 +168,12 @@ class Filtered(Stage):
         return _kept(blocks, predicate)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """None: which rows pass is known only after computing them."""
+        """None: the selected rows are known only after computing them."""
         del run
         return None
 
     def cardinality(self) -> int:
-        """It depends on the elements."""
+        """Unknown: it depends on the elements."""
         return UNKNOWN
 
 
@@ -201,7 +201,7 @@ def _alone(leaf: Any) -> Any:
 
 
 class TakenWhile(Stage):
-    """The elements before the first for which the predicate does not hold."""
+    """The elements before the first for which the predicate fails."""
 
     def __init__(self, source: Stage, predicate: Traced | Direct) -> None:
         super().__init__(source.spec)
@@ -209,7 +209,7 @@ class TakenWhile(Stage):
         self._predicate = predicate
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those elements."""
+        """The elements before the first for which the predicate fails."""
         predicate = self._predicate
         for element in self._source.open(run):
             if not predicate(element)[0]:
@@ -226,7 +226,7 @@ class WithoutErrors(Stage):
         self._log = log_warning
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those elements; an error is passed over, with a warning if asked for."""
+        """The elements without those that raise an error, which is optionally logged."""
         import logging
 
         source = self._source.open(run)
@@ -243,7 +243,7 @@ class WithoutErrors(Stage):
 
 
 class StateFunction:
-    """A function (state, element) -> (state, ...), traced so that the state keeps one spec.
+    """A function (state, element) -> (state, ...), traced so that the state has one spec.
 
     Args:
         initial: the state at the start, a structure.

@@ -1,4 +1,4 @@
-"""The spec of None, where an element has nothing in a place."""
+"""The spec of None in an element."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class NoneTensorSpec(TypeSpec):
         return NoneType
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether the value is None, or the spec that of None."""
+        """Whether the value is None, or a spec of None."""
         return spec_or_value is None or isinstance(spec_or_value, NoneTensorSpec)
 
     def is_subtype_of(self, other: object) -> bool:
-        """Whether the other is the spec of None too."""
+        """Whether the other is a spec of None too."""
         return isinstance(other, NoneTensorSpec)
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> Self | None:
@@ -34,11 +34,11 @@ class NoneTensorSpec(TypeSpec):
         return self if all(isinstance(other, NoneTensorSpec) for other in others) else None
 
     def component_specs(self) -> tuple[TensorSpec, ...]:
-        """None is made of no tensors."""
+        """None has no component tensors."""
         return ()
 
     def to_components(self, value: object) -> tuple[object, ...]:
-        """None is made of no tensors."""
+        """None has no component tensors."""
         del value
         return ()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class NumpyIterator:
-    """What `as_numpy_iterator` gives.
+    """The result of `as_numpy_iterator`.
 
     Args:
         stage: gives the elements.

@@ -60,11 +60,11 @@ class OptionalSpec(CompositeSpec):
         return (TensorSpec.of(Shape(()), dtypes.variant),)
 
     def to_components(self, value: Any) -> tuple[object, ...]:
-        """The variant that stands for it."""
+        """The variant of the Optional."""
         return (value.variant,)
 
     def from_components(self, components: Sequence[Any]) -> Optional:
-        """The Optional behind a variant."""
+        """The Optional of a variant."""
         return VariantOptional(self._element_spec, components[0])
 
 
@@ -90,7 +90,7 @@ class Optional(CompositeTensor):
 
     @staticmethod
     def empty(element_spec: Nest) -> Optional:
-        """An Optional without one."""
+        """An Optional without a value."""
         return Optional(element_spec, None, False)
 
     @property
@@ -105,7 +105,7 @@ class Optional(CompositeTensor):
 
     @property
     def variant(self) -> Tensor:
-        """A scalar variant that stands for it."""
+        """A scalar variant of it."""
         if not self._present:
             return execute_one(iterators.OPTIONAL_NONE)
         parts = structure.flatten(self._value, expand_composites=True)
@@ -128,7 +128,7 @@ class Optional(CompositeTensor):
 
 
 class VariantOptional(Optional):
-    """An element, or nothing, behind a variant: what it is, is known when an op asks.
+    """An element, or nothing, in a variant; which is known only when an op reads it.
 
     Args:
         element_spec: of the element.

@@ -1,4 +1,4 @@
-"""How a pipeline runs: threads, memory, determinism; the elements stay the same."""
+"""Options of a pipeline: threads, memory, determinism; they do not change the elements."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pinnace.framework.no_effect import ignored
 
 
 class AutoShardPolicy(IntEnum):
-    """What each process of a job reads of a dataset that a strategy over processes is given.
+    """How a strategy distributes a dataset to the processes of a job.
 
-    FILE: files of its own; DATA: its pieces of each batch; AUTO: FILE if all of it is read from
-    files, else DATA; OFF and HINT: everything.
+    FILE: each process reads separate files; DATA: its part of each batch; AUTO: FILE if everything
+    is read from files, else DATA; OFF and HINT: each reads everything.
     """
 
     OFF = -1
@@ -41,7 +41,7 @@ class ExternalStatePolicy(Enum):
 
 
 class _Choices:
-    """Named choices, each None until it is set; other names are refused."""
+    """Named options, each None until it is set; other names are refused."""
 
     _names: ClassVar[tuple[str, ...]] = ()
     _parts: ClassVar[dict[str, type[_Choices]]] = {}
@@ -115,7 +115,7 @@ class ThreadingOptions(_Choices):
 
 
 class DistributeOptions(_Choices):
-    """How a dataset is shared out to the processes of a job.
+    """How a dataset is distributed to the processes of a job.
 
     auto_shard_policy: an AutoShardPolicy; it has an effect in a strategy over several processes.
     num_devices: accepted.
@@ -153,7 +153,7 @@ class ServiceOptions(_Choices):
 
 
 class Options(_Choices):
-    """How a pipeline runs: threads, memory, determinism; the elements stay the same.
+    """Options of a pipeline: threads, memory, determinism; they do not change the elements.
 
     Attributes:
         deterministic: False lets parallel stages give elements as they are ready.

@@ -14,7 +14,7 @@ from pinnace.framework.specs import TensorSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# What AUTOTUNE keeps ready.
+# The buffer size for AUTOTUNE.
 _READY = 2
 
 
@@ -88,7 +88,7 @@ class Cached(Stage):
         return self._rows
 
     def cardinality(self) -> int:
-        """The source's, or what was counted."""
+        """The source's cardinality, or the counted number."""
         return self._source.cardinality() if self._rows is None else self._rows.count
 
 

@@ -1,4 +1,4 @@
-"""Whole pipelines from file patterns: `make_csv_dataset`, `make_batched_features_dataset`."""
+"""Complete pipelines from file patterns: `make_csv_dataset`, `make_batched_features_dataset`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _WHO = "sample_from_datasets"
 
 
 class Sampled(Stage):
-    """At each step the next element of one of several datasets, drawn by weight."""
+    """The next element of one of several datasets, drawn at random by weight."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Sampled(Stage):
                 yield element
 
     def cardinality(self) -> int:
-        """The sum, or it depends on what is drawn."""
+        """The sum of cardinalities, or unknown if it depends on the draws."""
         sizes = [source.cardinality() for source in self._sources]
         if self._stop or UNKNOWN in sizes:
             return UNKNOWN
@@ -64,7 +64,7 @@ class Sampled(Stage):
 
 
 class SampledBy(Stage):
-    """At each step the next element of a dataset drawn by the weights of that step."""
+    """The next element of a dataset drawn at random by the current weights."""
 
     def __init__(
         self, sources: Sequence[Stage], weights: Stage, seeds: SeedSource, stop_on_empty: bool
@@ -85,7 +85,7 @@ class SampledBy(Stage):
         self._stop = stop_on_empty
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Until the weights end; a draw of an ended dataset is skipped, or ends the iteration."""
+        """Elements until the weights end; an ended dataset is skipped, or ends the iteration."""
         generator = np.random.default_rng(run.seed(self._seeds))
         opened = [source.open(run) for source in self._sources]
         ended: set[int] = set()
@@ -115,10 +115,10 @@ def _checked(weights: Any, count: int) -> Array:
 
 
 class Resampled(Stage):
-    """(class, element), some elements left out so that classes are distributed as wanted.
+    """(class, element), with elements rejected so that classes have the target distribution.
 
-    An element is kept with a probability in proportion to target / initial of its class; the class
-    that is rarest by that measure is kept whole. Without `initial` it is counted on the way.
+    An element is kept with a probability proportional to target / initial of its class, which is 1
+    for the largest ratio. Without `initial` the distribution is estimated on the way.
 
     Args:
         source: the elements.
@@ -149,7 +149,7 @@ class Resampled(Stage):
         self._seeds = seeds
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements that are kept."""
+        """The accepted elements."""
         generator = np.random.default_rng(run.seed(self._seeds))
         seen = np.ones(len(self._target)) if self._initial is None else self._initial
         chances = self._chances(seen)

@@ -1,8 +1,8 @@
 """Shuffling through a buffer, and unique elements.
 
-A buffer is filled first; then each element that comes takes the place of a random one, which
-leaves; at the end the rest leaves in random order. Where the source has rows, the same
-is done with their numbers, and gives the same order.
+A buffer is filled first; then each new element replaces a random one, which is output; at the end
+the rest is output in random order. If the source has rows, the same is done with their indices, and
+gives the same order.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _DRAWN = 1024
 
 
 def place_blocks(generator: np.random.Generator, size: int) -> Iterator[Array]:
-    """Random places in [0, size) in blocks without repetition: a block can be exchanged at once."""
+    """Random positions in [0, size), in blocks without repetition that are exchanged at once."""
     length = max(1, min(_DRAWN, size // 4))
     while True:
         if length == 1:
-            # A small buffer allows repeated places: each number is a block.
+            # A small buffer must allow repeated positions: each number is a block.
             yield from generator.integers(0, size, (_DRAWN, 1))
         else:
             yield generator.choice(size, length, replace=False)
@@ -56,7 +56,7 @@ class Shuffled(Stage):
         return size
 
     def _generators(self, run: Run) -> tuple[np.random.Generator, np.random.Generator]:
-        """Two generators: for the places in the buffer, and for its remainder at the end."""
+        """Two generators: for the positions in the buffer, and for its remainder at the end."""
         seed = run.seed(self._seeds)
         return np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
 
@@ -169,7 +169,7 @@ class Unique(Stage):
         self._source = source
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements that are not in the set of those seen before."""
+        """The elements that have not occurred before."""
         seen = set()
         for element in self._source.open(run):
             arrays = [np.asarray(leaf_array(leaf)) for leaf in element]
@@ -181,7 +181,7 @@ class Unique(Stage):
                 yield element
 
     def cardinality(self) -> int:
-        """It depends on the elements."""
+        """Unknown: it depends on the elements."""
         return UNKNOWN
 
 
@@ -199,7 +199,7 @@ class _Buffer:
             self._lists = [[row for part in parts for row in part] for parts in columns]
 
     def exchange(self, places: Array, coming: Columns) -> Iterator[Columns]:
-        """Swap: the rows at these places, which then hold the new rows."""
+        """Exchange the rows at these positions for new rows."""
         yield from self.taken(places)
         mine = self._columns
         if mine is not None and any(
@@ -216,7 +216,7 @@ class _Buffer:
                 rows[place] = row
 
     def taken(self, places: Array) -> Iterator[Columns]:
-        """The rows at these places: one block, or each alone where their shapes differ."""
+        """The rows at these positions: one block, or single rows if their shapes differ."""
         if self._columns is not None:
             yield tuple([column.take(places, 0) for column in self._columns])
             return

@@ -1,4 +1,4 @@
-"""Where elements come from: arrays, ranges, generators, files' names, random numbers."""
+"""Sources of elements: arrays, ranges, generators, file names, random numbers."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class ArrayRows(Rows):
         self.row_bytes = sum(a.nbytes // max(1, len(a)) for a in arrays)
 
     def take(self, indices: Indices) -> Columns:
-        """The rows of these numbers: views for a range."""
+        """The rows with these indices: views for a range."""
         if type(indices) is range:
             if indices.step == 1:
                 cut = slice(indices.start, indices.stop)
@@ -173,7 +173,7 @@ class RangeRows(Rows):
         self.row_bytes = 8
 
     def take(self, indices: Indices) -> Columns:
-        """The numbers at these places."""
+        """The numbers at these indices."""
         start, step = self._numbers.start, self._numbers.step
         if type(indices) is range:
             part = self._numbers[indices.start : indices.stop : indices.step]
@@ -204,7 +204,7 @@ class Range(Stage):
         return RangeRows(self._numbers(), self.leaves[0].dtype)
 
     def cardinality(self) -> int:
-        """How many numbers there are."""
+        """The number of elements."""
         if any(isinstance(value, SymbolicTensor) for value in self._bounds):
             return UNKNOWN
         return len(self._numbers())
@@ -250,7 +250,7 @@ class RandomNumbers(Stage):
 
 
 class Generated(Stage):
-    """What a Python generator yields."""
+    """The items of a Python generator."""
 
     def __init__(
         self, generator: Callable[..., Any], spec: Nest, args: Sequence[Any] | None = None
@@ -267,7 +267,7 @@ class Generated(Stage):
         )
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """What one call of the generator yields, converted to the specs."""
+        """The items of one call of the generator, converted to the specs."""
         del run
         values = iter(
             self._generator(*[array[()] if not array.ndim else array for array in self._args])

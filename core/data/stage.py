@@ -7,7 +7,7 @@ A stage can be read in three ways, each faster than the one before where it exis
 - `indexed`: rows that can be taken in any order, and the stream of row numbers to take. Shuffling,
   repeating and skipping then move numbers, and `batch` gathers whole batches.
 
-All three give the same elements in the same order.
+All three produce the same elements in the same order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pinnace.ops.random import seeds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-# Row numbers: a range where they are consecutive, so that a block is a view.
+# Row indices: a range if they are consecutive, so that a block is a view.
 Indices: TypeAlias = "range | Array"
 _BLOCK = 256
 _BLOCK_BYTES = 1 << 20
@@ -107,12 +107,12 @@ class Rows:
     row_bytes: int
 
     def take(self, indices: Indices) -> Columns:
-        """The rows of these numbers, as columns."""
+        """The rows with these indices, as columns."""
         raise NotImplementedError
 
 
 class Taken:
-    """Blocks of rows. One that fails is taken row by row, so that errors have their place.
+    """Blocks of rows. A failing block is taken row by row, to locate its errors.
 
     Args:
         rows: where from.
@@ -168,13 +168,13 @@ class Stage:
         return Taken(rows, pieces(stream, block_length(rows.row_bytes)))
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """Rows and the numbers of those to take, None if the stage has no rows."""
+        """Rows and the indices to take, None if the stage has no rows."""
         del run
         rows = self.rows()
         return None if rows is None else (rows, iter((range(rows.count),)))
 
     def rows(self) -> Rows | None:
-        """All elements as rows, where they can be taken in any order and are always the same."""
+        """All elements as rows, if they can be taken in any order and never change."""
         return None
 
     def open(self, run: Run) -> Iterator[Element]:
@@ -183,10 +183,10 @@ class Stage:
         return self.elements(run) if blocks is None else Flattened(blocks)
 
     def cardinality(self) -> int:
-        """How many elements there are; INFINITE or UNKNOWN."""
+        """The number of elements; INFINITE or UNKNOWN."""
         return UNKNOWN
 
-    # Parameters that are symbolic while a function that makes datasets is traced.
+    # Parameters that are symbolic in a traced function that creates datasets.
 
     def symbols(self) -> list[SymbolicTensor]:
         """The symbolic tensors it depends on, each once."""
@@ -272,7 +272,7 @@ def _bind(thing: Any, values: dict[int, Any]) -> Any:
 
 
 class Flattened:
-    """The elements of blocks; a block that fails does not end it."""
+    """The elements of blocks; a failing block does not end it."""
 
     __slots__ = ("_blocks", "_rows")
 
@@ -293,12 +293,12 @@ class Flattened:
 
 
 def block_length(row_bytes: int) -> int:
-    """How many elements to handle at once: enough to pay for the call, few enough for the cache."""
+    """How many elements to process at once: a balance of call overhead and cache size."""
     return max(1, min(_BLOCK, _BLOCK_BYTES // max(1, row_bytes)))
 
 
 def pieces(stream: Iterable[Indices], length: int) -> Iterator[Indices]:
-    """The same numbers in blocks of at most `length`."""
+    """The same indices in blocks of at most `length`."""
     for block in stream:
         if len(block) <= length:
             if len(block):
@@ -309,7 +309,7 @@ def pieces(stream: Iterable[Indices], length: int) -> Iterator[Indices]:
 
 
 def exactly(stream: Iterable[Indices], length: int) -> Iterator[Indices]:
-    """The same numbers in blocks of `length`, of which only the last may be shorter."""
+    """The same indices in blocks of `length`, of which only the last may be shorter."""
     waiting: list[Indices] = []
     have = 0
     for block in stream:
@@ -333,7 +333,7 @@ def _joined(parts: Sequence[Indices]) -> Indices:
 
 
 def limited(stream: Iterable[Indices], skip: int, take: int) -> Iterator[Indices]:
-    """The numbers from position `skip`, at most `take` of them (all if negative)."""
+    """The indices from position `skip`, at most `take` of them (all if negative)."""
     for block in stream:
         if skip >= len(block):
             skip -= len(block)

@@ -1,9 +1,9 @@
 """Elements in folders: `save`, `load`, `snapshot`, caches in files.
 
-A folder holds `dataset.json` (version, element spec, number of elements) and TFRecord files
-`elements-00000.tfrecord`, … Each record is one element: per leaf a uint32 number of axes,
-int64 sizes, then the raw little-endian bytes; a string leaf instead has a uint32 length before each
-of its strings. It is this library's own format; TensorFlow's differs and is not promised to stay.
+A folder has `dataset.json` (version, element spec, number of elements) and TFRecord files
+`elements-00000.tfrecord`, … Each record is one element: per leaf a uint32 number of axes, int64
+sizes, then the raw little-endian bytes; a string leaf has a uint32 length before each of its
+strings. This is our own format; TensorFlow's differs and is not guaranteed to stay.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _VERSION = 1
-# All of them are open at once during writing.
+# All of them are open at the same time while writing.
 _MOST_FILES = 512
 _HEADER = "dataset.json"
 _RANK = struct.Struct("<I")
@@ -171,7 +171,7 @@ class _Writer:
             self._writers.append(RecordWriter(_file(self._folder, number), self._compression))
 
     def write(self, element: Element, file: int = 0) -> None:
-        """Append one to the file of that number."""
+        """Append an element to the file with that index."""
         if not 0 <= file < _MOST_FILES:
             raise InvalidArgumentError(
                 f"save: shard_func must give numbers in [0, {_MOST_FILES}), gave {file}"
@@ -253,7 +253,7 @@ class Stored(Stage):
         ]
 
     def cardinality(self) -> int:
-        """How many were saved."""
+        """The number of saved elements."""
         return self._count
 
 
@@ -285,7 +285,7 @@ class StoredFiles(Stage):
         return iter([(part,) for part in self._parts])
 
     def cardinality(self) -> int:
-        """How many files there are."""
+        """The number of files."""
         return len(self._parts)
 
 
@@ -331,7 +331,7 @@ class FolderCache:
         self._reader = reader
 
     def exists(self) -> bool:
-        """Whether a pass was completed."""
+        """Whether a pass has completed."""
         return (self._folder / _HEADER).exists()
 
     def read(self) -> Iterator[Element]:

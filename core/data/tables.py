@@ -79,7 +79,7 @@ def _pair_of(dataset: Dataset) -> tuple[TensorSpec, TensorSpec]:
 
 
 class HasherSpec(NamedTuple):
-    """How keys that are not known are spread over buckets.
+    """The distribution of unknown keys over buckets.
 
     Attributes:
         hasher: "fasthash" or "stronghash".
@@ -197,7 +197,7 @@ def index_table_from_dataset(
     key_dtype: Any = dtypes.string,
     name: str | None = None,
 ) -> StaticHashTable | HashedTable:
-    """A table of the elements of a dataset and their numbers, from 0.
+    """A table from the elements of a dataset to their indices, from 0.
 
     Args:
         dataset: its elements are keys, scalars.

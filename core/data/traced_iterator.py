@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pinnace.data.optionals import Optional
     from pinnace.framework.tensor import Tensor
 
-# A `for` that AutoGraph did not convert asks without end; no program asks so often otherwise.
+# A `for` loop that AutoGraph did not convert never ends; no other program asks this often.
 _MOST_ASKED = 10_000
 
 

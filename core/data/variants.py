@@ -26,12 +26,12 @@ class Readable:
 
     def element_arrays(self, turn: Turn) -> Iterator[tuple[Any, ...]]:
         """The leaves of every element, in a new pass."""
-        del turn  # the functions of elements have plans of their own
+        del turn  # the functions of elements have their own plans
         for element in self.stage.open(Run()):
             yield tuple([np.asarray(leaf_array(leaf)) for leaf in element])
 
     def cardinality(self) -> int:
-        """How many elements there are; INFINITE or UNKNOWN."""
+        """The number of elements; INFINITE or UNKNOWN."""
         return self.stage.cardinality()
 
 
@@ -41,7 +41,7 @@ def variant_of(stage: Stage) -> Tensor:
     if not symbols:
         return _variant(stage)
 
-    # Made from symbolic tensors: it exists when the function runs.
+    # Made from symbolic tensors: it exists only when the function runs.
     def made(*tensors: Tensor) -> Tensor:
         arrays = (np.asarray(tensor._array) for tensor in tensors)
         return _variant(stage.bound({id(s): a for s, a in zip(symbols, arrays, strict=True)}))

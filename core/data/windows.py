@@ -1,4 +1,4 @@
-"""Datasets of parts of another: windows of consecutive elements, groups by key, buckets."""
+"""Datasets of parts of another one: windows of consecutive elements, groups by key, buckets."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Held(Stage):
         self._held = elements
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those elements."""
+        """The elements of the window."""
         del run
         return iter(self._held)
 
     def cardinality(self) -> int:
-        """How many there are."""
+        """The number of elements."""
         return len(self._held)
 
 
@@ -70,7 +70,7 @@ class Windows(Stage):
                 next(itertools.islice(source, skipped - 1, skipped), None)
 
     def cardinality(self) -> int:
-        """As the sizes say."""
+        """The number of windows."""
         there = self._source.cardinality()
         size, shift, stride = known(self._size), known(self._shift), known(self._stride)
         if there < 0 or size is None or shift is None or stride is None:
@@ -122,7 +122,7 @@ class Grouped(Stage):
 
 
 class BucketPadding(NamedTuple):
-    """How the elements of a bucket get one shape: `padded_batch`'s arguments."""
+    """The padding of a bucket's elements to one shape: `padded_batch`'s arguments."""
 
     shapes: Nest
     values: Nest

@@ -1,8 +1,8 @@
 """Threads of a pipeline: they work ahead, and stop when their reader is gone.
 
-A thread holds its source and a queue, never the reader. When the reader is dropped or closed, a
-finalizer closes the queue; the thread sees that at its next element and releases its source, whose
-own threads end the same way. Threads are daemons: a program that ends does not wait for them.
+A thread refers to its source and a queue, never to the reader. When the reader is deleted or
+closed, a finalizer closes the queue; the thread notices at its next element and releases its
+source, whose threads end the same way. Threads are daemons: a program's end does not wait for them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _names = itertools.count()
 # most of a short call holds the interpreter's lock.
 WORTH_A_THREAD = 200e-6
 WORTH_A_POOL = 1e-3
-# How long the reader must work between elements, as a fraction of the time to make one.
+# How long the reader must work between elements, as a fraction of the time to produce one.
 _WORTH_BESIDE = 0.1
-# How many elements are made inline before that is decided.
+# How many elements are produced inline before that is decided.
 _MEASURED = 4
 
 
@@ -64,7 +64,7 @@ class _Queue:
             return True
 
     def end(self) -> None:
-        """No more items will come."""
+        """No more items will follow."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -107,7 +107,7 @@ def _fill(source: Iterator[Element], queue: _Queue) -> None:
 
 
 class Ahead:
-    """An iterator whose elements a thread makes ahead of time.
+    """An iterator whose elements a thread produces ahead of time.
 
     Args:
         source: where elements come from; used by that thread alone from now on.
@@ -138,10 +138,10 @@ class Ahead:
 
 
 class AheadIfSlow:
-    """Like Ahead, but with a thread only once it pays.
+    """Like Ahead, but with a thread only if it pays off.
 
-    It does if elements take long enough to make, and the reader works in between: where the reader
-    only waits, handing over costs time and gains nothing.
+    It does if elements take long enough to produce, and the reader works in between: if the reader
+    only waits, passing elements between threads costs time and gains nothing.
     """
 
     def __init__(self, source: Iterator[Element], capacity: int) -> None:
@@ -309,7 +309,7 @@ class InParallel:
 
 
 class InParallelIfSlow:
-    """As `InParallel`, but with threads only once calls are measured to be slow enough."""
+    """As `InParallel`, but with threads only once calls prove slow enough."""
 
     def __init__(
         self,

@@ -1,9 +1,10 @@
 """`tf.distribute`: several replicas of a program, in one process or in several.
 
-A strategy has replicas (`strategies`), which run a function in turn and meet where they merge
-(`meeting`). A thread knows where it is (`framework/places.py`), and so do variables (`variables`):
-each replica has a copy. What differs between replicas is a PerReplica (`values`), which becomes one
-by a `CrossDeviceOps` (`reductions`); datasets give such (`inputs`, `feeding`). ADR 30 says why.
+A strategy has replicas (`strategies`), which run a function one after the other and synchronise at
+merge calls (`meeting`). A thread's context is in `framework/places.py`; variables (`variables`)
+have a copy per replica. Values that differ between replicas are PerReplica (`values`), and are
+combined by a `CrossDeviceOps` (`reductions`); datasets yield them (`inputs`, `feeding`). ADR 30 has
+the reasons.
 
 Over several processes (`workers`) each has one replica. MPI starts them (`starting`) and joins them
 (`processes`, `collectives`); each reads its share of a dataset (`sharding`). ADR 32 says why.

@@ -1,7 +1,7 @@
-"""Which processes there are, as TensorFlow's programs ask: ClusterSpec, and resolvers.
+"""The processes of a job in TensorFlow's interface: ClusterSpec, and resolvers.
 
-Under MPI it is the launcher that knows. A cluster that TF_CONFIG or a resolver describes is
-compared with what MPI says, and gives the processes their names.
+Under MPI the launcher defines the processes. A cluster described by TF_CONFIG or a resolver is
+checked against MPI, and names the processes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has."""
+        """The number of tasks of a job."""
         return len(self._tasks(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
@@ -146,7 +146,7 @@ class ClusterResolver:
         task_id: int | None = None,
         config_proto: Any = None,
     ) -> dict[str, int]:
-        """How many GPUs and TPUs a process has: none.
+        """The number of GPUs and TPUs of a process: none.
 
         Args:
             task_type: accepted.
@@ -223,18 +223,18 @@ class SimpleClusterResolver(ClusterResolver):
         task_id: int | None = None,
         config_proto: Any = None,
     ) -> dict[str, int]:
-        """What it was told."""
+        """The given number."""
         del task_type, task_id, config_proto
         return dict(self._accelerators)
 
     @property
     def environment(self) -> str:
-        """What it was told."""
+        """The given environment."""
         return self._environment
 
 
 class TFConfigClusterResolver(ClusterResolver):
-    """A resolver that reads the environment variable TF_CONFIG, each time it is asked.
+    """A resolver that reads the environment variable TF_CONFIG at each call.
 
     Args:
         task_type: instead of the one there.
@@ -262,7 +262,7 @@ class TFConfigClusterResolver(ClusterResolver):
 
     @property
     def environment(self) -> str:
-        """What TF_CONFIG says of it."""
+        """The environment in TF_CONFIG."""
         return self._environment or str(tf_config().get("environment", ""))
 
     def cluster_spec(self) -> ClusterSpec:
@@ -313,7 +313,7 @@ def tf_config() -> dict[str, Any]:
 
 
 def described_workers(given: Any) -> int:
-    """How many processes that train the resolver describes, or TF_CONFIG for None; 0 if none."""
+    """The number of training processes in the resolver, or in TF_CONFIG for None; 0 if none."""
     spec = ClusterSpec((TFConfigClusterResolver() if given is None else given).cluster_spec())
     return sum(spec.num_tasks(job) for job in spec.jobs if job in _WORKERS)
 

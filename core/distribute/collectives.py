@@ -1,7 +1,7 @@
 """Sums, gathers and broadcasts of tensors over the processes of a job, as ops of a graph.
 
-They are Python functions that a graph calls in program order: all processes write the same graph,
-and so come to each exchange in the same order.
+They are Python functions that a graph calls in program order: all processes have the same graph,
+and so run the exchanges in the same order.
 """
 
 from __future__ import annotations

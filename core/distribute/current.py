@@ -1,4 +1,4 @@
-"""The strategy and the replica of this thread; where there is none, the default ones."""
+"""The strategy and the replica context of this thread; defaults if there are none."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pinnace.framework.places import current, require_between_replicas
 
 
 class _DefaultExtended(StrategyExtended):
-    """One replica, and nothing done."""
+    """The default strategy's `extended`: one replica."""
 
     _wraps_one = False
 
     def call_for_each_replica(self, fn: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What the function gives."""
+        """The function's result."""
         return fn(*args, **(kwargs or {}))
 
 
 class _DefaultStrategy(Strategy):
-    """What there is outside of all strategies: one replica."""
+    """The strategy outside of all scopes: one replica."""
 
     def __init__(self) -> None:
         super().__init__(_DefaultExtended(self))

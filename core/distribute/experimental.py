@@ -8,5 +8,5 @@ from pinnace.distribute.options import CommunicationOptions as CommunicationOpti
 from pinnace.distribute.strategies import CentralStorageStrategy as CentralStorageStrategy
 from pinnace.distribute.workers import OlderMultiWorkerMirroredStrategy
 
-# TensorFlow's name for it here; the newer one stands in the folder above.
+# TensorFlow's old name; the new one is in the parent package.
 MultiWorkerMirroredStrategy = OlderMultiWorkerMirroredStrategy

@@ -1,4 +1,4 @@
-"""StrategyExtended: what libraries ask of a strategy."""
+"""StrategyExtended: the part of a strategy's interface for libraries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class StrategyExtended:
-    """What libraries ask of a strategy; `strategy.extended` is one.
+    """The part of a strategy's interface for libraries; `strategy.extended` is one.
 
     Args:
         container_strategy: the strategy it belongs to.

@@ -1,4 +1,4 @@
-"""Pipelines that end in an element per replica: batches in pieces, elements dealt in turn."""
+"""Pipelines with one element per replica: batches that are split, elements dealt in turn."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Split(Stage):
             yield tuple(leaves)
 
     def cardinality(self) -> int:
-        """As many as there are batches."""
+        """The number of batches."""
         return self._source.cardinality()
 
 
@@ -119,7 +119,7 @@ class Dealt(Stage):
         return tuple(leaves)
 
     def cardinality(self) -> int:
-        """As many as fit, and one for what is left."""
+        """The number of full groups, plus one for a remainder."""
         size = self._source.cardinality()
         if size in {INFINITE, UNKNOWN}:
             return size
@@ -136,7 +136,7 @@ def resized(leaf: Any, size: int | None) -> Any:
 
 
 def bounds(size: int, replica: int, count: int) -> tuple[int, int]:
-    """Where the piece of a replica begins and ends in a batch.
+    """The bounds of a replica's part of a batch.
 
     Args:
         size: samples in the batch.

@@ -24,7 +24,7 @@ _PER_REPLICA = (
 
 
 class InputReplicationMode(Enum):
-    """How many pipelines there are: one for all replicas, or one for each."""
+    """The number of input pipelines: one for all replicas, or one for each."""
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"
@@ -38,7 +38,7 @@ class _InputOptions(NamedTuple):
 
 
 class InputOptions(_InputOptions):
-    """How elements come to the devices.
+    """How elements are transferred to devices.
 
     Args:
         experimental_fetch_to_device: whether they are copied ahead, True if None; all is in one
@@ -69,7 +69,7 @@ class InputOptions(_InputOptions):
 
 
 class InputContext:
-    """What a function that makes a dataset is told.
+    """The context of a function that creates a dataset.
 
     Args:
         num_input_pipelines: how many such datasets there are.
@@ -89,17 +89,17 @@ class InputContext:
 
     @property
     def num_input_pipelines(self) -> int:
-        """How many such datasets there are."""
+        """The number of input pipelines."""
         return self._num_input_pipelines
 
     @property
     def input_pipeline_id(self) -> int:
-        """Which of them this is, from 0."""
+        """The index of this pipeline, from 0."""
         return self._input_pipeline_id
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self._num_replicas_in_sync
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
@@ -127,7 +127,7 @@ class InputContext:
 
 
 class ValueContext:
-    """What a function that makes the value of a replica is told.
+    """The context of a function that creates a replica's value.
 
     Args:
         replica_id_in_sync_group: the replica, from 0.
@@ -145,7 +145,7 @@ class ValueContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many there are."""
+        """The number of replicas."""
         return self._num_replicas
 
     def __str__(self) -> str:
@@ -175,14 +175,14 @@ class DistributedDataset:
 
     @property
     def cardinality(self) -> Any:
-        """How many steps there are; -1 without end, -2 if that is not known."""
+        """The number of steps; -1 for infinite, -2 if unknown."""
         return self.parts.cardinality().numpy()
 
     def __iter__(self) -> DistributedIterator:
         return DistributedIterator(iter(self.parts))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
-        """What a function makes of a state and of each element, one after the other.
+        """Reduce the elements to a state by a function, in order.
 
         Args:
             initial_state: the first state, a structure of tensors.
@@ -276,7 +276,7 @@ class DistributedIteratorSpec(CompositeSpec):
         return (self._parts,)
 
     def component_specs(self) -> tuple[Any, ...]:
-        """That of the iterator over parts."""
+        """The spec of the iterator over parts."""
         return (self._parts,)
 
     def to_components(self, value: Any) -> tuple[object, ...]:
@@ -349,7 +349,7 @@ def _mode(who: str, options: Any) -> InputReplicationMode:
 
 
 def shared_out(processes: Any, dataset: Any, options: InputOptions | None) -> DistributedDataset:
-    """What one process of a job reads of a dataset; see `experimental_distribute_dataset`."""
+    """One process's share of a dataset; see `experimental_distribute_dataset`."""
     from pinnace.distribute import sharding  # for jobs of several processes
 
     who = "experimental_distribute_dataset"

@@ -1,4 +1,4 @@
-"""Loops over distributed datasets and iterators, as AutoGraph makes them of `for`."""
+"""`for` loops over distributed datasets and iterators, for AutoGraph."""
 
 from __future__ import annotations
 

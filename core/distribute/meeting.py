@@ -1,9 +1,9 @@
-"""The replicas of one run: they go on in turn, and meet where they merge.
+"""The replicas of one run, which execute one after the other and synchronise at merge calls.
 
-The first replica runs in the thread that called `run`, the others in threads of their own. One goes
-at a time: the first runs until it merges, then each other one until it does, then what they gave is
-merged, between the replicas. So the order of ops is the same in every run, and the replicas of a
-function that is traced write one graph.
+The first replica runs in the thread that called `run`, the others in separate threads. Only one
+runs at a time: the first until its merge call, then each other one until its own, then the merge
+function runs in the cross-replica context. So the order of ops is the same in every run, and the
+replicas of a traced function add to one graph.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Meeting:
         self._others = [_Other(self, replica) for replica in range(1, count)]
 
     def run(self) -> Any:
-        """What the replicas give, grouped."""
+        """The grouped results of the replicas."""
         try:
             results = [self.call(0)]
             for other in self._others:
@@ -165,7 +165,7 @@ class _Other:
         self._paused = threading.Semaphore(0)
 
     def proceed(self) -> None:
-        """Run until it merges or is done; what it raises is raised here."""
+        """Run until a merge call or the end; exceptions are raised here."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name=f"replica_{self.replica}", daemon=True
@@ -178,7 +178,7 @@ class _Other:
             raise error
 
     def wait(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """In its thread: hand over what is merged, and go on with what was made of it."""
+        """In the replica's thread: pass on the merge call, and continue with its result."""
         self.given = (args, kwargs)
         self._paused.release()
         self._go.acquire()

@@ -1,4 +1,4 @@
-"""Names of devices, whole."""
+"""Canonical device names."""
 
 from __future__ import annotations
 

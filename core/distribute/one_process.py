@@ -1,4 +1,4 @@
-"""A job of one process: what the processes of a job do together, without MPI."""
+"""A job with one process: the collective operations without MPI."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OneProcess(Processes):
-    """The one process of a job: it waits for nobody, and its arrays are the sums."""
+    """The single process of a job: it never waits, and sums are its own arrays."""
 
     def __init__(self, timeout_s: float | None = None) -> None:
         super().__init__(None, _Nobody(), timeout_s)

@@ -1,4 +1,4 @@
-"""Hints of programs for how replicas run and talk; kept, and without effect in one process."""
+"""Options of runs and communication; stored, and without effect in one process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class RunOptions(NamedTuple):
-    """How TPUs are to run a function; kept without effect.
+    """Options of runs on TPUs; stored without effect.
 
     Attributes:
         experimental_enable_dynamic_batch_size: whether batches may be smaller.
@@ -21,7 +21,7 @@ class RunOptions(NamedTuple):
 
 
 class CommunicationImplementation(Enum):
-    """How processes talk; one process does not."""
+    """The implementation of communication; unused in one process."""
 
     AUTO = "AUTO"
     RING = "RING"
@@ -32,7 +32,7 @@ CollectiveCommunication = CommunicationImplementation
 
 
 class CommunicationOptions:
-    """How sums over replicas travel; kept without effect.
+    """Options of reductions over replicas; stored without effect.
 
     Args:
         bytes_per_pack: size of the packs of gradients; 0 leaves it open.

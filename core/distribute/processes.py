@@ -1,8 +1,8 @@
 """The processes of a job, joined by MPI: they meet, add up arrays and tell each other values.
 
-Each exchange begins with a small one in which every process says what it is about to do. Nobody
-waits for data before all have said the same: processes that do different things are told so, one
-that has ended is noticed, and a limit of time holds. The data follow in one call of MPI.
+Each exchange starts with a small one in which every process announces its operation. No process
+waits for data before all have announced the same: different operations raise an error, an ended
+process is noticed, and timeouts apply. The data follow in one MPI call.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _GOODBYE = 77
 # For how long a process asks again at once, before it sleeps between its questions (seconds).
 _EAGER_S = 2e-4
 _SLEEP_S = 2e-4
-# How long what is under way may take once a process has said that it ends (seconds).
+# The time limit for pending exchanges after a process has announced its end (seconds).
 _GRACE_S = 2.0
-# How long the others may take to say what they do, when they do something else (seconds).
+# The time limit for announcements after a mismatch (seconds).
 _TELLING_S = 10.0
 
 

@@ -1,4 +1,4 @@
-"""How the values of replicas become one: ReduceOp, and the CrossDeviceOps that do it."""
+"""Combining the values of replicas: ReduceOp and CrossDeviceOps."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class ReduceOp(Enum):
-    """What is made of the values of the replicas: their sum or their mean."""
+    """How the replicas' values are combined: sum or mean."""
 
     SUM = "SUM"
     MEAN = "MEAN"
 
     @staticmethod
     def from_variable_aggregation(aggregation: VariableAggregation) -> ReduceOp:
-        """The op that stands for the aggregation of a variable.
+        """The op for a variable's aggregation.
 
         Raises:
             ValueError: it is neither a sum nor a mean.
@@ -84,7 +84,7 @@ def divided(value: Any, count: int) -> Any:
 
 
 class CrossDeviceOps:
-    """How values of several devices become one; a subclass defines the `_implementation` methods.
+    """Combines values of several devices; a subclass defines the `_implementation` methods.
 
     A strategy asks it for every sum and mean over its replicas. It is where a strategy over several
     processes puts an exchange between them.

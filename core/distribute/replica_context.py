@@ -1,4 +1,4 @@
-"""ReplicaContext: what a replica knows of itself, and how it asks the others."""
+"""ReplicaContext: a replica's id, and its collective operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReplicaContext:
-    """One replica of a strategy, while it runs; `get_replica_context` gives it.
+    """The context of one replica while it runs; returned by `get_replica_context`.
 
     Args:
         strategy: the strategy.
@@ -37,7 +37,7 @@ class ReplicaContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self._strategy.num_replicas_in_sync  # type: ignore[no-any-return]
 
     @property

@@ -1,18 +1,18 @@
-"""Whether compiled code gives what the plan gives, on the same inputs.
+"""Whether compiled code agrees with the plan on the same inputs.
 
 Both compute in the same dtype, but not in the same order: compiled code contracts `a * b + c`, sums
-in another order, and its exp, tanh and erf are other polynomials, each within 16 units of the last
-place (ulps). A region is some dozen such steps, so an element may be off by
+in another order, and evaluates exp, tanh and erf by other polynomials, each within 16 units in the
+last place (ulps). A region has some dozen such steps, so an element may differ by
 
     512 eps (|reference| + m),    m the largest finite magnitude in its row
 
-512 ulps of itself and, since a sum that cancels keeps the error of its terms, of its row (6e-5
-for float32: three of the seven digits). NaN agrees with NaN, an infinity with itself or with what
-is a rounding away from it. Everything that is no float must be equal.
+that is, 512 ulps of itself and, since a cancelling sum keeps the error of its terms, of its row
+(6e-5 for float32: three of the seven digits). NaN agrees with NaN, an infinity with itself or with
+a value that rounds to it. Anything but floats must be equal.
 
-Steps that are ill conditioned (the norm of a row of nearly equal numbers, a loop that diverges)
-exceed that and are right all the same. So before a difference is believed, the plan is asked what
-it makes of inputs that are one ulp off: 64 times what its own results move by is allowed as well.
+Ill-conditioned steps (the norm of a row of nearly equal numbers, a diverging loop) exceed this
+bound and are still right. So before a difference counts, the plan runs on inputs that are changed
+by one ulp: 64 times the change of its own results is allowed as well.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _MOVES = 64
 def difference(
     references: Sequence[Any], found: Sequence[Any], moved: Sequence[Any] | None = None
 ) -> str | None:
-    """The first result that does not agree, in words; None if all do.
+    """The first result that does not agree, described for the log; None if all do.
 
     Args:
-        references: what the plan gave.
-        found: what compiled code gave.
-        moved: what the plan gives for inputs that are one ulp off.
+        references: the plan's results.
+        found: the results of compiled code.
+        moved: the plan's results for inputs that are changed by one ulp.
     """
     if len(references) != len(found):
         return f"{len(found)} results instead of {len(references)}"
@@ -52,7 +52,7 @@ def difference(
 
 
 def bit_difference(references: Sequence[Any], found: Sequence[Any]) -> str | None:
-    """The first scalar that is not the same bit for bit, NaN being NaN, in words; or None."""
+    """The first scalar that differs bit for bit (NaN equals NaN), described; or None."""
     for number, (wanted, got) in enumerate(zip(references, found, strict=True)):
         wanted, got = np.asarray(wanted), np.asarray(got)
         if wanted.dtype.kind == "O" or (wanted != wanted and got != got):
@@ -63,7 +63,7 @@ def bit_difference(references: Sequence[Any], found: Sequence[Any]) -> str | Non
 
 
 def disturbed(arrays: Sequence[Any]) -> list[Any]:
-    """The arrays, each float one ulp up or down; the same ones for the same shapes."""
+    """The arrays, each float one ulp up or down; the same changes for the same shapes."""
     random = np.random.default_rng(0)
     found = []
     for array in arrays:
@@ -120,7 +120,7 @@ def _difference_of_objects(wanted: Array, got: Array, moved: Any) -> str | None:
 
 
 def _exceeding(wanted: Array, got: Array, moved: Array | None) -> Array:
-    """Where the numbers differ by more than they may."""
+    """Where the numbers differ by more than the tolerance."""
     with np.errstate(all="ignore"):
         kind = np.finfo(wanted.dtype)
         apart = np.abs(np.subtract(got, wanted))
@@ -130,7 +130,7 @@ def _exceeding(wanted: Array, got: Array, moved: Array | None) -> Array:
         rows = size if whole else np.where(finite, size, size.dtype.type(0))
         axis = -1 if size.ndim else None
         largest = rows.max(axis=axis, keepdims=True, initial=0) if size.ndim else rows
-        # Halved before they are added: both may be the largest number that there is.
+        # Both are halved before they are added: either may be the largest finite number.
         allowed = (rows * 0.5 + largest * 0.5) * (2 * ULPS * kind.eps) + kind.tiny
         if moved is not None and moved.shape == wanted.shape:
             shift = np.abs(np.subtract(moved, wanted))
@@ -141,7 +141,7 @@ def _exceeding(wanted: Array, got: Array, moved: Array | None) -> Array:
         if not wrong.any():
             return wrong  # type: ignore[no-any-return]
         wrong &= ~((wanted == got) | (np.isnan(wanted) & np.isnan(got)))
-        # Where one of them has just become infinite.
+        # Where only one of them has overflowed to infinity.
         edge = float(kind.max) * (1 - ULPS * float(kind.eps))
         near = (
             (size >= edge)

@@ -1,8 +1,8 @@
-"""How much memory a run may take: while one is watched, NumPy asks here for each array's memory.
+"""A limit for the memory of a run: NumPy's allocations are counted while one is active.
 
-NumPy lets a thread have an allocator of its own (NEP 49). This one asks a budget and then NumPy's
-own; memory is given back by NumPy's own alone, so that arrays may outlive everything here. Where
-nobody watches, nothing is different.
+NumPy supports an allocator per thread (NEP 49). This one checks a budget and then calls NumPy's
+own, which alone frees memory, so that arrays may outlive this module's state. Threads without a
+budget are unaffected.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from pinnace.framework.errors import OpError, ResourceExhaustedError, Unavailabl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Places in the table of NumPy's C interface: they never change.
+# Indices in the table of NumPy's C interface: they never change.
 _SET_HANDLER = 304
 _GET_HANDLER = 305
-_UNASKED = 16  # this part of what a run may take is given without a look at the process
+_UNASKED = 16  # this fraction of the budget is granted without reading the process's memory
 _STATM = Path("/proc/self/statm")
-_GIVEN_BACK_S = 1.0  # the free parts of the heap are given back this often at most
+_GIVEN_BACK_S = 1.0  # free heap memory is returned to the system this often at most
 
 
 class _Allocator(ctypes.Structure):
@@ -51,7 +51,7 @@ class _Handler(ctypes.Structure):
     )
 
 
-# PYFUNCTYPE: NumPy's own allocator keeps small pieces in a list that the interpreter's lock guards.
+# PYFUNCTYPE: NumPy's own allocator caches small blocks in a list guarded by the GIL.
 _MALLOC = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _CALLOC = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
 _REALLOC = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -62,21 +62,20 @@ class _Budget(threading.local):
 
     left = 0
     most = 0
-    start: int | None = None  # what the process held before; None until it matters
+    start: int | None = None  # the process's memory before the run; None until it is needed
     refused = 0
-    is_crowded = False  # others have what it was refused
+    is_crowded = False  # whether memory was refused because of other runs
 
 
 _budget = _Budget()
 
 
 class Limits:
-    """What the process may have, for somebody to get more.
+    """Limits of the process's memory.
 
     Attributes:
-        process_bytes: of memory; 0 for no limit.
-        data_bytes: the same of what it has taken of the system, touched or not: stacks of threads
-            count; 0 for no limit.
+        process_bytes: resident memory; 0 for no limit.
+        data_bytes: committed memory, touched or not, with stacks of threads; 0 for no limit.
         counts_free: whether free parts of the heap count too.
     """
 
@@ -88,14 +87,14 @@ class Limits:
         self.counts_free = counts_free
 
     def have_room(self, size: int) -> bool:
-        """Whether the process may take so many more bytes, whoever has the rest."""
+        """Whether the process may allocate this many more bytes, whichever run holds the rest."""
         if self.data_bytes:
             taken = _taken() if self.counts_free else _held()
             if taken + size > self.data_bytes:
                 return False
         if not self.process_bytes or _resident() + size <= self.process_bytes:
             return True
-        # What was freed may lie in the heap, where a new array need not find room.
+        # Freed memory may remain in the heap, in fragments too small for a new array.
         return _give_back() and _resident() + size <= self.process_bytes
 
 
@@ -107,23 +106,24 @@ def _allows(size: int) -> bool:
     if size <= budget.left:
         budget.left -= size
         return True
-    if not budget.most:  # an array that was made inside grows outside
+    if not budget.most:  # an array that was made inside the block grows outside of it
         return True
-    if budget.start is None:  # small runs never get here: asking the system takes a while
+    # small runs never get here: reading the process's memory takes a while
+    if budget.start is None:
         budget.start = _held() - (budget.most // _UNASKED - budget.left)
-    # Much of what was counted may have been given back: the system knows what is really held.
+    # Much of the counted memory may have been freed: read the process's memory instead.
     grown = max(_held() - budget.start, 0)
     budget.is_crowded = grown + size <= budget.most and not limits.have_room(size)
     if grown + size > budget.most or budget.is_crowded:
         budget.refused = size
         return False
-    # Asked again after this part: other runs take of the same memory.
+    # Checked again after this fraction: other runs allocate from the same limit.
     budget.left = min(budget.most - grown - size, budget.most // _UNASKED)
     return True
 
 
 def _resident() -> int:
-    """Bytes that the process has in memory and that are of no file."""
+    """Resident bytes of the process that are not backed by a file."""
     try:
         _, resident, shared, *_ = map(int, _STATM.read_bytes().split())
         return (resident - shared) * mmap.PAGESIZE
@@ -132,10 +132,10 @@ def _resident() -> int:
 
 
 def _held() -> int:
-    """Bytes that the process has taken of the system, touched or not, and has not freed.
+    """Bytes that the process has allocated from the system, touched or not, and has not freed.
 
-    The heap keeps what was freed below a piece in use: a run that gets its memory from there takes
-    as much as one for which the process grows.
+    The heap keeps freed memory below a block in use: a run that reuses it needs as much as one for
+    which the process grows.
     """
     taken = _taken()
     if not taken:
@@ -144,7 +144,7 @@ def _held() -> int:
 
 
 def _taken() -> int:
-    """Bytes that the process has taken of the system, those that it has freed since too.
+    """Bytes that the process has obtained from the system, including freed ones.
 
     Returns:
         0 on systems without /proc.
@@ -168,16 +168,16 @@ class _HeapInfo(ctypes.Structure):
 
 
 class _Given:
-    """When the heap was last given back, as `time.monotonic` has it."""
+    """When free heap memory was last returned, by `time.monotonic`."""
 
     lock = threading.Lock()
     at = float("-inf")
 
 
 def _give_back() -> bool:
-    """Let the C library give the free parts of the heap to the system; whether it did.
+    """Make the C library return free heap memory to the system; whether it did.
 
-    It takes milliseconds, and is done once a second at most.
+    It takes milliseconds, and is done at most once a second.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     with _Given.lock:
@@ -190,7 +190,7 @@ def _give_back() -> bool:
 
 @functools.cache
 def _heap_info() -> Any:
-    """`mallinfo2`, or None: other C libraries, and the GNU one before 2.33, have none."""
+    """`mallinfo2`, or None: other C libraries, and glibc before 2.33, lack it."""
     function = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if function is not None:
         function.restype = _HeapInfo
@@ -198,13 +198,13 @@ def _heap_info() -> Any:
 
 
 def _free_in_heap() -> int:
-    """Bytes of the heap that are not in use, as far as the C library tells."""
+    """Bytes of the heap that are free, as far as the C library reports them."""
     function = _heap_info()
     return 0 if function is None else int(function().fordblks)
 
 
 def _largest() -> int:
-    """The largest size so far: the best there is without /proc."""
+    """The peak size, the best that is available without /proc."""
     import resource  # Windows has none
 
     unit = 1 if sys.platform == "darwin" else 1024
@@ -229,7 +229,7 @@ class _Counters(ctypes.Structure):
 
 
 def _committed() -> int:
-    """Bytes that Windows has promised to the process."""
+    """Bytes that the process has committed, by Windows' counters."""
     counters = _Counters(cb=ctypes.sizeof(_Counters))
     this = ctypes.c_void_p(-1)  # as GetCurrentProcess says it
     windll: Any = ctypes.windll  # type: ignore[attr-defined]  # Windows only
@@ -239,7 +239,7 @@ def _committed() -> int:
 
 @functools.cache
 def _numpy() -> tuple[Any, Any, Any]:
-    """NumPy's function to set a thread's allocator, what makes one, and NumPy's own functions."""
+    """NumPy's setter of a thread's allocator, its constructor, and NumPy's own functions."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     make = ctypes.pythonapi.PyCapsule_New
@@ -268,10 +268,10 @@ def _numpy() -> tuple[Any, Any, Any]:
 
 @functools.cache
 def _interface() -> tuple[Any, Any]:
-    """NumPy's function to set a thread's allocator, and the one that asks the budget."""
+    """NumPy's function that sets a thread's allocator, and the allocator that checks the budget."""
     install, made, (malloc, calloc, realloc) = _numpy()
 
-    # Returning None is NULL: NumPy raises MemoryError then.
+    # Returning None means NULL, for which NumPy raises MemoryError.
     def bounded_malloc(ctx: int | None, size: int) -> int | None:
         return malloc(ctx, size) if _allows(size) else None
 
@@ -287,7 +287,7 @@ def _interface() -> tuple[Any, Any]:
 
 @functools.cache
 def _filling() -> tuple[Any, Any]:
-    """NumPy's function to set a thread's allocator, and one that fills what it gives."""
+    """NumPy's function that sets a thread's allocator, and one that fills new memory."""
     install, made, (malloc, calloc, realloc) = _numpy()
 
     def filling_malloc(ctx: int | None, size: int) -> int | None:
@@ -302,7 +302,7 @@ def _filling() -> tuple[Any, Any]:
 
 @contextlib.contextmanager
 def filled() -> Iterator[None]:
-    """Arrays that this thread makes inside the block are NaN, or -1, until they are written."""
+    """Fill arrays that this thread makes inside the block with NaN, or -1."""
     install, capsule = _filling()
     before = install(capsule)
     try:
@@ -312,7 +312,7 @@ def filled() -> Iterator[None]:
 
 
 def _claim(size: int) -> None:
-    """Count what is no array, in the same budget."""
+    """Count memory that is not an array's against the same budget."""
     if not _allows(size):
         raise _too_much(size)
 
@@ -331,17 +331,17 @@ def _too_much(size: int) -> OpError:
 
 @contextlib.contextmanager
 def bounded(most_bytes: int) -> Iterator[None]:
-    """Arrays that this thread makes inside the block may not take more memory than this.
+    """Limit the memory of arrays that this thread makes inside the block.
 
-    What other threads take at the same time counts when the system is asked, which is when the run
-    has allocated that much in all.
+    Memory of other threads counts once the process's memory is read, which is when the run has
+    allocated that much in total.
 
     Args:
         most_bytes: of arrays, at any moment.
 
     Raises:
-        ResourceExhaustedError: an array would take more.
-        UnavailableError: it would not, but the process has as much already as `limits` says.
+        ResourceExhaustedError: an array would exceed the limit.
+        UnavailableError: it would not, but the process is at the limit of `limits` already.
     """
     install, capsule = _interface()
     budget = _budget

@@ -1,4 +1,4 @@
-"""Which graphs have products: their runs have BLAS on one thread, see `ops.kernels.blas`."""
+"""Which graphs have matrix products: their runs set BLAS to one thread (`ops.kernels.blas`)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from pinnace.graph.graph import Node
 
-# Multiplications that OpenBLAS does on one thread.
+# Multiplications up to which OpenBLAS uses one thread.
 _TINY = 1 << 18
 
 
 def has_products(nodes: Iterable[Node]) -> bool:
-    """Whether BLAS, or a kernel that shares its work, has anything to do, in a loop's body too."""
+    """Whether a graph, or the body of a loop in it, uses BLAS or a kernel that shares work."""
     pending, seen = [nodes], set()
     while pending:
         for node in pending.pop():
@@ -25,7 +25,7 @@ def has_products(nodes: Iterable[Node]) -> bool:
                 return True
             for value in node.attrs.values():
                 for one in value if isinstance(value, tuple) else (value,):
-                    # Each once: functions may call one another billions of times.
+                    # Each function once: functions may call one another billions of times.
                     if isinstance(one, FunctionRef) and one.graph not in seen:
                         seen.add(one.graph)
                         pending.append(one.graph.nodes)
@@ -33,7 +33,7 @@ def has_products(nodes: Iterable[Node]) -> bool:
 
 
 def _is_tiny(node: Node) -> bool:
-    """Whether BLAS would not wake a thread for it anyway."""
+    """Whether the product is too small for BLAS to use a second thread."""
     if node.op.name != "MatMul":
         return False
     sizes = [
@@ -41,5 +41,5 @@ def _is_tiny(node: Node) -> bool:
     ]
     if None in sizes:
         return False
-    # rows, inner, columns: each twice.
+    # rows, inner, columns: each occurs twice.
     return math.isqrt(math.prod(size for size in sizes if size is not None)) <= _TINY

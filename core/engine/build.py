@@ -1,11 +1,11 @@
-"""Graph to Plan: the passes, in order."""
+"""The passes from a graph to a plan, in order."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
-from pinnace.engine import threads as threads  # acts on `config.threading`
+from pinnace.engine import threads as threads  # reacts to `config.threading`
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.passes.invariants import with_invariants
@@ -32,7 +32,7 @@ def build(graph: Graph) -> Plan:
 
 
 def plan_of(graph: Graph) -> Plan:
-    """The one plan of a graph, built at its first use and shared by threads."""
+    """The one plan of a graph, built on first use and shared by threads."""
     plan = _plans.get(graph)
     if plan is None:
         with _lock:
@@ -44,12 +44,12 @@ def plan_of(graph: Graph) -> Plan:
 
 
 def drop_plan(graph: Graph) -> None:
-    """Let go of what the plan of a graph packed and keeps; the next call builds another."""
+    """Drop the plan of a graph with its packed weights and state; the next call builds another."""
     _plans.drop(graph)
 
 
 def call_function(function: Any, arrays: Sequence[Array], context: RunContext) -> tuple[Array, ...]:
-    """`RunContext.call`: a nested function draws from the streams of the run it is in."""
+    """`RunContext.call`: a nested function uses the random streams of its run."""
     return plan_of(function.graph)(arrays, context)
 
 
@@ -63,7 +63,7 @@ def bind_function(
 def finish_loop(
     cond: Any, body: Any, values: Sequence[Array], context: RunContext, hot: bool
 ) -> tuple[Sequence[Array], bool]:
-    """`RunContext.finish`: the kernel of a loop is kept with the plan of its body."""
+    """`RunContext.finish`: the kernel of a loop is stored with the plan of its body."""
     loops = plan_of(body.graph).tiers.loops()
     if loops is None:
         return values, False
@@ -71,11 +71,11 @@ def finish_loop(
 
 
 def request_kernel(name: str, *, makes: bool) -> Requested | None:
-    """For `ops.kernels.compiled`: the code generators are loaded when a kernel is wanted.
+    """For `ops.kernels.compiled`: the code generators are imported when a kernel is requested.
 
     Args:
         name: of a general kernel.
-        makes: have it compiled if no library has it; None is given otherwise.
+        makes: compile it if no library has it; otherwise the result is None.
     """
     from pinnace.engine.codegen import compiler, general
 

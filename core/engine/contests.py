@@ -1,11 +1,10 @@
-"""What may replace a plan is timed against it first, on the caller's own calls.
+"""Compiled code is timed against the plan before it replaces it, on the caller's own calls.
 
-Compiled code that has proved right (`trials`) and the plan in its memory take turns, each call by
-one of them. Short calls come in runs of several by the same one, of which the later ones count: a
-call finds its weights in the cache, and helpers awake, because the one before was its like, and so
-it will be when all calls are. Machine code that is slower, as it may be where arrays are small or
-BLAS is good, is given back: the plan stays, for these shapes. What was measured is kept with them
-(`Decision`).
+Compiled code that has passed its trial (`trials`) and the plan in its workspace alternate, one of
+them per call. Short calls alternate in groups, of which only the later ones are timed: then weights
+are in the cache and helper threads awake, as they are when all calls run the same code. Machine
+code that is slower, which happens for small arrays or where BLAS is good, is dropped: the plan
+stays, for these shapes. The measured times are kept with them (`Decision`).
 """
 
 from __future__ import annotations
@@ -20,30 +19,29 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
 
-# Calls of each that do not count (weights are packed when they are seen for the third time; long
-# calls have been through that in trials), and that do; of these the time that a quarter of them are
-# below. No calls: no contest.
+# Calls of each that are not timed (weights are packed when they are seen for the third time; for
+# long calls that happens in trials), and that are; their lower quartile is compared. Without calls
+# there is no contest.
 WARM, WARM_LONG, TIMED = 3, 1, 8
-# Where calls are short: those of a run that count, and how long calls before them do not (a helper
-# that is woken may wait for the interpreter's lock till its holder is told to let go, after 5 ms).
+# For short calls: the timed calls of a group, and how long the calls before them run untimed (a
+# woken helper may wait for the GIL until its holder's switch interval of 5 ms ends).
 _SHORT_S, _COUNTED, _SETTLING_S = 2e-3, 2, 8e-3
-# Contests of longer calls come to an end sooner: where of so many each, all by one took this much
-# longer than any by the other; more for those that take longer than `_LONG_S`.
+# Contests of longer calls end earlier: after this many of each, if all of one took this much longer
+# than any of the other; more for those longer than `_LONG_S`.
 _LONG_S = 2e-2
 _CLEAR, _CLEAR_LONG = ((3, 1.3),), ((1, 2.0), (2, 1.3), (3, 1.1))
-# What is this much slower is slower. A loss counts if it is seen twice: other processes take turns,
-# too.
+# From this ratio on, code is slower. A loss must be seen twice: other processes interfere.
 _SLACK, _LOSSES = 1.02, 2
 
 
 class Decision(NamedTuple):
-    """What came of a contest, for profilers.
+    """The result of a contest, for profilers.
 
     Attributes:
-        kind: of what was compiled: "small plan", "regions", "turns", "loop", "recurrence".
-        plan_s: seconds of a call, or of an iteration, by the plan.
+        kind: of compiled code: "small plan", "regions", "turns", "loop", "recurrence".
+        plan_s: seconds per call, or per iteration, of the plan.
         compiled_s: the same by machine code.
-        is_kept: whether machine code runs from then on.
+        is_kept: whether machine code is used from then on.
     """
 
     kind: str
@@ -53,7 +51,7 @@ class Decision(NamedTuple):
 
 
 class Pace:
-    """The least time of a loop's iteration by the plan and by machine code, as trials saw them."""
+    """The shortest iteration of a loop by the plan and by machine code, as seen in trials."""
 
     __slots__ = ("compiled_s", "plan_s")
 
@@ -61,7 +59,7 @@ class Pace:
         self.plan_s = self.compiled_s = float("inf")
 
     def note(self, *, compiled: bool, seconds: float, iterations: int) -> None:
-        """So many iterations took so long."""
+        """Record that this many iterations took this long."""
         if not iterations:
             return
         if compiled:
@@ -80,7 +78,7 @@ class Pace:
 
 
 class Contest:
-    """The plan (0) and compiled code (1) in turn; threads that run at once take one turn each.
+    """The plan (0) and compiled code (1), alternating; concurrent threads each run one of them.
 
     Args:
         kind: see `Decision`.
@@ -89,7 +87,7 @@ class Contest:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._lock = threading.Lock()
-        # Whose run it is, how long its calls took that do not count, and how many count.
+        # Which one runs, how long its untimed calls took, and how many calls were timed.
         self._which = 0
         self._spent_s = 0.0
         self._counted = 0
@@ -100,12 +98,12 @@ class Contest:
         self.decision: Decision | None = None
 
     def begin(self) -> int | None:
-        """Which of the two this call is run by; None if it is decided. `end` follows."""
+        """Which of the two runs this call; None if it is decided. `end` follows."""
         with self._lock:
             return None if self.decision is not None or not TIMED else self._which
 
     def end(self, which: int, seconds: float | None) -> None:
-        """A call is over; None if it failed."""
+        """End a call; its time is None if it failed."""
         with self._lock:
             if seconds is None or self.decision is not None or which != self._which:
                 return
@@ -131,7 +129,7 @@ class Contest:
         return all(self._warm_calls) and self._least_s >= _LONG_S
 
     def _is_clear(self) -> bool:
-        """Whether calls that are not short have shown which is quicker."""
+        """Whether one of two is clearly faster, for calls that are not short."""
         plan, compiled = self._times
         if self._least_s < _SHORT_S or len(plan) != len(compiled):
             return False
@@ -154,9 +152,9 @@ class Timed:
     """The lease of a call in a contest.
 
     Args:
-        contest: which is told how long it took.
-        which: see `Contest`.
-        leased: what runs it.
+        contest: the contest that gets the call's time.
+        which: 0 for the plan, 1 for compiled code; see `Contest`.
+        leased: the lease that runs the call.
     """
 
     __slots__ = ("_contest", "_which", "leased")
@@ -167,7 +165,7 @@ class Timed:
         self.leased = leased
 
     def drop(self) -> None:
-        """This call does not count."""
+        """Do not count this call."""
         self._contest.end(self._which, None)
 
     def run(

@@ -1,8 +1,7 @@
-"""Where the intermediate results of a plan go for one set of argument shapes.
+"""The assignment of a plan's intermediate results to memory, for one set of argument shapes.
 
-Which values may live in a workspace is decided from the graph: a value whose every user makes a new
-array, and that is neither a result nor kept by a variable. So nothing that leaves a call lies in
-one.
+The graph decides which values may be in a workspace: those whose every user makes a new array, and
+that are neither results nor kept by a variable. So no value that leaves a call is in one.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Layout:
-    """Where the intermediate results of one plan go for one set of argument shapes.
+    """The assignment of one plan's intermediate results to memory, for one set of argument shapes.
 
     Attributes:
-        function: the plan's, from arguments, context and buffers to results.
+        function: the plan's function of arguments, context and buffers.
         slots: shape and dtype of each buffer.
     """
 
@@ -44,7 +43,7 @@ class Layout:
     ) -> None:
         self.has_products = has_products
         self.known = known
-        # What the arguments' shapes determine is not computed again.
+        # Values that depend only on the arguments' shapes are computed once.
         self.settled = settled or {}
         self.slots: list[tuple[tuple[int, ...], Any]] = []
         self._sizes = sizes
@@ -56,21 +55,21 @@ class Layout:
 
     @functools.cached_property
     def looking(self) -> Any:
-        """The function that asks between steps whether the run is to end."""
+        """The function that polls the stop flag between steps."""
         return self._compiled(looks=True)
 
     @property
     def regions(self) -> Mapping[int, Region | None]:
-        """For places: the region that runs there, None where a step went into one."""
+        """For each step: the region that runs in its place, None if it was merged into one."""
         return self._members
 
     def observed(self, told: Callable[..., None], *, looks: bool = False) -> Any:
-        """The function that tells of each step; see `Source.body`."""
+        """The function that reports each step; see `Source.body`."""
         return self._compiled(looks=looks, told=told)
 
     @functools.cached_property
     def bytes(self) -> int:
-        """Of one workspace."""
+        """Bytes of one workspace."""
         return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in self.slots)
 
     def with_regions(self, fused: Mapping[int, Region | None]) -> Layout:
@@ -113,12 +112,12 @@ class Layout:
         sizes: dict[Value, tuple[tuple[int, ...], Any]],
         fused: Mapping[int, Region | None],
     ) -> dict[Value, int]:
-        """A slot for each value; a slot is free again after the last use of what is in it."""
+        """A slot for each value; a slot is free again after the last use of its value."""
         free: dict[tuple[tuple[int, ...], Any], list[int]] = {}
         where: dict[Value, int] = {}
         deaths = plan.source.deaths(fused)
         base = _bases(plan)
-        # How many names of the array that lies in a slot are still to be used.
+        # How many names of the array in a slot are still to be used.
         names: dict[Value, int] = {}
         for value in (value for dead in deaths for value in dead):
             names[base.get(value, value)] = names.get(base.get(value, value), 0) + 1
@@ -149,12 +148,12 @@ class Layout:
 def buffered(
     known: Mapping[Value, tuple[int, ...]], candidates: Collection[Value], smallest: int
 ) -> dict[Value, tuple[tuple[int, ...], Any]]:
-    """Shape and dtype of the values that are worth a buffer.
+    """Shape and dtype of the values that get a buffer.
 
     Args:
         known: the shapes of a plan's values.
         candidates: those of `candidates`.
-        smallest: bytes from which an array is worth one.
+        smallest: bytes from which an array gets a buffer.
     """
     return {
         value: (shape, value.dtype.numpy)
@@ -167,8 +166,8 @@ def buffered(
 def candidates(plan: Plan) -> frozenset[Value]:
     """The values that may live in a workspace.
 
-    They are made by a kernel that takes `out`, or a compiled one, and used only by ops that make
-    new arrays, or by views of which the same is true.
+    They are made by a kernel that takes `out`, or by a compiled one, and used only by ops that make
+    new arrays, or by views for which the same holds.
     """
     results = set(plan.graph.outputs)
     takers = users([step.node for step in plan.steps])
@@ -193,20 +192,20 @@ def candidates(plan: Plan) -> frozenset[Value]:
         if len(step.node.outputs) > 1 and not step.node.op.out:
             continue
         value = step.node.outputs[0]
-        # Softmax is given an array only as part of a cluster.
+        # Softmax gets a buffer only as part of a cluster.
         if (step.node.op.out or step.node.op.name == "Softmax") and is_kept_by_nobody(value):
             found.add(value)
     return frozenset(found)
 
 
 def _given_on(node: Node) -> tuple[Value, ...]:
-    """Inputs that an op may give back as its second output or a later one."""
+    """Inputs that an op may return as its second or a later output."""
     is_norm = node.op in batch_norm.FORWARD | batch_norm.BACKWARD
     return tuple(node.inputs[3:]) if is_norm else ()
 
 
 def _bases(plan: Plan) -> dict[Value, Value]:
-    """For each view, the value it may be a view of."""
+    """For each view, the value whose memory it may share."""
     found: dict[Value, Value] = {}
     for step in plan.steps:
         if step.node.op.view:

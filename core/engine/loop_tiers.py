@@ -1,10 +1,10 @@
-"""How the loops of one body run: by plans, or by machine code that has proved right.
+"""How the loops with one body run: by plans, or by machine code that has passed its trial.
 
-Code is looked for when a loop has begun often or gone on for long: for the whole loop if it is one
-over scalars, or over arrays whose iterations have statements, else for the clusters of an
-iteration. In the first runs some iterations are taken by the plan and by the kernel from the same
-loop variables, and compared: the first ones, and then always fewer, since loops may be long. A
-loop that differs once is run from its beginning by the plan, then and for good.
+Machine code is requested when a loop has started often or has run for long: for the whole loop if
+it is one over scalars, or over arrays whose iterations have statements, otherwise for the clusters
+of an iteration. In the first runs the plan and the kernel both run some iterations from the same
+loop variables, and the results are compared: the first iterations, then ever fewer, since loops may
+be long. If one differs, the plan runs that loop from its beginning, and all later ones.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from pinnace.engine.turns import Turns
     from pinnace.framework.tensor import Array
 
-# A loop that has begun this often is compiled, however short it is.
+# A loop that has started this often is compiled, however short it is.
 OFTEN = 16
-# Iterations that are compared at a time, those that the kernel takes between the first two times,
-# and the most that it takes between looks at whether the run was cancelled.
+# Iterations in each comparison, iterations of the kernel between the first two comparisons, and its
+# most iterations between polls of the stop flag.
 _COMPARED, _BETWEEN, _MOST_BETWEEN = 8, 64, 1 << 20
 
 
 class LoopTiers:
-    """The compiled variants of the loops with one body, in one tier.
+    """The compiled variants of the loops with one body, for one tier.
 
     Args:
         body: the plan of an iteration.
-        forced: compile at once, wait for kernels and take them as they are.
+        forced: compile at once, wait for kernels and use them without a trial.
     """
 
     def __init__(self, body: Plan, *, forced: bool) -> None:
@@ -52,18 +52,18 @@ class LoopTiers:
         self._forced = forced
         self._lock = threading.Lock()
         self._begun = 0
-        # The plan of the condition that the rest belongs to; None until code was looked for.
+        # The plan of the condition that the fields below belong to; None until code was requested.
         self._test: Plan | None = None
         self._loop: Loop | None = None
         self._verdict, self._pace = Verdict(), Pace()
-        # The loop once its kernel has proved right and not slower: there is nothing left to ask.
+        # The loop, once its kernel has passed its trial and is not slower.
         self._proved: Loop | None = None
         self._recurrence: Recurrence | None = None
-        # What runs single iterations, once there is no kernel of the whole loop for some shapes.
+        # What runs single iterations for shapes without a kernel of the whole loop.
         self.turns: Turns | None = None
-        # What was measured of a recurrence that was slower than the plan.
+        # The measurement of a recurrence that was slower than the plan.
         self._given_back: list[Decision] = []
-        # Whether machine code raised what the plan does not.
+        # Whether machine code raised where the plan does not.
         self._has_failed = False
 
     @property
@@ -71,10 +71,10 @@ class LoopTiers:
         return self._forced or state.compiles
 
     def function(self, values: Sequence[Array] | None) -> Callable[..., Any]:
-        """The function that runs iterations that no kernel of the whole loop takes.
+        """The function for iterations that no kernel of the whole loop runs.
 
         Args:
-            values: the loop variables; None if it is no loop that wants to know.
+            values: the loop variables; None if the caller has none.
         """
         turns = self.turns
         if turns is None or values is None:
@@ -89,13 +89,13 @@ class LoopTiers:
     def finish(
         self, test: Plan, values: Sequence[Array], check: Callable[[], None], *, hot: bool
     ) -> tuple[Sequence[Array], bool]:
-        """The loop variables after the iterations that machine code could take: all, some or none.
+        """The loop variables after the iterations that machine code could run: all, some or none.
 
         Args:
             test: the plan of the condition.
             values: the loop variables.
-            check: called now and then; raises if the run was cancelled.
-            hot: many iterations have gone by.
+            check: called at intervals; raises if the run was cancelled.
+            hot: whether many iterations have run.
 
         Returns:
             The loop variables, and whether the condition is known to be false for them.
@@ -105,7 +105,8 @@ class LoopTiers:
         try:
             return self._finished(test, values, check, hot=hot)
         except Exception as error:
-            # Iterations have no effects here: the plan takes them all, and says what is the user's.
+            # Iterations have no effects here: the plan repeats them all, and raises the user's
+            # errors.
             from pinnace.engine import recovery
 
             if not recovery.may_be_ours(error):
@@ -118,7 +119,7 @@ class LoopTiers:
     def _finished(
         self, test: Plan, values: Sequence[Array], check: Callable[[], None], *, hot: bool
     ) -> tuple[Sequence[Array], bool]:
-        """As `finish`, where nothing has failed so far."""
+        """As `finish`, while nothing has failed."""
         if self._test is None and not self._look(test, hot):
             return values, False
         if self._test is not test:
@@ -140,7 +141,7 @@ class LoopTiers:
         return values, is_ended
 
     def _take_turns(self, recurrence: Recurrence, values: Sequence[Array]) -> None:
-        """Have single iterations compiled where the whole loop is not."""
+        """Compile single iterations if the whole loop is not compiled."""
         from pinnace.engine.codegen.loop_lists import form_of
         from pinnace.engine.turns import Turns
 
@@ -162,7 +163,7 @@ class LoopTiers:
 
     @property
     def standing(self) -> str:
-        """Why machine code does not take whole loops; empty where it does."""
+        """Why machine code does not run whole loops; empty if it does."""
         if self._has_failed:
             return "the compiled loop raised an error that the plan does not: see the log"
         if self._test is None:
@@ -178,7 +179,7 @@ class LoopTiers:
         return ""
 
     def decisions(self) -> list[Decision]:
-        """What was measured of machine code that has proved right; see `contests`."""
+        """Measured times of machine code that has passed its trial; see `contests`."""
         found = [self._pace.decision("loop")] if self._verdict.passed else []
         found += self._given_back
         found += [] if self._recurrence is None else _paces(self._recurrence)
@@ -186,7 +187,7 @@ class LoopTiers:
         return found
 
     def _look(self, test: Plan, hot: bool) -> bool:
-        """Look for code if it is time; whether it has been looked for."""
+        """Look for code if it is time; whether it was looked for."""
         with self._lock:
             if self._test is not None:
                 return True
@@ -253,9 +254,9 @@ class _Trial:
     Args:
         test: the plan of the condition.
         body: the plan of an iteration; neither has effects.
-        advance: takes at most so many iterations by the kernel.
+        advance: runs up to a given number of iterations by the kernel.
         check: raises if the run was cancelled.
-        pace: is told what iterations take.
+        pace: collects the times of iterations.
         is_exact: whether results must be the same bit for bit.
     """
 
@@ -277,7 +278,7 @@ class _Trial:
         self._check = check
         self._pace = pace
         self._is_exact = is_exact
-        # Of branches and inner loops that the plan takes: the run's end is theirs, too.
+        # For branches and inner loops that the plan runs: they share the run's stop flag.
         self._context = RunContext()
         if state.stop is not None:
             state.stop.watch(self._context)
@@ -285,12 +286,12 @@ class _Trial:
         self._is_told = True
 
     def run(self, values: Sequence[Array], verdict: Verdict, kind: str) -> Sequence[Array]:
-        """The loop variables that the plan goes on from: after all iterations, mostly.
+        """The loop variables from which the plan continues: mostly those after all iterations.
 
         Args:
             values: the loop variables.
-            verdict: of the kernel; this run has begun.
-            kind: what it is called if it is rejected.
+            verdict: of the kernel; this run counts as begun.
+            kind: its name in the log if it is rejected.
         """
         text: str | None = None
         agreed: bool | None = None
@@ -304,7 +305,7 @@ class _Trial:
         return values if text is not None else reached
 
     def _compared(self, values: Sequence[Array]) -> tuple[Sequence[Array], str | None]:
-        """The loop variables after all iterations that could be taken, and what differed."""
+        """The loop variables after all iterations that could run, and the difference found."""
         between, growth = _BETWEEN, 8 if self._is_exact else 2
         while True:
             began = perf_counter()
@@ -312,7 +313,7 @@ class _Trial:
                 iterations, wanted = self._by_plan(values)
             except Exception:
                 self._is_told = False
-                return values, None  # the plan says what is wrong, at its node
+                return values, None  # the plan raises the error, with its node
             self._note(began, iterations, compiled=False)
             began = perf_counter()
             try:
@@ -326,7 +327,7 @@ class _Trial:
             taken, is_refused, reached = found
             if is_refused or (taken < iterations and not self._is_exact):
                 self._is_told = False
-                return wanted, None  # an iteration that kernels cannot take: the plan goes on
+                return wanted, None  # an iteration that kernels cannot run: the plan continues
             text = self._difference(values, iterations, wanted, taken, reached)
             if text is not None or iterations < _COMPARED:
                 return wanted, text

@@ -1,10 +1,10 @@
-"""What runs did, step by step: for profilers.
+"""Recording of what runs do, step by step, for profilers.
 
-While somebody observes, three functions of the engine and two of `ops.execute` are replaced by ones
-that tell, and quick entries of ops lead there (`observe`); a run that nobody observes has no look,
-no branch and no call more than before. A plan's steps are then a function of their own form
-(`Source.body`, `told`) with the same kernels, regions and memory, so results are the same. What
-telling takes is left out of all times.
+While a recorder is active, three functions of the engine and two of `ops.execute` are replaced by
+recording ones, and fast entries of ops lead there (`observe`); runs without one have no additional
+check, branch or call. A plan's steps then run as a function of a third form (`Source.body`, `told`)
+with the same kernels, regions and memory, so results are the same. The time of recording is
+excluded from all times.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
-# Spans that a timeline keeps; lines of the table go on beyond that.
+# Most spans of a timeline; the lines of the table still count all.
 MOST_SPANS = 200_000
 
 
 class Unit(NamedTuple):
-    """What steps belong to: a plan in one form.
+    """The plan and form that steps belong to.
 
     Attributes:
         plan: the plan.
-        layout: that it ran in, None where it has none.
-        standing: how far it has come.
+        layout: the layout it ran in, None without one.
+        standing: its current tier.
     """
 
     plan: Plan
@@ -49,12 +49,12 @@ class Unit(NamedTuple):
 
 
 class Eager(NamedTuple):
-    """An op that is called eagerly.
+    """An op called eagerly.
 
     Attributes:
         op: its OpDef.
         took: shapes and dtypes of its inputs.
-        attrs: as they were given the first time.
+        attrs: its attributes at the first call.
     """
 
     op: Any
@@ -63,19 +63,18 @@ class Eager(NamedTuple):
 
 
 class Line:
-    """All times that one thing ran, in one place of the calls.
+    """All runs of one step, op or call, at one place in the call tree.
 
     Attributes:
-        kind: "call", "step", "region", "whole" (a call that is one piece of machine code), "op"
-            (eager) or "loop".
-        unit: of a plan; None for eager ops.
-        what: the place in the plan, or an `Eager`.
-        depth: calls around it.
-        count: how often it ran.
-        seconds: of all together, what ran inside of it among them.
-        took: shapes and dtypes of what it took, the first time.
-        gave: of what it made.
-        rows: seconds of each row of a network, measured once beside the whole.
+        kind: "call", "step", "region", "whole" (a call that is one kernel), "op" (eager) or "loop".
+        unit: the plan's unit; None for eager ops.
+        what: the index of the step, or an `Eager`.
+        depth: number of enclosing calls.
+        count: number of runs.
+        seconds: total time, including nested runs.
+        took: shapes and dtypes of the inputs, at the first run.
+        gave: those of the outputs.
+        rows: seconds of each row of a network, measured once in a separate run.
     """
 
     __slots__ = ("count", "depth", "gave", "kind", "rows", "seconds", "took", "unit", "what")
@@ -93,14 +92,14 @@ class Line:
 
 
 class Span(NamedTuple):
-    """One thing that ran once.
+    """One run of a line.
 
     Attributes:
-        line: what it is one of; a text for a span of the user's own.
+        line: its line; a string for a span of the user's.
         thread: the thread's number.
-        begin: seconds since the recorder began.
-        seconds: how long.
-        facts: of a user's span.
+        begin: seconds since the recorder started.
+        seconds: its duration.
+        facts: shown with a user's span.
     """
 
     line: Line | str
@@ -111,11 +110,11 @@ class Span(NamedTuple):
 
 
 class _Lane(threading.local):
-    """What one thread is at.
+    """The state of one thread.
 
     Attributes:
-        paused: seconds that telling took.
-        marks: for each call that the thread is in, when its current step began.
+        paused: seconds spent on recording.
+        marks: for each active call, the start of its current step.
     """
 
     def __init__(self) -> None:
@@ -124,15 +123,15 @@ class _Lane(threading.local):
 
 
 class Recorder:
-    """What is told while it observes.
+    """Collects lines and spans while it is active.
 
     Args:
-        thread: only what this thread (`threading.get_ident`) does; None for all.
+        thread: record only this thread (`threading.get_ident`); None for all.
         rows: whether networks are run a second time, row by row.
 
     Attributes:
-        lines: in the order in which each was seen first, by what they are.
-        spans: what ran, in the order in which it ended; `MOST_SPANS` of them.
+        lines: in order of first occurrence.
+        spans: in order of their ends; at most `MOST_SPANS`.
         threads: names of threads by number.
     """
 
@@ -149,27 +148,27 @@ class Recorder:
 
     @property
     def sees(self) -> bool:
-        """Whether it is told of what this thread does."""
+        """Whether this thread is recorded."""
         return self._thread is None or self._thread == threading.get_ident()
 
     def now(self) -> float:
-        """Seconds on this thread's clock, which stands while something is told."""
+        """Seconds on this thread's clock, which is stopped while recording."""
         return perf_counter() - self._lane.paused
 
     # Calls.
 
     def run(self, unit: Unit, call: Callable[[], Any]) -> Any:
-        """What a call gives; it is a line, and what it runs stands below."""
+        """Run a call; its line is the parent of what it runs."""
         return self._around("call", unit, None, call)
 
     def whole(self, unit: Unit, call: Callable[[], Any]) -> Any:
-        """What a call gives that is one piece of machine code."""
+        """Run a call that is one kernel."""
         return self._around("whole", unit, None, call)
 
     def op(
         self, op: Any, inputs: Sequence[Any], attrs: dict[str, Any], call: Callable[[], Any]
     ) -> Any:
-        """What an eager op gives."""
+        """Run an eager op."""
         result = None
 
         def traced() -> Any:
@@ -184,11 +183,11 @@ class Recorder:
         return result
 
     def loop(self, unit: Unit, call: Callable[[], Any]) -> Any:
-        """The iterations of a loop that machine code took."""
+        """Record the iterations of a loop that machine code ran."""
         return self._around("loop", unit, None, call)
 
     def mark(self, name: str, begin: float, facts: dict[str, Any]) -> None:
-        """A span of the user's own has ended.
+        """Record the end of a user's span.
 
         Args:
             name: of the span.
@@ -256,7 +255,7 @@ class Recorder:
     # Steps.
 
     def function(self, unit: Unit, *, looks: bool) -> tuple[Unit, Callable[..., Any]]:
-        """The function that tells of a plan's steps; with the unit that it was made for."""
+        """The recording function of a plan's steps, and the unit that it was made for."""
         key = (id(unit.plan), id(unit.layout), unit.standing.tier, looks)
         found = self._functions.get(key)
         if found is None:
@@ -302,11 +301,11 @@ class Observed:
     """The lease of a call that is observed.
 
     Args:
-        recorder: is told.
-        tiers: the lease is of.
+        recorder: collects the times.
+        tiers: the tiers that the lease is from.
         plan: the plan.
         arrays: the call's arguments.
-        leased: what would run it.
+        leased: the lease that would run it otherwise.
     """
 
     def __init__(
@@ -323,7 +322,7 @@ class Observed:
         leased, recorder = self.leased, self._recorder
         try:
             if isinstance(leased, Timed):
-                # Telling of steps makes a call longer: this one does not count.
+                # Recording makes a call longer: this one does not count.
                 leased.drop()
                 leased = leased.leased
             if leased is not None and not isinstance(leased, Workspace):
@@ -358,7 +357,7 @@ class Observed:
 
 
 class _General:
-    """The state of a thread as `ops.entries` sees it: as if it traced: they ask `execute`."""
+    """The thread state that `ops.entries` sees while recording: they call `execute`."""
 
     tracer = "observed"
 
@@ -372,10 +371,10 @@ _lock = threading.Lock()
 
 
 def observe(recorder: Recorder | None) -> None:
-    """Tell this recorder from now on; None ends it.
+    """Activate this recorder; None ends the recording.
 
     Raises:
-        AlreadyExistsError: another one is being told.
+        AlreadyExistsError: another recorder is active.
     """
     global _active
     with _lock:
@@ -385,7 +384,7 @@ def observe(recorder: Recorder | None) -> None:
         functions: tuple[Any, ...] = _plain
         if recorder is not None:
             functions = (_lease, _iteration, _finish, _run_again, _run_eagerly)
-        # Put in the place of the plain ones, so that those need not ask.
+        # These replace the normal functions, so that those need no check.
         Tiers.lease = functions[0]  # type: ignore[method-assign]
         Tiers.iteration = functions[1]  # type: ignore[method-assign]
         LoopTiers.finish = functions[2]  # type: ignore[method-assign]
@@ -395,7 +394,7 @@ def observe(recorder: Recorder | None) -> None:
 
 
 def here() -> Recorder | None:
-    """The recorder that is told of what this thread does, if any."""
+    """The recorder that is active for this thread, if any."""
     recorder = _active
     return recorder if recorder is not None and recorder.sees else None
 

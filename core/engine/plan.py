@@ -1,7 +1,7 @@
-"""Plan: a graph as one flat Python function over arrays.
+"""A plan: a graph as one flat Python function over arrays.
 
-A plan never changes and is shared by threads. It owns no arrays that a caller could see. What it
-becomes with time, memory and machine code included, is its `Tiers`'.
+A plan never changes and is shared by threads. It owns no arrays that a caller could see. Memory and
+machine code derived from it belong to its `Tiers`.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """A graph made runnable.
+    """A graph as an executable function.
 
     Args:
         graph: optimised, without calls.
 
     Attributes:
         steps: the kernel calls, in order.
-        source: what writes them as functions.
-        run: the steps, one kernel each, in new memory: from arguments and context to results.
-        tiers: what calls run instead by now.
-        streams: of random numbers, by the nodes that draw them.
+        source: generates the functions of the steps.
+        run: the function of the steps, one kernel each, in new memory.
+        tiers: its faster forms.
+        streams: of random numbers, by the nodes that draw from them.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -111,10 +111,10 @@ class Plan:
         arrays: Sequence[Array],
         context: RunContext | None,
     ) -> tuple[Array, ...] | None:
-        """The outputs of a call whose lease raised, if it was wrong; None if the error stands.
+        """The outputs of a call whose lease failed wrongly; None if the error is the plan's too.
 
-        It is not raised here: a frame that holds an error is kept by it, with all that the run
-        made, such as its hold of a mutex, until the garbage collector comes by.
+        The error is not raised here: it would keep this frame alive until the next garbage
+        collection, and with it everything that the run made, such as a held mutex.
         """
         if leased is not None:
             from pinnace.engine import recovery
@@ -128,7 +128,7 @@ class Plan:
     def _in_new_memory(
         self, function: Callable[..., Any], arrays: Sequence[Array], context: RunContext | None
     ) -> tuple[Array, ...]:
-        """A call that leases nothing: `run` or `looking`, BLAS on one thread as in leased ones."""
+        """Run a call without a lease: by `run` or `looking`, with one BLAS thread."""
         began = perf_counter()
         if not self.tiers.has_products:
             results = function(arrays, context)
@@ -140,16 +140,16 @@ class Plan:
 
     @functools.cached_property
     def looking(self) -> Callable[..., Any]:
-        """As `run`, asking between steps whether the run is to end; there must be a context."""
+        """As `run`, with a poll of the stop flag between steps; a context is required."""
         return self.source.plain(looks=True)
 
     def nested(
         self, context: RunContext, values: Sequence[Array] | None = None
     ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-        """The plan as part of a run that has set up everything already.
+        """Run the plan as part of a run that has set up everything already.
 
-        Nothing is leased and no state is set: that costs as much as a few kernels, and loops over
-        scalars come here twice per iteration.
+        Nothing is leased and no state is set: that would cost as much as a few kernels, and loops
+        over scalars come here twice per iteration.
 
         Args:
             context: of the run.

@@ -1,7 +1,7 @@
-"""Plans whose memory is filled with NaN before it is written: tests see reads of unwritten memory.
+"""Plans whose memory is filled with NaN before use, so that tests see uninitialised reads.
 
-Filled are the buffers of workspaces before each step that writes into one, arrays that kernels make
-with NumPy, and (`ops.kernels.poison`) memory that is used again and that of generated kernels.
+The buffers of workspaces are filled before each step that writes to them, and so are arrays that
+kernels make with NumPy, and (`ops.kernels.poison`) reused memory and that of generated kernels.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Poisoned:
-    """A plan, or what a call leases for it, run in memory that is filled first.
+    """A plan, or the lease of a call, run in memory that is filled first.
 
     Args:
         plan: that is run.
-        leased: what runs it; None is the plan itself.
+        leased: the lease; None for the plan itself.
     """
 
     def __init__(self, plan: Plan, leased: Leased | None) -> None:
@@ -44,13 +44,13 @@ class Poisoned:
 
 
 class PoisonedTiers(Tiers):
-    """Those of a plan that is made while `Settings.poison` is on."""
+    """Tiers of a plan that is made while `Settings.poison` is on."""
 
     def lease(self, arrays: Sequence[Array]) -> Leased:
-        """As `Tiers.lease`, always something."""
+        """As `Tiers.lease`, never None."""
         return Poisoned(self._plan, super().lease(arrays))
 
     def give_back(self, leased: Leased) -> None:
-        """The call is over."""
+        """End the call."""
         if isinstance(leased, Poisoned) and leased.leased is not None:
             super().give_back(leased.leased)

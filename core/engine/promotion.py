@@ -1,14 +1,13 @@
-"""The promotion of a hot layout, once its code is proved: the plan as one kernel, or its regions.
+"""The promotion of a hot layout to machine code: the plan as one kernel, or its regions.
 
-Kernels are asked for in the background. When they are made, the next calls compare them with the
-plan (`trials`); those after that are timed by turns (`contests`); then they take its place, if they
-are not slower. Regions that an earlier process has been through that with do without (`proofs`).
-Networks of the kernel that the installation's library has (`engine.ahead`) wait for nothing: they
-are compared once and run then, without a contest, if they are all that multiplies in a plan. Where
-a plan has no networks, its other regions, whose kernels the library has as well, run from the first
-call that has memory: nothing of their machine code is new, so there is nothing to prove. Where
-the tier is `compiled` kernels are waited for and taken as they are: a test is to see what they
-give.
+Kernels are compiled in the background. Once they are ready, the next calls compare them with the
+plan (`trials`), and later calls are timed (`contests`); kernels that are not slower replace the
+plan. Regions that passed this in an earlier process skip it (`proofs`). Networks whose kernel is in
+the installed library (`engine.ahead`) are compared once and then used, without a contest, if
+nothing else in the plan multiplies. In a plan without networks, the other regions, whose kernels
+are in the library as well, run from the first call that has a workspace: none of their machine code
+is new, so there is nothing to verify. In the tier `compiled`, calls wait for kernels and use them
+without a trial: a test is to see their results.
 """
 
 from __future__ import annotations
@@ -45,22 +44,22 @@ _Found = TypeVar("_Found")
 
 
 class Promotion:
-    """How far a layout has come.
+    """The progress of one layout towards machine code.
 
     Args:
-        plan: that it is a layout of.
-        layout: its values in memory, nothing compiled.
+        plan: the plan of the layout.
+        layout: its values in memory, without compiled regions.
         versions: of an earlier call's arguments: a variable that has not been assigned to since is
-            taken for a weight.
-        small_plan: asks for the plan as one kernel; None if it cannot be one.
-        waits: do not go on with the plan while kernels are made.
-        proof: what an earlier process found, if it is to count.
+            treated as a constant weight.
+        small_plan: requests the plan as one kernel; None if it cannot be one.
+        waits: wait for kernels instead of continuing with the plan.
+        proof: the result of an earlier process, if it may be used.
 
     Attributes:
-        challenge: compiled code that has proved right, and its contest with the plan.
-        is_ahead: whether networks run that were compiled with the installation.
-        is_over: whether the layout stays as it is.
-        proof: as given; None once it turned out not to be of these regions.
+        challenge: compiled code that has passed its trial, and its contest with the plan.
+        is_ahead: whether networks of the installed library run.
+        is_over: whether the layout is final.
+        proof: as given; None once it turned out to be for other regions.
     """
 
     def __init__(
@@ -82,26 +81,26 @@ class Promotion:
         self._may_be_small = True
         self._small: SmallPlan | None = None
         self._small_trial: SmallTrial | None = None
-        # Whether its regions are tried before one kernel, and whether those have lost.
+        # Whether regions are tried before one kernel, and whether they have lost.
         self._regions_first = False
         self._has_lost = False
         self._fused: Mapping[int, Region | None] | None = None
         self._trial: RegionTrial | None = None
-        # Arguments that were taken for weights, and seconds of the search.
+        # Arguments that are treated as weights, and seconds of the search.
         self._steady: list[int] = []
         self._searched_s = 0.0
         self.challenge: tuple[Contest, Prepared] | None = None
-        # Whether the library's regions run in what machine code of the plan's own would replace.
+        # Whether the library's regions already run, in place of what one kernel would replace.
         self._has_ahead = False
         self.is_ahead = False
         self.is_over = False
 
     def look_ahead(self, arrays: Sequence[Array], is_small: bool) -> bool:
-        """Take the plan's networks, if their kernel is there and nothing else of it multiplies.
+        """Use the plan's networks, if their kernel is installed and nothing else in it multiplies.
 
         Args:
             arrays: arguments of the call.
-            is_small: the plan may be one kernel, which would be quicker than small networks.
+            is_small: the plan may be one kernel, which would be faster than small networks.
         """
         from pinnace.engine.codegen import compiler, general
 
@@ -131,11 +130,11 @@ class Promotion:
         return True
 
     def regions_ahead(self, arrays: Sequence[Array], *, goes_on: bool) -> Layout | None:
-        """The layout with all regions, if the library has their kernels; None if it has not all.
+        """The layout with all regions; None if the library lacks a kernel.
 
         Args:
             arrays: arguments of the call.
-            goes_on: the plan may become one kernel, or a loop of it with what is around.
+            goes_on: the plan may become one kernel, or a loop region.
         """
         from pinnace.engine.codegen import block_programs, compiler, general
 
@@ -154,17 +153,17 @@ class Promotion:
         return self._layout.with_regions(found or {})
 
     def challenged(self, better: Prepared, kind: str) -> tuple[Contest, Prepared]:
-        """The contest with this, or with what another call has just brought."""
+        """The contest with this code, or with code of another thread that was first."""
         with self._lock:
             if self.challenge is None:
                 self.challenge = Contest(kind), better
             return self.challenge
 
     def lost(self, contest: Contest) -> None:
-        """The plan was quicker than what was tried; the other kind may be tried, once."""
+        """The plan was faster; the other kind of code may be tried, once."""
         with self._lock:
             if self.challenge is None or self.challenge[0] is not contest:
-                return  # another call has said so
+                return  # another thread was first
             self.challenge = None
             if self._regions_first:
                 self._regions_first, self._has_lost = False, True
@@ -177,19 +176,19 @@ class Promotion:
     def advance(
         self, arrays: Sequence[Array], *, forced: bool
     ) -> Trial | SmallPlan | Layout | None:
-        """The function this call runs instead of the layout: a trial, or promoted code; else None.
+        """The function for this call: a trial or promoted code; None for the layout.
 
         Args:
             arrays: arguments of the call.
-            forced: wait for kernels, and do without a trial.
+            forced: wait for kernels, and skip the trial.
         """
         if not self._lock.acquire(blocking=forced or self._waits):
-            return None  # another call asks for the kernels just now
+            return None  # another call is requesting the kernels
         try:
             if self.is_over:
                 return None
             if self._waits and self._fused is None:
-                # Made meanwhile: no later call waits for them if one kernel loses its contest.
+                # Compiled meanwhile: no later call waits for them if one kernel loses its contest.
                 self._fused = self._wanted(arrays, forced)
             if self.proof is not None:
                 proved = self._as_proved(arrays, self.proof)
@@ -218,7 +217,7 @@ class Promotion:
         return self._by_regions(arrays, forced)
 
     def proved(self, decision: Decision) -> Proof | None:
-        """What later processes may know of what has won; None if it is not regions."""
+        """The proof of the code that has won, for later processes; None unless it is regions."""
         trial = self._trial
         if trial is None or decision.kind != "regions":
             return None
@@ -228,7 +227,7 @@ class Promotion:
         return Proof(self._steady, members, decision.plan_s, decision.compiled_s, made_s)
 
     def _as_proved(self, arrays: Sequence[Array], proof: Proof) -> Layout | None:
-        """As `advance`; clears `proof` if these are not the regions that it is of."""
+        """As `advance`; clears `proof` if it is for other regions."""
         if not proof.regions:
             self.is_over = True
             return None
@@ -245,10 +244,10 @@ class Promotion:
         return self._layout.with_regions(chosen)
 
     def _asks(self, arrays: Sequence[Array], forced: bool) -> bool:
-        """Ask for one kernel, and see what is tried first; False if this call cannot tell."""
+        """Request one kernel, and choose what is tried first; False if this call cannot tell."""
         try:
             self._small = self._ask(arrays)
-        except Exception:  # such as an index out of range: the plan says so, with the node
+        except Exception:  # such as an index out of range: the plan raises it, with the node
             return False
         if self._small is None:
             self._may_be_small = False
@@ -257,7 +256,7 @@ class Promotion:
         return True
 
     def _as_one_kernel(self, forced: bool) -> Trial | SmallPlan | None:
-        """As `advance`; clears `_may_be_small` if nothing comes of it."""
+        """As `advance`; clears `_may_be_small` if there is no kernel."""
         small = self._small
         if small is not None and not is_tried(small.kernel, wait=forced or self._waits):
             return None
@@ -290,12 +289,12 @@ class Promotion:
         )
 
     def _by_regions(self, arrays: Sequence[Array], forced: bool) -> RegionTrial | Layout | None:
-        """As `advance`; sets `is_over` if nothing comes of it."""
+        """As `advance`; sets `is_over` if there are no regions to use."""
         if self._fused is None:
             self._fused = self._wanted(arrays, forced)
         regions = [one for one in self._fused.values() if one is not None]
         if self._has_ahead and not self._has_loops(regions):
-            self.is_over = True  # they run already
+            self.is_over = True  # they are in use already
             return None
         if not all(is_tried(one.kernel, wait=forced or self._waits) for one in regions):
             return None
@@ -328,7 +327,7 @@ class Promotion:
         return any(isinstance(one, Looped) for one in regions)
 
     def _wanted(self, arrays: Sequence[Array], forced: bool) -> Mapping[int, Region | None]:
-        """The regions to compile, asked for; empty where settings want plans as they are."""
+        """The regions to compile, already requested; empty if settings forbid it."""
         if not is_compiling():
             return {}
         from pinnace.engine.codegen import looped
@@ -340,7 +339,7 @@ class Promotion:
         return self._searched(search, forced=forced) or {}
 
     def _found(self, arrays: Sequence[Array]) -> Mapping[int, Region | None]:
-        """The regions in the plan, but for loops with what is around them."""
+        """The regions in the plan, except loops with the steps around them."""
         from pinnace.engine.codegen.regions import fuse
 
         return fuse(
@@ -352,26 +351,26 @@ class Promotion:
         )
 
     def _weights(self, arrays: Sequence[Array]) -> set[Value]:
-        """The arguments that are taken for weights."""
+        """The arguments that are treated as constant weights."""
         variables = [
             (place, array.item())
             for place, (array, version) in enumerate(zip(arrays, self._versions, strict=True))
             if version is not None and version_of(array) == version
         ]
-        # Of one that two arguments stand for, the plan may assign to the other.
+        # If two arguments are the same variable, the plan may assign to it through the other.
         times = Counter(id(variable) for _, variable in variables)
         self._steady = [place for place, variable in variables if times[id(variable)] == 1]
         return {self._plan.graph.inputs[place] for place in self._steady}
 
     def _searched(self, search: Callable[[], _Found], *, forced: bool = False) -> _Found | None:
-        """What a search finds; None if it fails, which is told."""
+        """The result of a search; None if it fails, which is logged."""
         began = perf_counter()
         try:
             return search()
         except Exception as error:
             if forced:  # tests want to know
                 raise
-            # A defect of ours must not end a call that the plan can answer.
+            # A bug in a search must not fail a call that the plan can run.
             from pinnace.engine.rejections import reject
             from pinnace.graph.text import text_of
 
@@ -383,5 +382,5 @@ class Promotion:
 
 
 def is_compiling() -> bool:
-    """Whether settings want anything compiled."""
+    """Whether settings allow compilation."""
     return config.settings.pinned_tier not in {"plan", "eager"} and config.settings.fusion

@@ -1,9 +1,9 @@
-"""What an earlier process proved and measured of a plan's regions, kept in the cache folder.
+"""Verification results and times of a plan's regions, kept in the cache folder for later processes.
 
-A proof belongs to a graph by its fingerprint, argument shapes, the number of threads, the processor
-and whatever machine code and tables are made from. Where all of these are the same, a process takes
-the regions that agreed with the plan, and were quicker, without a trial or a contest of its own.
-It is as good as the machine code beside it: the same rule says whose files count.
+A proof is valid for a graph's fingerprint, argument shapes, the number of threads, the processor
+and the sources of machine code and tables. If all of these are the same, a process uses the regions
+that agreed with the plan, and were faster, without a trial or contest of its own. Its file is
+trusted by the same rule as machine code.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph
 
-# A file is a few kilobytes; a longer one is none of ours.
+# A file is a few kilobytes; a longer one is not a proof.
 _MOST_BYTES = 1 << 22
 # Argument shapes that are looked up once.
 _MOST_KEYS = 1024
-# How much longer than the plan regions took that are not tried again.
+# Regions that took this much longer than the plan are not tried again.
 _CLOSE = 1.25
-# Where sources are that tables and machine code follow from.
+# Sources that determine tables and machine code.
 _SOURCES = ("engine", "ops", "graph")
 
 
 class Proof(NamedTuple):
-    """What is known of the regions of one plan and one set of argument shapes.
+    """The verification of the regions of one plan for one set of argument shapes.
 
     Attributes:
-        steady: places of arguments that were variables which kept their values.
-        regions: for each region that agreed, the places of its steps; none where they were about as
-            quick as the plan, which runs then.
+        steady: indices of arguments that were variables whose values did not change.
+        regions: for each region that agreed, the indices of its steps; empty if they were about as
+            fast as the plan, which is then used.
         plan_s: seconds of a call by the plan.
         compiled_s: of one by the regions.
-        made_s: what it took to find the regions and to pack their weights, in seconds.
-        made_by: a digest of the machine and of the code that it was made by.
+        made_s: seconds to find the regions and to pack their weights.
+        made_by: a digest of the machine and of the source code
     """
 
     steady: list[int]
@@ -59,21 +59,21 @@ class Proof(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether it was made on such a machine, by such code; to find out takes some 40 ms once.
+        """Whether it was made on this machine by this code; the first check takes some 40 ms.
 
-        Whoever does not use the proof in this call need not ask.
+        It is skipped if this call does not use the proof.
         """
         return self.made_by == _maker()
 
     def versions(self, arrays: Sequence[Array]) -> list[int | None]:
-        """The versions of the arguments that are taken for weights; None for each other one."""
+        """The versions of the arguments that are treated as weights; None for the others."""
         steady = set(self.steady)
         return [
             version_of(array) if place in steady else None for place, array in enumerate(arrays)
         ]
 
     def regions_of(self, fused: Mapping[int, Region | None]) -> dict[int, Region | None] | None:
-        """Those of `fused` that agreed, by place; None if there are not all of them."""
+        """The regions of `fused` that agreed, by index of the step; None if one is missing."""
         places = {place for members in self.regions for place in members}
         chosen = {place: one for place, one in fused.items() if place in places}
         found = sorted(list(one.cluster.members) for one in chosen.values() if one is not None)
@@ -81,7 +81,7 @@ class Proof(NamedTuple):
 
 
 class Proofs:
-    """What is known of a plan by its argument shapes, looked up once each.
+    """The proofs of a plan by argument shapes, each looked up once.
 
     Args:
         graph: the plan's.
@@ -92,7 +92,7 @@ class Proofs:
         self._found: dict[Hashable, Proof | None] = {}
 
     def of(self, key: Hashable) -> Proof | None:
-        """What an earlier process has kept, which perhaps does not count; None if nothing."""
+        """The proof of an earlier process, not yet checked; None if there is none."""
         if key not in self._found:
             if len(self._found) >= _MOST_KEYS:
                 self._found.clear()
@@ -100,14 +100,14 @@ class Proofs:
         return self._found[key]
 
     def keep(self, key: Hashable, proof: Proof) -> None:
-        """Let later processes know of regions that have won, or brought little."""
-        # A plan that won by far may have had luck: another process tries again.
+        """Store the proof of regions that have won, or gained little, for later processes."""
+        # A plan that won by far may have been lucky: another process tries again.
         if proof.compiled_s <= _CLOSE * proof.plan_s:
             keep(self._graph, key, proof)
 
 
 def find(graph: Graph, key: Hashable) -> Proof | None:
-    """What was kept for a plan and argument shapes; None if nothing was.
+    """The stored proof for a plan and argument shapes; None if there is none.
 
     Args:
         graph: the plan's.
@@ -116,7 +116,7 @@ def find(graph: Graph, key: Hashable) -> Proof | None:
     path = _path(graph, key)
     if path is None or not path.is_file():
         return None
-    # Late: most processes find nothing, and `import pinnace` is to stay light.
+    # Imported here: most processes find nothing, and `import pinnace` must stay light.
     import json
 
     from pinnace.engine.ahead.trust import RefusedError, content_of
@@ -133,7 +133,7 @@ def find(graph: Graph, key: Hashable) -> Proof | None:
 
 
 def keep(graph: Graph, key: Hashable, proof: Proof) -> None:
-    """Keep a proof for later processes; nothing happens where nothing can be kept.
+    """Store a proof for later processes; without a writable folder nothing happens.
 
     Args:
         graph: the plan's.
@@ -158,7 +158,7 @@ def keep(graph: Graph, key: Hashable, proof: Proof) -> None:
 
 
 def share() -> None:
-    """Let all users read what is kept."""
+    """Make the files readable for all users."""
     base = config.settings.cache
     if base is not None and (base / "proofs").is_dir():
         for path in (base / "proofs", *(base / "proofs").iterdir()):
@@ -180,7 +180,7 @@ def _path(graph: Graph, key: Hashable) -> Path | None:
 
 
 def _checked(proof: Proof) -> Proof:
-    """The proof, if it has the types it must have; raises TypeError."""
+    """The proof, if its fields have the right types; raises TypeError."""
     places = [proof.steady, *proof.regions]
     seconds = (proof.plan_s, proof.compiled_s, proof.made_s)
     if not all(type(place) is int for one in places for place in one):
@@ -194,7 +194,7 @@ def _checked(proof: Proof) -> Proof:
 
 @functools.cache
 def _maker() -> str:
-    """Changes with the processor, and with whatever regions and their times follow from."""
+    """A digest of the processor and of all sources that determine regions and their times."""
     import hashlib
 
     from numpy import __version__ as numpy
@@ -202,7 +202,7 @@ def _maker() -> str:
     from pinnace.engine.codegen import kept
     from pinnace.framework.versions import VERSION
 
-    # Its name tells versions of what compiles, and the processor.
+    # The library's name identifies the compiler's version and the processor.
     kernels = kept.folder()
     name = "" if kernels is None else kernels.name
     told = hashlib.sha256(f"{VERSION} {numpy} {name}".encode())
@@ -214,7 +214,7 @@ def _maker() -> str:
 
 
 def _files(folder: str, name: str) -> Iterator[str]:
-    """Sources below a folder, with their sizes and seconds: reading them takes six times longer."""
+    """Sources in a folder, by size and modification time: reading them takes six times longer."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():

@@ -1,9 +1,10 @@
-"""What a call answers when fast code raises where the plan does not.
+"""The result of a call when compiled code raises where the plan does not.
 
-The plan's steps are taken up where the fast form failed, one kernel each, so that effects happen
-once: what the form had made by then is used, and what it would have made in another order is made
-when it is wanted. If a step raises as well, the error is the caller's, as it was. If none does, the
-fast form was wrong: the plan answers, this time and for good, and `rejections` tells.
+The plan continues from the step at which the compiled form failed, one kernel per step, so that
+effects happen once: values that the form had computed are used, and those that it would have
+computed in another order are computed on demand. If a step raises as well, the caller gets that
+error. If none does, the compiled form was wrong: the plan runs this call and all later ones, and
+`rejections` logs it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Value
     from pinnace.ops.running import RunContext
 
-# Runs that end early, or have too little memory: no other form would do better.
+# The run was cancelled or lacks memory: no other form would do better.
 _ENDS = (
     errors.CancelledError,
     errors.DeadlineExceededError,
@@ -45,12 +46,12 @@ def answered(
     arrays: Sequence[Array],
     context: RunContext | None,
 ) -> tuple[Array, ...] | None:
-    """The outputs of a call whose lease raised; None if nothing but its error can be said.
+    """The outputs of a call whose lease raised; None if the plan cannot continue from there.
 
     Args:
         plan: the plan.
-        leased: what ran it.
-        error: what that raised.
+        leased: the lease that ran it.
+        error: what it raised.
         arrays: the call's arguments.
         context: of the run.
 
@@ -60,17 +61,17 @@ def answered(
     if not may_be_ours(error):
         return None
     inner = _innermost(leased)
-    is_one_kernel = hasattr(inner, "by_steps")  # whose lines are no steps
+    is_one_kernel = hasattr(inner, "by_steps")  # its source lines are not steps
     found = None if is_one_kernel else plan.source.failed_at(error)
     try:
-        if found is None:  # no step has run, or all as one kernel, which has no effects
+        if found is None:  # no step has run, or one kernel ran them all, without effects
             results = _by_plan(plan, arrays, context)
         else:
             place, frame = found
             results = _Rest(plan, _layout_of(inner), place, frame, context).run()
     except _StuckError:
         return None
-    except Exception as own:  # the caller's: as the plan says it
+    except Exception as own:  # the caller's error, raised by the plan
         raise own from own.__cause__
     where = "" if found is None else f" at {plan.steps[found[0]].node.name!r}"
     plan.tiers.fail()
@@ -81,7 +82,7 @@ def answered(
 def iteration(
     body: Plan, error: Exception, arrays: Sequence[Array], context: RunContext
 ) -> tuple[Array, ...] | None:
-    """As `answered`, of an iteration of a loop by regions, which have no effects."""
+    """As `answered`, for an iteration of a loop by regions, which have no effects."""
     if not may_be_ours(error):
         return None
     try:
@@ -102,18 +103,18 @@ def _by_plan(plan: Plan, arrays: Sequence[Array], context: RunContext | None) ->
 
 
 def reject(kind: str, plan: Plan, error: Exception, where: str) -> None:
-    """Tell of code that raised."""
+    """Log code that raised."""
     text = f"raised {type(error).__name__}: {error}{where}"
     rejections.reject(kind, plan.graph.name, text, text_of(plan.graph))
 
 
 def may_be_ours(error: Exception) -> bool:
-    """Whether an error may be fast code's own; a pinned tier, which tests use, hands all on."""
+    """Whether compiled code may have caused an error; a pinned tier, for tests, passes all on."""
     return not isinstance(error, _ENDS) and config.settings.pinned_tier != "compiled"
 
 
 def _innermost(leased: Any) -> Any:
-    """What ran, whatever is around it: a contest, a profile, poison."""
+    """The innermost lease, inside a contest, a profile or poisoning."""
     while hasattr(leased, "leased"):
         leased = leased.leased
     return leased
@@ -125,16 +126,16 @@ def _layout_of(leased: Any) -> Layout | None:
 
 
 class _StuckError(Exception):
-    """What has happened cannot be gone on from."""
+    """The run cannot be continued from this point."""
 
 
 class _Rest:
-    """The steps of a plan from one that failed.
+    """The steps of a plan from the one that failed.
 
     Args:
         plan: whose steps are run.
-        layout: that the failed function is of; None if it writes into no buffers.
-        place: of the step on whose line it failed.
+        layout: the layout of the failed function; None if it writes into no buffers.
+        place: index of the step that failed.
         frame: of that function.
         context: of the run.
     """
@@ -177,7 +178,7 @@ class _Rest:
         return self._values[value] if constant is None else constant
 
     def _make(self, wanted: int) -> None:
-        """Run a step, and before it those that it needs and that were left out."""
+        """Run a step, after those that it needs and that were skipped."""
         pending = [wanted]
         while pending:
             node = self._plan.steps[pending[-1]].node
@@ -204,7 +205,7 @@ class _Rest:
             self._values.update(zip(node.outputs, made, strict=True))
 
     def _has_written(self, place: int) -> bool:
-        """Whether a step between this one and the one that failed may have assigned."""
+        """Whether a step between this one and the failed one may have assigned a variable."""
         between = self._plan.steps[place + 1 : self._place]
         return any(_has_effects(step.node) for step in between)
 
@@ -214,11 +215,11 @@ def _has_effects(node: Any) -> bool:
 
 
 def _alive(plan: Plan, layout: Layout | None, place: int, frame: FrameType) -> dict[Value, Any]:
-    """The values that a function had when it failed at a place, as far as they are whole."""
+    """The values that a function had computed when it failed, if they are complete."""
     source = plan.source
     gone: set[Value] = set()
     if layout is not None:
-        # What lies in a buffer keeps its name when another value has come there.
+        # A value's name remains after its buffer has been reused for another value.
         deaths = source.deaths(layout.regions, settled=layout.settled)
         gone = {value for dead in deaths[:place] for value in dead}
     known = {**frame.f_globals, **frame.f_locals}

@@ -1,6 +1,6 @@
 """Compiled code that failed: never used, counted and logged once.
 
-Kernels that did not agree with the plan, and plans that could not be looked through.
+They are kernels that disagreed with the plan, and plans whose search for regions failed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-# Rejections that are kept, and characters of a graph.
+# Rejections that are kept, and characters of a graph's text.
 _MOST_KEPT, _MOST_TEXT = 64, 1 << 20
-# What the log says of a kind.
+# The log's message for each kind.
 _WHAT = {
     "search": "could not be made",
     "call": "raised an error that its plan does not",
@@ -36,14 +36,14 @@ _WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One kernel whose first results were not the plan's.
+    """One kernel whose first results differed from the plan's.
 
     Attributes:
         kind: region, small plan, loop, recurrence, turns (the clusters of a loop's body), search
-            (looking for code failed: there is none) or call (a form that had passed raised).
-        function: name of the graph that it is a part of.
-        difference: the first number that was another, or the error.
-        text: the graph that the kernel was to compute.
+            (the search for regions failed) or call (code that had passed its trial raised).
+        function: name of the graph that it belongs to.
+        difference: the first number that differed, or the error.
+        text: the graph that the kernel should have computed.
     """
 
     kind: str
@@ -76,14 +76,14 @@ def count() -> int:
 
 
 def rejected() -> tuple[Rejection, ...]:
-    """The first 64 of them, for those who look after the code generator."""
+    """The first 64 of them, for developers of the code generator."""
     return tuple(_record.kept)
 
 
 def reject(kind: str, function: str, difference: str, text: str) -> None:
     """Count a kernel that will not be used, and log it in one line; called once for each.
 
-    The graph goes into a file of the cache folder, which the user may send.
+    The graph is written to a file in the cache folder, which the user may attach to a report.
 
     Args:
         kind: see `Rejection`.
@@ -92,7 +92,7 @@ def reject(kind: str, function: str, difference: str, text: str) -> None:
         text: see `Rejection`.
     """
     _record.add(Rejection(kind, function, difference, text[:_MOST_TEXT]))
-    import logging  # late: most processes never come here
+    import logging  # imported here: most processes never get here
 
     path = _write(kind, function, difference, text[:_MOST_TEXT])
     logging.getLogger("pinnace").error(
@@ -107,7 +107,7 @@ def reject(kind: str, function: str, difference: str, text: str) -> None:
 
 
 def _write(kind: str, function: str, difference: str, text: str) -> Path | None:
-    """Keep the graph of what was rejected; where, or None if it cannot be kept."""
+    """Write the graph of a rejected kernel; its path, or None if it cannot be written."""
     base = config.settings.cache
     if base is None:
         return None
@@ -135,13 +135,13 @@ def part_of(
     outputs: Sequence[Value],
     sizes: Mapping[Value, tuple[int, ...]],
 ) -> Graph | None:
-    """The graph of what lies between these values; None if it needs others, too.
+    """The subgraph between these values; None if it needs others too.
 
     Args:
         name: of the graph.
         inputs: become its arguments; constants stay constants.
         outputs: become its results.
-        sizes: shapes of values, where they are known.
+        sizes: known shapes of values.
     """
     copy = Copy(GraphBuilder(name))
     for number, value in enumerate(value for value in inputs if constant_of(value) is None):
@@ -155,7 +155,7 @@ def part_of(
         if node in made:
             pending.pop()
             continue
-        # Variables are read as often as one likes: nothing assigns to them meanwhile.
+        # Variables may be read repeatedly: nothing in the part assigns to them.
         has_effects = node.op.stateful and node.op is not READ_VARIABLE
         if node.op is PLACEHOLDER or has_effects or node.controls or node.op.wants_ctx:
             return None
@@ -163,7 +163,7 @@ def part_of(
         if missing:
             pending.extend(missing)
             continue
-        # A value of this node may be an argument: that one stays.
+        # A value of this node may be an argument: it stays one.
         known = {value: copy.values[value] for value in node.outputs if value in copy.values}
         copy.node(node)
         copy.values.update(known)
@@ -174,7 +174,7 @@ def part_of(
 
 
 def text_of_part(name: str, part: Graph | None, nodes: Sequence[Node]) -> str:
-    """A part as text: its graph, or, if it has none, the steps by name."""
+    """A part as text: its graph, or the names of its steps if it has none."""
     if part is not None:
         return text_of(part)
     return "\n".join([f"{name}:", *(f"  {node.name} = {node.op.name}" for node in nodes)]) + "\n"

@@ -1,8 +1,8 @@
-"""Few places for many keys: those that are used most of late have them.
+"""A limited number of slots for many keys, held by those used most recently.
 
-What a plan prepares for a set of shapes takes memory, so it prepares few. The first sets to come
-need not be those that matter: a place goes to another key as soon as that is asked for twice as
-often as the one that has it.
+What a plan prepares for a set of shapes takes memory, so it prepares few. The first sets of shapes
+need not be the most frequent: a slot passes to another key as soon as that is requested twice as
+often as its holder.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Hashable, MutableMapping
 
-# Requests by keys without a place after which all counts are halved: what was used long ago counts
-# for little. Keys that are counted at most.
+# Requests for keys without a slot after which all counts are halved, so that old use counts for
+# little. Keys that are counted at most.
 _WINDOW, _MOST = 128, 1024
 
 
@@ -21,7 +21,7 @@ class Used(Protocol):
     """An entry that holds a share.
 
     Attributes:
-        uses: how often it was used; its owner counts up, `Shares` halves.
+        uses: how often it was used; its owner increments it, `Shares` halves it.
     """
 
     uses: int
@@ -31,12 +31,12 @@ T = TypeVar("T", bound=Used)
 
 
 class Shares(Generic[T]):
-    """Who may have a place. Not for several threads at once: the caller has a lock.
+    """The assignment of slots to keys. It is not thread-safe: the caller holds a lock.
 
     Args:
-        held: what has places, by its key; None is a key that needs none.
-        places: how many there are.
-        patience: how often a key is asked for before it gets one.
+        held: the holder of each slot, by key; None is a key that needs no slot.
+        places: the number of slots.
+        patience: requests of a key before it gets a slot.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class Shares(Generic[T]):
         self._requests = 0
 
     def admit(self, key: Hashable, *, at_once: bool = False, patience: int = 0) -> int:
-        """How often a key without a place was asked for, if it gets one now; else 0.
+        """The number of requests of a key without a slot, if it gets one now; else 0.
 
-        Another loses its own if need be. What gets the place begins with so many uses.
+        Another key may lose its slot. The new holder starts with this many uses.
 
         Args:
-            key: is asked for.
-            at_once: without patience, and in the place of the one that is used least.
-            patience: other than the usual one.
+            key: the requested key.
+            at_once: without patience, replacing the least used holder.
+            patience: in place of the default.
         """
         count = self._asked[key] = self._asked.get(key, 0) + 1
         self._requests += 1
@@ -73,14 +73,14 @@ class Shares(Generic[T]):
                 return 0
             self._asked[last] = self._uses(last)
             del self._held[last]
-        if len(self._held) > _MOST:  # of keys that need none, too
+        if len(self._held) > _MOST:  # including keys that need no slot
             for one in [one for one, holder in self._held.items() if holder is None]:
                 del self._held[one]
         self._asked.pop(key, None)
         return count
 
     def drop_least(self) -> None:
-        """Free the place that is used least, if all are taken."""
+        """Free the slot of the least used key, if all are taken."""
         taken = [one for one, holder in self._held.items() if holder is not None]
         if len(taken) >= self._places:
             del self._held[min(taken, key=self._uses)]

@@ -1,4 +1,4 @@
-"""The specs of a plan's values for arguments of given shapes, by inference alone."""
+"""The specs of a plan's values for given argument shapes, by shape inference alone."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node
 
-# Bytes of tensors that are made once for all calls of the same shapes.
+# Bytes of tensors that are computed once for all calls with the same shapes.
 _MOST_BYTES = 1 << 23
 
 
 def sizes_for(
     plan: Plan, arrays: Sequence[Array]
 ) -> tuple[dict[Value, tuple[int, ...]], dict[Value, Array]]:
-    """For each value whose shape the arguments' shapes determine, that shape.
+    """The shape of each value whose shape follows from the arguments' shapes.
 
-    Then, for each value that they determine wholly, that value: sizes, what is made of sizes, and
-    tensors that are made of nothing else, such as the mask of what comes later.
+    The second result has each value that follows from these shapes alone: sizes, values computed
+    from sizes, and tensors computed from nothing else, such as a causal mask.
     """
     copy = Copy(GraphBuilder(plan.graph.name))
     for value, array, name in zip(plan.graph.inputs, arrays, plan.graph.input_names, strict=True):
@@ -76,7 +76,7 @@ def sizes_for(
 
 
 def _settle(plan: Plan, sizes: dict[Value, tuple[int, ...]], settled: dict[Value, Array]) -> None:
-    """Add what follows from values that are known, as long as it is not too much."""
+    """Add what follows from known values, up to the size limit."""
     left = _MOST_BYTES
     for step in plan.steps:
         node = step.node
@@ -85,7 +85,7 @@ def _settle(plan: Plan, sizes: dict[Value, tuple[int, ...]], settled: dict[Value
         arrays = [settled.get(value, constant_of(value)) for value in node.inputs]
         if any(array is None for array in arrays):
             continue
-        # Before it is made: a few bytes of a file can ask for gigabytes.
+        # Checked before it is computed: a few bytes of a file can request gigabytes.
         wanted = sum(_bytes(value, sizes, left) for value in node.outputs)
         made = None
         if wanted <= left:
@@ -94,13 +94,13 @@ def _settle(plan: Plan, sizes: dict[Value, tuple[int, ...]], settled: dict[Value
             continue
         left -= wanted
         for value, array in zip(node.outputs, made, strict=True):
-            kept = np.array(array, value.dtype.numpy)  # a view's memory may be others'
+            kept = np.array(array, value.dtype.numpy)  # the memory of a view may be shared
             kept.flags.writeable = False
             settled[value] = kept
 
 
 def _bytes(value: Value, sizes: dict[Value, tuple[int, ...]], most: int) -> int:
-    """Of a value's array; more than `most` if nobody knows."""
+    """The size of a value's array; more than `most` if it is unknown."""
     shape = sizes.get(value)
     return most + 1 if shape is None else math.prod(shape) * value.dtype.numpy.itemsize
 

@@ -1,7 +1,7 @@
 """The source of a plan: its steps as a Python function, in several forms.
 
-Names of values, and what the functions see under their names, are the same in all forms: a thread
-that writes one has the lock.
+Names of values, and the globals of the functions, are the same in all forms: a thread that
+generates one holds the lock.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node
 
-# The source begins with the def and one line each for arguments and buffers; step k is on line
-# k + this.
+# The source starts with the def and one line each for arguments and buffers; step k is on line k +
+# this.
 _FIRST_LINE = 4
 _NOTHING: Mapping[int, Region | None] = MappingProxyType({})
 _SETTLED: Mapping[Value, Array] = MappingProxyType({})
@@ -41,16 +41,16 @@ _UNCHECKED: Mapping[int, Sequence[tuple[str, Region]]] = MappingProxyType({})
 
 
 def _is_steady(value: Any) -> bool:
-    """Whether the array is a variable's or a constant: those are never written to."""
+    """Whether the array is a variable's or a constant: these are never overwritten."""
     return isinstance(value, Value) and (value.node.op is CONST or value.node.op is READ_VARIABLE)
 
 
 class Source:
-    """A graph's steps as source.
+    """Generates the source of a graph's steps.
 
     Args:
         graph: the graph.
-        steps: its nodes in the order they run, each with what dies after it.
+        steps: its nodes in execution order, each with the values that are dead after it.
     """
 
     def __init__(self, graph: Graph, steps: Sequence[Step]) -> None:
@@ -69,13 +69,13 @@ class Source:
     ) -> Callable[..., Any]:
         """A function of the source in one of its forms.
 
-        Regions and constants get their names while the source is written: threads that write for
-        other shapes wait, or a function would call what another one's name means.
+        Regions and constants get their names while the source is generated: threads that generate
+        it for other shapes wait, since the names are shared.
 
         Args:
-            write: gives the lines of the function's body, each step on its own.
-            own: what only this function sees.
-            arguments: what the function takes.
+            write: returns the lines of the function's body, one per step.
+            own: globals of this function only.
+            arguments: the function's parameters.
         """
         with self._writing:
             lines = [f"def run({arguments}):", *write()]
@@ -87,12 +87,12 @@ class Source:
         """The steps, one kernel each, in new memory.
 
         Args:
-            looks: see `body`.
+            looks: poll the stop flag; see `body`.
         """
         return self.compiled(lambda: [self.unpacking(), "    pass", *self.body(looks=looks)])
 
     def observed(self, told: Callable[..., None], *, looks: bool = False) -> Callable[..., Any]:
-        """As `plain`, telling of each step; see `body`."""
+        """As `plain`, reporting each step; see `body`."""
 
         def lines() -> list[str]:
             return [self.unpacking(), "    pass", *self.body(looks=looks, told="told")]
@@ -100,7 +100,7 @@ class Source:
         return self.compiled(lines, {"told": told})
 
     def recording(self) -> Callable[[Sequence[Array]], dict[Value, Any]]:
-        """A function like the plan's that gives every value, for plans without effects."""
+        """A function like the plan's that returns every value, for plans without effects."""
 
         def lines() -> list[str]:
             calls = [f"    {self._call(index, step, {})}" for index, step in enumerate(self._steps)]
@@ -118,7 +118,7 @@ class Source:
         return record
 
     def unpacking(self) -> str:
-        """The line that gives the arguments their names."""
+        """The line that assigns the arguments to their names."""
         names = [self.name(value) for value in self._graph.inputs]
         return f"    {', '.join(names)}, = arguments" if names else "    pass"
 
@@ -136,16 +136,16 @@ class Source:
 
         Args:
             buffers: names of the arrays that values are written into.
-            fused: for a place, what runs there instead; None where that is nothing.
-            looks: ask after each step whether the run is to end; there must be a context then.
-            settled: values that the source finds under their names: their steps are left out.
-            checks: for a place, what is called after its step, by its name in the source: with the
-                inputs of a region, and with what the steps of that made.
-            told: name of a function that is called after each step and each region, with its place
-                and the tuples of what it took and made.
+            fused: for a step, the region that replaces it; None if it is part of an earlier one.
+            looks: poll the stop flag after each step; a context is then required.
+            settled: values that are globals of the source: their steps are omitted.
+            checks: for a step, the name of a function called after it with the inputs of a region
+                and the results of its steps.
+            told: name of a function that is called after each step and region, with its index and
+                the tuples of its inputs and outputs.
         """
         lines = []
-        # A profile tells of each step by itself.
+        # A profile reports each step separately.
         together = {} if told else self._together()
         plain = not fused and not checks
         deaths = (
@@ -185,7 +185,7 @@ class Source:
             ]
             if dead:
                 lines[-1] += f"; del {', '.join(dead)}"
-            if looks:  # on the step's line: errors are located by it
+            if looks:  # on the step's line, by which errors are located
                 lines[-1] += "; ctx.cancelled and ctx.check()"
         results = [self._result(value) for value in self._graph.outputs]
         lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
@@ -194,7 +194,7 @@ class Source:
     def _poisoning(
         self, index: int, fused: Mapping[int, Region | None], buffers: Mapping[Value, str]
     ) -> str:
-        """The lines that fill the buffers a step, or the kernel in its place, writes into."""
+        """The lines that fill the buffers that a step, or the region in its place, writes into."""
         region = fused.get(index)
         made = self._steps[index].node.outputs if region is None else region.cluster.outputs
         fills = [f"{self.bind('poison', fill)}({buffers[one]}); " for one in made if one in buffers]
@@ -206,12 +206,12 @@ class Source:
         checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
         settled: Collection[Value] = (),
     ) -> list[list[Value]]:
-        """For each place the values that nothing needs after it.
+        """For each step the values whose live range ends there.
 
         Args:
             fused: see `body`.
             checks: see `body`.
-            settled: see `body`; what only such a step takes may never be made.
+            settled: see `body`; values used only by such a step may never be computed.
         """
         last: dict[Value, int] = {}
         for place, step in enumerate(self._steps):
@@ -256,7 +256,7 @@ class Source:
         return found
 
     def bind(self, name: str, thing: object) -> str:
-        """Make a thing known to the source under a name."""
+        """Add a global under a name to the source."""
         self._globals[name] = thing
         return name
 
@@ -287,7 +287,7 @@ class Source:
         return f"{', '.join(names)}, = {call}"
 
     def _together(self) -> dict[int, range]:
-        """The steps that one call makes: all at the first place, none at the others."""
+        """The steps that one call runs: all at the first index, none at the others."""
         found: dict[int, range] = {}
         begin = 0
         for place, step in enumerate(self._steps):
@@ -321,7 +321,7 @@ class Source:
 
         Args:
             index: of the line's step.
-            names: what the source knew then: of steps together, the arguments of those to come.
+            names: the function's locals: for steps in one call, the arguments of those to come.
         """
         to_come = names.get(f"at{index}")
         if to_come is None:
@@ -343,7 +343,7 @@ class Source:
             return dict(self._names)
 
     def failed_at(self, error: Exception) -> tuple[int, FrameType] | None:
-        """The step on whose line an error came, and the frame; None if it came from elsewhere."""
+        """The step on whose line an error was raised, and the frame; None if it is elsewhere."""
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self._file:
@@ -353,7 +353,7 @@ class Source:
         return None
 
     def locate(self, error: Exception) -> None:
-        """Say at which node it failed, once, in the error itself."""
+        """Add the failing node to the error, once."""
         found = self.failed_at(error)
         if found is None or getattr(error, "located", False):
             return
@@ -362,10 +362,10 @@ class Source:
 
 
 def locate(error: Exception, node: Node) -> None:
-    """Say that it failed at a node, in the error itself."""
+    """Add a failing node to the error."""
     where = f"\n  node {node.name!r}" + (f", called at {node.source}" if node.source else "")
     if isinstance(error, errors.OpError):
-        # The text may come from a model or a request, and ends in logs and on terminals.
+        # The text may come from a model or a request, and ends up in logs and on terminals.
         error.message = visible(f"{error.message}{where}")
         error.args = (error.message, *error.args[1:])
         error.located = True  # type: ignore[attr-defined]

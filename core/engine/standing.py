@@ -1,4 +1,4 @@
-"""What runs the calls of a plan now, and why it is not more: for profilers."""
+"""Which form runs the calls of a plan now, and why no faster one does: for profilers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Standing(NamedTuple):
-    """How far one set of argument shapes has come.
+    """The current tier of one set of argument shapes.
 
     Attributes:
-        tier: "plan", "workspace" (the plan in memory that is used again), "compiled", "small plan",
-            "trial" or "contest".
-        reason: why it is no more than that; empty for what is compiled.
-        decision: what came of the contest with the plan, if there was one.
+        tier: "plan", "workspace" (the plan in reused memory), "compiled", "small plan", "trial" or
+            "contest".
+        reason: why it is not a faster one; empty for compiled code.
+        decision: the result of the contest with the plan, if there was one.
     """
 
     tier: str
@@ -34,7 +34,7 @@ class Standing(NamedTuple):
 
 
 def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing:
-    """The standing of the call that was given this lease.
+    """The standing of the call that got this lease.
 
     Args:
         plan: the plan.
@@ -94,8 +94,8 @@ def why_alone(node: Node, layout: Layout) -> str:
     """Why a step of a compiled plan is in no region.
 
     Args:
-        node: the step's.
-        layout: that it runs in.
+        node: the step's node.
+        layout: the layout it runs in.
     """
     op = node.op
     if op.effect is not None or op.wants_ctx:

@@ -1,4 +1,4 @@
-"""The steps of a plan, and what may run in the place of several of them."""
+"""The steps of a plan, and the regions that may replace several of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Step:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        # Values that nothing needs after this step.
+        # Values whose live range ends with this step.
         self.dies: list[Value] = []
 
 
 def steps_of(graph: Graph) -> list[Step]:
-    """The kernel calls of a graph, in the order they run."""
+    """The kernel calls of a graph, in execution order."""
     arguments = {value.node for value in graph.inputs}
     return [
         Step(node) for node in ordered(graph) if node not in arguments and node.op.name != "Const"
@@ -44,10 +44,10 @@ def run_node(
     Args:
         node: the step.
         arrays: its inputs.
-        context: of the run; only ops that want none may do without.
+        context: of the run; None is allowed for ops that need none.
 
     Raises:
-        ValueError: there is no kernel.
+        ValueError: the op has no kernel.
     """
     op = node.op
     if op.kernel is None:
@@ -64,27 +64,27 @@ def run_node(
 
 
 class Part(Protocol):
-    """Steps of a plan that belong together."""
+    """Steps of a plan that form a region."""
 
     @property
     def members(self) -> Sequence[int]:
-        """Places in the plan, ascending."""
+        """Indices of the steps, ascending."""
 
     @property
     def inputs(self) -> Sequence[Value]:
-        """What the steps need from outside."""
+        """Values that the steps need from outside."""
 
     @property
     def outputs(self) -> Sequence[Value]:
-        """What is needed of the values they make."""
+        """Values of the steps that are needed outside."""
 
 
 class Region(Protocol):
-    """Steps of a plan as machine code, which may not be made yet.
+    """Steps of a plan as machine code, which may still be compiling.
 
     Attributes:
-        misses: calls that had other shapes, and ran the steps one by one.
-        needs_blas: whether it may multiply by BLAS, which wants to be on one thread then.
+        misses: calls with other shapes, which ran the steps one by one.
+        needs_blas: whether it may call BLAS, which must be set to one thread then.
     """
 
     misses: int
@@ -96,12 +96,12 @@ class Region(Protocol):
 
     @property
     def kernel(self) -> Requested:
-        """The code."""
+        """The machine code."""
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
-        """The cluster's outputs.
+        """Compute the cluster's outputs.
 
         Args:
             inputs: the cluster's.
-            outs: arrays to write them into; None for a new one.
+            outs: arrays to write them into; None for a new array.
         """

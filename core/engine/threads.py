@@ -1,6 +1,6 @@
-"""The number of threads of one op, where BLAS computes it: `config.threading` acts through this.
+"""The number of BLAS threads of one op, which `config.threading` sets.
 
-Importing it applies what PINNACE_THREADS says.
+Importing this module applies PINNACE_THREADS.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pinnace.framework import config
 from pinnace.ops.kernels.blas_threads import libraries
 
 _lock = threading.Lock()
-# What each library began with, by the file it came from.
+# The initial number of threads of each library, by its file.
 _first: dict[str, int] = {}
 
 
 def limit_threads(count: int) -> None:
-    """BLAS uses so many threads from now on; 0 gives it back what it began with."""
+    """Set the number of BLAS threads; 0 restores the initial number."""
     with _lock:
         for library in libraries():
             library.set(count or _first.setdefault(library.path, library.get()))

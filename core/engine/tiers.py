@@ -1,12 +1,11 @@
 """The compiled forms of a plan: for each set of argument shapes, how its calls run.
 
-Cold: step by step, in new memory. Leased: in memory that is used again from call to call
-(`layout`); a workspace belongs to one call at a time, and calls that run at once each lease their
-own from a bounded pool. Compiled: its regions, or all of it, as machine code (`promotion`). Each
-tier that settings may choose has its own.
+Cold: step by step, in new memory. Leased: in memory that is reused from call to call (`layout`); a
+workspace belongs to one call at a time, and concurrent calls each lease their own from a bounded
+pool. Compiled: its regions, or all of it, as machine code (`promotion`). Each tier that settings
+may choose has separate forms.
 
-Everything that changes is here, under one lock; what calls run (plans, layouts, kernels) never
-does.
+All mutable state is here, under one lock; what calls run (plans, layouts, kernels) is immutable.
 """
 
 from __future__ import annotations
@@ -45,27 +44,28 @@ if TYPE_CHECKING:
     # What a call runs in place of the plain plan.
     Leased: TypeAlias = "Workspace | SmallPlan | Trial | Timed | Poisoned"
 
-# Below this a new array costs less than passing `out` (bytes).
+# Below this size in bytes a new array costs less than passing `out`.
 _SMALLEST = 16384
-# How many argument shapes a plan prepares memory for (batches from a queue have many sizes), how
-# many spare workspaces it keeps for each, and bytes: of all shapes' first ones, and those beyond.
+# Limits: argument shapes for which a plan prepares memory (batches from a queue have many sizes),
+# spare workspaces for each, and bytes: of the first workspaces of all shapes, and of the others.
 _SHAPES = 32
 _SPARE = 4
 _MOST_FIRST_BYTES, _MOST_SPARE_BYTES = 1 << 30, 1 << 28
-# A shape is prepared when it is seen for this many-th time; sooner in plans of which a call took so
-# many seconds: preparing is little beside that.
+# A shape is prepared when it is seen for this many-th time; earlier in plans of which a call took
+# this many seconds: preparing is little compared with that.
 _PATIENCE, _PATIENCE_LONG, _LONG_S = 3, 2, 0.02
-# Seconds that a shape has run for when its elementwise steps are compiled: what has cost that much
-# will cost it again. Compiling takes another thread about as long, once per machine. A shape of a
-# plan that is machine code for another one needs less: most of its kernels are there.
+# Seconds of running after which the elementwise steps of a shape are compiled: a shape that has run
+# for long will run for as long again. Compiling takes another thread about that time, once per
+# machine. The threshold is lower if another shape of the plan is compiled: most kernels exist.
 _HOT_S, _WARM_S = 0.12, 0.1
-# What `Prepared.seconds` is when no more is to be compiled, and when all is before the call.
+# `Prepared.seconds` if nothing more is to be compiled, and if everything is compiled before the
+# call.
 _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
-# And when machine code is waited for, and proved like any other; or was proved by an earlier
-# process; or was compiled with the installation.
+# The same if machine code is waited for, and verified as usual; if an earlier process verified it;
+# and if it was compiled with the installation.
 _AT_ONCE_S, _PROVED_S, _AHEAD_S = 1e9, 1e8, 1e7
-# What it takes in a new process, beside finding regions and packing weights, until proved machine
-# code runs: modules and LLVM are loaded, values laid out.
+# The time in a new process, besides finding regions and packing weights, until proved machine code
+# runs: importing modules and LLVM, and computing layouts.
 _LOADED_S = 0.15
 # Steps of a plan that may become one kernel.
 _FEWEST, _MOST = 4, 256
@@ -75,15 +75,15 @@ class Prepared:
     """How calls with one set of argument shapes run.
 
     Args:
-        layout: where intermediate results go.
-        small: the plan as one kernel, which runs instead, once that has proved right.
+        layout: the memory of intermediate results.
+        small: the plan as one kernel, which replaces it after its trial.
 
     Attributes:
-        decision: what came of the contest between the plan and compiled code, once there was one.
-        promotion: what is to become of it once it is hot, None if it stays as it is.
-        seconds: what its calls took so far, if it may be promoted.
-        uses: how often it was leased, lately.
-        spare: workspaces that no call has.
+        decision: the result of the contest between the plan and compiled code, if any.
+        promotion: the promotion once it is hot, None if the layout is final.
+        seconds: total time of its calls so far, if it may be promoted.
+        uses: how often it was leased recently.
+        spare: workspaces that no call is using.
     """
 
     __slots__ = ("decision", "layout", "promotion", "seconds", "small", "spare", "uses")
@@ -99,11 +99,11 @@ class Prepared:
 
     @property
     def heat(self) -> str:
-        """How long its calls took of what makes it hot; empty if it is."""
+        """The share of the threshold that its calls have used; empty if it is not hot."""
         return "" if self.seconds > _HOT_S else f"{max(self.seconds, 0.0):.2f} of {_HOT_S} s"
 
     def settle(self) -> None:
-        """Let it stay as it is."""
+        """Make the layout final."""
         self.seconds, self.promotion = _SETTLED_S, None
 
 
@@ -122,9 +122,9 @@ class Workspace:
         """The plan's outputs, intermediate results in these buffers.
 
         Args:
-            arrays: arguments of the plan.
+            arrays: the plan's arguments.
             context: of the run.
-            looks: ask between steps whether the run is to end.
+            looks: poll the stop flag between steps.
         """
         layout = self.prepared.layout
         function = layout.looking if looks else layout.function
@@ -145,7 +145,7 @@ class _Tier:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # By argument shapes; None where there is nothing to gain.
+        # By argument shapes; None if nothing can be gained.
         self.prepared: dict[Hashable, Prepared | None] = {}
         self.shares: Shares[Prepared] = Shares(self.prepared, _SHAPES, _PATIENCE)
 
@@ -154,21 +154,21 @@ class Tiers:
     """The compiled forms of one plan so far.
 
     Attributes:
-        has_products: whether BLAS, or a kernel that shares its work, has anything to do.
-        unprepared_s: what the last call took, in seconds, that no lease was for.
-        has_failed: whether some form raised what the plan does not: the plan runs all calls.
+        has_products: whether BLAS, or a kernel that shares work, is used.
+        unprepared_s: seconds of the last call without a lease.
+        has_failed: whether a form raised where the plan does not: the plan then runs all calls.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._lock = threading.Lock()
-        # What was compiled in one tier is nothing for another: plans that are pinned call no
-        # kernels, and `compiled` takes kernels that nothing has proved.
+        # Compiled code of one tier is not used in another: the tier `plan` calls no kernels, and
+        # `compiled` uses unverified ones.
         self._tier = _Tier("auto")
         self._tiers = {"auto": self._tier}
-        # If the plan is the body of loops: how they run, by tier.
+        # If the plan is the body of loops: their compiled forms, by tier.
         self._loops: dict[str, LoopTiers] = {}
-        # Handles of variables are single numbers always, and most of a model's arguments.
+        # Handles of variables are always scalars, and are most of a model's arguments.
         self._shaped = [
             place
             for place, value in enumerate(plan.graph.inputs)
@@ -180,7 +180,7 @@ class Tiers:
         self._is_small = _is_small(plan)
         self.unprepared_s = 0.0
         self.has_failed = False
-        # How often arguments had been assigned to when such a call began.
+        # The versions of arguments when such a call started.
         self._versions: list[int | None] = []
         self._worthwhile = (
             bool(self._candidates) or self.has_products or self._is_small or state.compiles
@@ -189,11 +189,11 @@ class Tiers:
     # Calls.
 
     def key_of(self, arrays: Sequence[Array]) -> Hashable:
-        """What calls that run alike have in common: the shapes of arguments that have any."""
+        """The key of calls that run alike: the shapes of the arguments that have one."""
         return tuple([arrays[place].shape for place in self._shaped])
 
     def lease(self, arrays: Sequence[Array]) -> Leased | None:
-        """The compiled form that runs arguments of these shapes; None if nothing is gained."""
+        """The compiled form for arguments of these shapes; None if nothing is gained."""
         if not self._worthwhile:
             return None
         tier = self._tier
@@ -216,13 +216,13 @@ class Tiers:
         return self._leased(prepared)
 
     def fail(self) -> None:
-        """Have the plan run all calls from now on."""
+        """Make the plan run all calls from now on."""
         with self._lock:
             self.has_failed, self._worthwhile = True, False
             self._loops.clear()
 
     def without(self, error: Exception) -> bool:
-        """Nothing is leased, now or later: looking for a form raised this.
+        """Lease nothing for these shapes from now on: the search for a form raised this error.
 
         Returns:
             False if the error is the caller's.
@@ -244,7 +244,7 @@ class Tiers:
         return Workspace(prepared)
 
     def give_back(self, leased: Leased) -> None:
-        """The call is over."""
+        """End the lease of a call."""
         if isinstance(leased, Timed):
             leased = leased.leased
         if not isinstance(leased, Workspace):
@@ -257,7 +257,7 @@ class Tiers:
 
     def _may_keep(self, prepared: Prepared) -> bool:
         if not prepared.spare and len(self._tier.prepared) == 1:
-            return True  # as what follows would say, of most functions sooner
+            return True  # the result of the following checks for most functions, found faster
         held = [one for one in self._tier.prepared.values() if one is not None and one.spare]
         size = prepared.layout.bytes
         if not prepared.spare:
@@ -267,7 +267,7 @@ class Tiers:
         return len(prepared.spare) < _SPARE and beyond + size <= _MOST_SPARE_BYTES
 
     def _change_tier(self) -> _Tier:
-        """Go on with what there is in the tier that was chosen."""
+        """Continue with the forms of the tier that was chosen."""
         with self._lock:
             name = config.settings.tier
             self._tier = self._tiers.setdefault(name, _Tier(name))
@@ -286,7 +286,7 @@ class Tiers:
             is_long = self.unprepared_s >= _LONG_S or (self.has_products and remembers)
             patience = _PATIENCE_LONG if is_long else _PATIENCE
             if remembers and self._assigns_to_all:
-                patience = 1  # no later call will tell more: there are no weights to be known
+                patience = 1  # no later call has more information: there are no weights
             if proof is not None and proof.made_s + _LOADED_S < proof.plan_s:
                 patience = 1
             uses = 1 if forced else tier.shares.admit(key, at_once=at_once, patience=patience)
@@ -318,7 +318,7 @@ class Tiers:
             return prepared
 
     def _with_regions(self, prepared: Prepared, arrays: Sequence[Array]) -> Prepared:
-        """The same with the regions whose kernels the library has, if it has those of all."""
+        """The layout with the library's regions, if it has the kernels of all of them."""
         promotion = prepared.promotion
         assert promotion is not None  # noqa: S101 - it was just made
         goes_on = any(step.node.op.runs == "loop" for step in self._plan.steps)
@@ -355,10 +355,10 @@ class Tiers:
     def _promoted(
         self, tier: _Tier, key: Hashable, prepared: Prepared, arrays: Sequence[Array]
     ) -> Prepared | SmallPlan | Trial | Timed:
-        """The hot layout, the promoted code, or what this call runs to tell which it is to be."""
+        """The hot layout, the promoted code, or the trial or contest of this call."""
         promotion = prepared.promotion
         if promotion is None:
-            return prepared  # it has just been replaced
+            return prepared  # another thread has just replaced it
         challenge = promotion.challenge
         if challenge is None:
             forced = prepared.seconds == _FORCED_S
@@ -393,7 +393,7 @@ class Tiers:
         better: Prepared,
         contest: Contest,
     ) -> Prepared:
-        """The winner; the layout goes on as it was where compiled code was slower."""
+        """The winner of a contest; the layout continues if compiled code was slower."""
         better.decision = decision = contest.decision
         promotion = prepared.promotion
         is_kept = decision is None or decision.is_kept
@@ -422,29 +422,29 @@ class Tiers:
 
     @property
     def plan(self) -> Plan:
-        """The plan that they are forms of."""
+        """The plan that these are forms of."""
         return self._plan
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether memory or machine code may bring anything."""
+        """Whether memory or machine code may bring a gain."""
         return self._worthwhile
 
     def has_given_up(self, arrays: Sequence[Array]) -> bool:
-        """Whether there is nothing to gain for arguments of these shapes."""
+        """Whether nothing can be gained for arguments of these shapes."""
         prepared = self._tier.prepared
         key = self.key_of(arrays)
         return key in prepared and prepared[key] is None
 
     def is_settled(self) -> bool:
-        """Whether no shape that was called so far is still to be promoted."""
+        """Whether no shape so far is still to be promoted."""
         if not self._worthwhile:
             return True
         prepared = list(self._tier.prepared.values())
         return bool(prepared) and all(one is None or one.promotion is None for one in prepared)
 
     def decisions(self) -> dict[Hashable, Decision]:
-        """For argument shapes: what came of the contest of the plan and compiled code, if any."""
+        """The decision of the contest for these argument shapes, if there was one."""
         prepared = dict(self._tier.prepared)
         return {
             key: one.decision
@@ -453,7 +453,7 @@ class Tiers:
         }
 
     def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
-        """The plan as one kernel, asked for; None if it cannot be, or settings do not want it."""
+        """The plan as one kernel, requested; None if it cannot be one, or settings forbid it."""
         if not self._is_small or not is_compiling():
             return None
         from pinnace.engine.codegen.small_plans import small_plan_of
@@ -461,11 +461,11 @@ class Tiers:
         return small_plan_of(self._plan, arrays)
 
     def layout_for(self, arrays: Sequence[Array], *, anyway: bool) -> Layout | None:
-        """Memory and threads for these arguments, from the shapes that inference finds.
+        """The layout for these arguments, from the shapes that inference finds.
 
         Args:
             arrays: arguments of the plan.
-            anyway: also where there is no memory to reuse and no product.
+            anyway: also without memory to reuse and without a product.
         """
         from pinnace.engine.sizes import sizes_for
 
@@ -487,7 +487,7 @@ class Tiers:
     # Loops.
 
     def loops(self) -> LoopTiers | None:
-        """How loops with this body run in the tier that is chosen; None if by plans alone."""
+        """How loops with this body run in the chosen tier; None if by plans alone."""
         tier = config.settings.pinned_tier
         if self.has_failed or tier in {"plan", "eager"}:
             return None
@@ -502,19 +502,19 @@ class Tiers:
         return found
 
     def iteration(self, values: Sequence[Array] | None = None) -> Callable[..., Any]:
-        """The function that runs the plan once, as part of a run that has set up everything.
+        """The function that runs the plan once, inside a run that has set up everything.
 
         Args:
-            values: where it is the body of a loop, the loop variables.
+            values: the loop variables, if it is the body of a loop.
         """
         loops = self._loops.get(config.settings.pinned_tier) if self._loops else None
         return self._plan.run if loops is None else loops.function(values)
 
 
 def _is_small(plan: Plan) -> bool:
-    """Whether a plan is of a length that may become one kernel, and changes nothing."""
+    """Whether a plan is short enough to become one kernel, and changes nothing."""
     return _FEWEST <= len(plan.steps) <= _MOST and all(
         (step.node.op.effect in {None, "read"} and not step.node.op.wants_ctx)
-        or step.node.op.runs == "loop"  # which is looked into when it is hot
+        or step.node.op.runs == "loop"  # which is analysed when it is hot
         for step in plan.steps
     )

@@ -1,12 +1,12 @@
-"""The first runs of compiled code: beside the plan, on the caller's own inputs.
+"""The first runs of compiled code, compared with the plan on the caller's own inputs.
 
-The answer of such a call is the plan's. Only after several calls in which both agreed
-(`agreement`) does compiled code take the plan's place; what did not agree once never does
-(`rejections`). Effects happen once: what is compared has none. Regions are compared one by one,
-each on the plan's own intermediate results, so a plan with effects can be tried as well; whole
-plans that become one kernel are only those without.
+Such a call returns the plan's results. Compiled code replaces the plan only after several calls in
+which both agreed (`agreement`); code that disagreed once is never used (`rejections`). Effects
+happen once, since compared code has none. Regions are compared one by one, each on the plan's own
+intermediate results, so plans with effects can be tried as well; only plans without effects become
+one kernel.
 
-Once a trial is over, nothing of it is left in what runs.
+After the trial, calls have no overhead.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Value
     from pinnace.ops.running import RunContext
 
-# Runs in which both must agree: fewer where each takes so many seconds, and compares as much.
+# Runs in which both must agree: fewer if each takes this many seconds, and compares as much.
 RUNS, RUNS_LONG, LONG_S = 3, 2, 0.05
 
 
 class Verdict:
-    """How many runs agreed so far; threads that run at once take one each.
+    """The number of runs that agreed so far; concurrent threads take one run each.
 
     Args:
-        runs: that must agree; by what they take if None.
+        runs: that must agree; None to choose by their time.
     """
 
     __slots__ = ("_agreed", "_least_s", "_lock", "_running", "_runs", "failed")
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether enough runs agreed, and none did not."""
+        """Whether enough runs agreed, and none disagreed."""
         return not self.failed and self._agreed >= self._wanted
 
     @property
@@ -72,7 +72,7 @@ class Verdict:
         return RUNS_LONG if LONG_S <= self._least_s < float("inf") else RUNS
 
     def begin(self) -> bool:
-        """Whether this run is one to compare; `end` follows then."""
+        """Whether this run is to be compared; if so, `end` follows."""
         with self._lock:
             if self.failed or self._agreed + self._running >= self._wanted:
                 return False
@@ -80,14 +80,14 @@ class Verdict:
         return True
 
     def end(self, agreed: bool | None, seconds: float = 0.0) -> bool:
-        """A run is over.
+        """End a run.
 
         Args:
-            agreed: None if it said nothing.
-            seconds: that it took.
+            agreed: None if nothing was compared.
+            seconds: duration of the run.
 
         Returns:
-            Whether this is the first that did not agree.
+            Whether this is the first disagreement.
         """
         with self._lock:
             self._running -= 1
@@ -100,13 +100,13 @@ class Verdict:
 
 
 class RegionCheck:
-    """A region beside the steps that it is to replace: called where those have run.
+    """Compares a region with the steps that it is to replace, after these have run.
 
     Args:
         region: with its kernel.
         plan: the steps are of.
-        sizes: of the plan's values.
-        kind: what to call it when it is rejected.
+        sizes: shapes of the plan's values.
+        kind: its name in the log if it is rejected.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class RegionCheck:
 
     @property
     def place(self) -> int:
-        """The step after which the region's inputs and the results of its steps are there."""
+        """The step after which the region's inputs and its steps' results are available."""
         return self.region.cluster.members[-1]
 
     def __call__(self, inputs: Sequence[Array], wanted: Sequence[Array]) -> None:
@@ -129,7 +129,7 @@ class RegionCheck:
 
         Args:
             inputs: of the region.
-            wanted: what the plan's steps made of them.
+            wanted: the results of the plan's steps.
         """
         if self.failed:
             return
@@ -148,7 +148,7 @@ class RegionCheck:
             self._reject(text)
 
     def _moved(self, inputs: Sequence[Array]) -> Sequence[Array] | None:
-        """The steps' results for inputs one ulp off; None if the steps need others, too."""
+        """The steps' results for inputs changed by one ulp; None if the steps need others too."""
         cluster = self.region.cluster
         part = rejections.part_of(
             self._plan.graph.name, cluster.inputs, cluster.outputs, self._sizes
@@ -191,7 +191,7 @@ def checks_of(
 def agreed_of(
     fused: Mapping[int, Region | None], checks: Sequence[RegionCheck]
 ) -> dict[int, Region | None]:
-    """The regions of `fused` without those that did not agree."""
+    """The regions of `fused` except those that disagreed."""
     lost = {place for one in checks if one.failed for place in one.region.cluster.members}
     return {place: one for place, one in fused.items() if place not in lost}
 
@@ -230,15 +230,15 @@ class RegionTrial:
 
     Args:
         plan: whose steps run.
-        fused: the regions, their kernels made.
-        sizes: of the plan's values.
+        fused: the regions, compiled.
+        sizes: shapes of the plan's values.
         settled: see `Source.body`.
-        has_products: whether the plan wants BLAS on one thread.
-        is_once: one run is enough: no machine code of it is new.
+        has_products: whether BLAS must be set to one thread.
+        is_once: one run is enough, since none of its machine code is new.
 
     Attributes:
-        durations: seconds of the runs; the first one includes what regions make for all calls, such
-            as packed weights.
+        durations: seconds of the runs; the first includes what regions compute once, such as packed
+            weights.
     """
 
     def __init__(
@@ -292,7 +292,7 @@ class SmallTrial:
 
     Args:
         plan: without effects.
-        small: the plan as one kernel, which is made.
+        small: the plan as one kernel, compiled.
     """
 
     def __init__(self, plan: Plan, small: SmallPlan) -> None:
@@ -304,7 +304,7 @@ class SmallTrial:
         self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
     ) -> tuple[Array, ...]:
         """The plan's outputs; see `Workspace.run`."""
-        del looks  # it is over before that matters
+        del looks  # the kernel ends before polling matters
         agreed: bool | None = None
         text: str | None = None
         versions = _versions(arrays)
@@ -316,7 +316,7 @@ class SmallTrial:
                 text = f"it raised {type(error).__name__}: {error}"
             else:
                 text = self._difference(arrays, results, found)
-            # Another thread may have assigned to a variable between the two.
+            # Another thread may have assigned to a variable between the two runs.
             agreed = None if _versions(arrays) != versions else text is None
         finally:
             if self.verdict.end(agreed):

@@ -1,8 +1,8 @@
-"""What runs an iteration of the loops with one body: its steps, or regions of them.
+"""How one iteration of the loops with one body runs: by its steps, or by regions of them.
 
-Regions are made for the shapes of the loop variables, so each set of shapes has its own, and its
-own proof: in the first iterations they run beside the steps and are compared, in the next ones both
-are timed, and what is slower is given up. What an earlier process has found counts (`proofs`).
+Regions are compiled for the shapes of the loop variables, so each set of shapes has its own, and
+its own proof: in the first iterations they are compared with the steps, in the next both are timed,
+and the slower is dropped. The result of an earlier process is used (`proofs`).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
-# Sets of shapes that a body has regions for. The second loop with one makes them: what was not
-# assigned to between the two is a weight.
+# Sets of shapes for which a body has regions. The second loop with one requests them: variables not
+# assigned to between the two are treated as weights.
 _SHAPES, _PATIENCE = 8, 2
 
 
 class Turns:
-    """The regions in a loop's body, by the shapes of the loop variables.
+    """The regions of a loop's body, by the shapes of the loop variables.
 
     Args:
         body: the plan of an iteration.
-        forced: wait for kernels and take them as they are.
+        forced: wait for kernels and use them without a trial.
     """
 
     def __init__(self, body: Plan, *, forced: bool) -> None:
@@ -48,15 +48,15 @@ class Turns:
         self._held: dict[Hashable, _Turn | None] = {}
         self._shares: Shares[_Turn] = Shares(self._held, _SHAPES, _PATIENCE)
         self._proofs = Proofs(body.graph)
-        # How often variables had been assigned to when regions were asked for before.
+        # The versions of variables when regions were requested before.
         self._versions: list[int | None] | None = None
 
     def function(self, values: Sequence[Array], key: Hashable) -> Callable[..., Any]:
-        """The function that runs iterations that begin with these loop variables.
+        """The function that runs iterations starting from these loop variables.
 
         Args:
             values: the loop variables.
-            key: what those have in common that may share regions.
+            key: shared by loop variables that may share regions.
         """
         turn = self._held.get(key)
         if turn is None and key not in self._held:
@@ -68,11 +68,11 @@ class Turns:
 
     @property
     def made(self) -> list[LoopClusters]:
-        """The regions asked for so far, by set of shapes."""
+        """The regions requested so far, by set of shapes."""
         return [one.clusters for one in list(self._held.values()) if one is not None]
 
     def decisions(self) -> list[Decision]:
-        """What was measured of them; see `contests`."""
+        """Their measured times; see `contests`."""
         found = [one.decision for one in list(self._held.values()) if one is not None]
         return [one for one in found if one is not None]
 
@@ -119,7 +119,7 @@ class Turns:
             return turn
 
     def _keep(self, key: Hashable, steady: list[int], turn: _Turn) -> None:
-        """Let later processes know of regions that have won."""
+        """Store the proof of regions that have won."""
         decision = turn.decision
         if decision is not None and decision.is_kept:
             regions = [one for one in turn.clusters.fused.values() if one is not None]
@@ -128,7 +128,7 @@ class Turns:
             self._proofs.keep(key, proof)
 
     def _searched(self, search: Callable[[], LoopClusters | None]) -> LoopClusters | None:
-        """What a search finds: a defect of ours must not end a loop that the plan can run."""
+        """The result of a search: a bug in it must not fail a loop that the plan can run."""
         try:
             return search()
         except Exception as error:
@@ -142,7 +142,7 @@ class Turns:
 
 
 class _Turn:
-    """The regions for one set of shapes beside the steps, until they have agreed.
+    """The regions for one set of shapes, compared with the steps until they have agreed.
 
     Args:
         body: the plan of an iteration.
@@ -150,7 +150,7 @@ class _Turn:
         decided: called once both have been timed.
 
     Attributes:
-        uses: how often it was asked for, lately.
+        uses: how often it was requested recently.
     """
 
     def __init__(
@@ -170,11 +170,11 @@ class _Turn:
 
     @property
     def decision(self) -> Decision | None:
-        """What was measured; None before that."""
+        """The measured times; None before they are complete."""
         return self._contest.decision
 
     def recall(self, proof: Proof) -> None:
-        """Take what an earlier process found for a verdict, if it is of these regions."""
+        """Use the verdict of an earlier process, if it is for these regions."""
         regions = proof.regions_of(self.clusters.fused)
         if regions is not None:
             self.clusters.keep(regions)
@@ -194,7 +194,7 @@ class _Turn:
         return self.clusters.function() if self._is_kept and is_over else self._run
 
     def _run(self, arrays: Sequence[Array], context: Any) -> Any:
-        """An iteration: compared, by the plan or, once that is over, by the regions."""
+        """Run an iteration: compared, by the plan or, after the trial, by the regions."""
         verdict = self._verdict
         if verdict.begin():
             agreed: bool | None = None
@@ -225,7 +225,7 @@ class _Turn:
         return results
 
     def _checked(self) -> Callable[..., Any]:
-        """The steps, each region called and compared behind its own."""
+        """The steps, with each region called and compared after its own."""
         with self._lock:
             if self._checking is None:
                 self._checks = checks_of(

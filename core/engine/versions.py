@@ -1,4 +1,4 @@
-"""Which arguments of a plan are variables, and whether they were assigned to meanwhile."""
+"""Which arguments of a plan are variables, and whether they have been assigned to."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ _item = np.ndarray.item
 
 
 class Versions:
-    """Variables as they are now: which ones, and how often each has been assigned to.
+    """Which variables the arguments are, and how often each has been assigned to.
 
     Args:
         handles: of the variables.
 
     Attributes:
-        key: equal if it is of the same variables, of which none was assigned to in between.
+        key: equal for the same variables if none was assigned to in between.
     """
 
     __slots__ = ("_seen", "key")
 
     def __init__(self, handles: Sequence[Array]) -> None:
-        change = last_change()  # before the versions: what is assigned meanwhile is seen later
+        # before the versions are read: a concurrent assignment is then noticed later
+        change = last_change()
         resources: list[Any] = list(map(_item, handles))
-        # By weak references: the number of one that is gone may be another's.
+        # Weak references: the id of a deleted variable may be reused.
         self.key = tuple([(weakref.ref(one), one.version) for one in resources])
         self._seen = (change, list(map(id, resources)))
 
@@ -40,7 +41,7 @@ class Versions:
         """Whether these are the same variables, and none was assigned to since."""
         change = last_change()
         resources: list[Any] = list(map(_item, handles))
-        # Numbers of resources are compared as long as none was made: no other one has the same.
+        # Ids of resources are compared while none was created: they cannot have been reused.
         numbers = list(map(id, resources))
         if self._seen == (change, numbers):
             return True
@@ -52,7 +53,7 @@ class Versions:
 
 
 def version_of(array: Array) -> int | None:
-    """How often the variable behind an argument has been assigned to; None if there is none."""
+    """How often the variable of an argument has been assigned to; None if it is no variable."""
     if array.dtype != object or array.ndim:
         return None
     found = array.item()

@@ -1,4 +1,4 @@
-"""Whether requested machine code is there, waited for where a tier wants it before the call."""
+"""Whether requested machine code is ready, and waiting for it if the tier requires that."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Seconds to wait for one kernel at most: a compiler that was lost in a fork must not be waited for
-# for ever. The longest kernels take ten.
+# Most seconds to wait for one kernel: a compiler thread that a fork has lost would never finish.
+# The longest kernels take ten.
 _LONGEST_S = 120.0
 
 
@@ -16,63 +16,63 @@ class Done(Protocol):
     """An event, or several as one."""
 
     def is_set(self) -> bool:
-        """Whether no more is being made."""
+        """Whether nothing is still being compiled."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for that; whether it came."""
+        """Wait for that; whether it happened."""
 
 
 class Requested(Protocol):
-    """A function that is perhaps being made."""
+    """A function that may still be compiling."""
 
     @property
     def done(self) -> Done:
-        """Where to ask."""
+        """The event of its completion."""
 
     @property
     def function(self) -> object:
-        """The function; None until it is made, and if it cannot be."""
+        """The function; None until it is compiled, and if it cannot be."""
 
 
 class Kept(Protocol):
-    """A function that is perhaps being written to the cache folder."""
+    """A function that may still be written to the cache folder."""
 
     @property
     def kept(self) -> Done:
-        """Where to ask."""
+        """The event of its completion."""
 
 
 class Kernels:
-    """Kernels that are needed together, as one."""
+    """Kernels that are needed together."""
 
     def __init__(self, kernels: Sequence[Requested]) -> None:
         self._kernels = kernels
 
     @property
     def done(self) -> Kernels:
-        """The event that says whether all were tried."""
+        """Set when the compiler has tried all of them."""
         return self
 
     def is_set(self) -> bool:
-        """Whether all were tried."""
+        """Whether the compiler has tried all of them."""
         return all(kernel.done.is_set() for kernel in self._kernels)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until all were tried, for each so many seconds at most; whether they were."""
+        """Wait until all were tried, with a timeout for each; whether they were."""
         return all(kernel.done.wait(timeout) for kernel in self._kernels)
 
     @property
     def function(self) -> object:
-        """True if all are there, else None."""
+        """True if all are compiled, else None."""
         return all(kernel.function is not None for kernel in self._kernels) or None
 
 
 def is_tried(kernel: Requested, *, wait: bool) -> bool:
-    """Whether the compiler is through with a kernel: then its function is there, or never will be.
+    """Whether the compiler has finished with a kernel, successfully or not.
 
     Args:
         kernel: what was requested.
-        wait: do not answer before.
+        wait: until it has.
     """
     if wait:
         return kernel.done.wait(_LONGEST_S)
@@ -80,5 +80,5 @@ def is_tried(kernel: Requested, *, wait: bool) -> bool:
 
 
 def is_kept(kernel: Kept) -> bool:
-    """Wait until a kernel lies in the cache folder, or is known not to; whether that came."""
+    """Wait until a kernel is in the cache folder, or cannot be; whether that happened."""
     return kernel.kept.wait(_LONGEST_S)

@@ -1,4 +1,4 @@
-"""Machine code made ahead of its use, so that a later process finds it in the cache folder."""
+"""Compilation ahead of use, so that later processes find machine code in the cache folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pinnace.graph.graph import Graph
 
-# Calls after which a function is as compiled as it gets: trials and contests, the latter twice.
+# Calls after which a function is fully compiled: trials and contests, the latter twice.
 _MOST_CALLS = 96
 
 
@@ -24,11 +24,11 @@ class Warmed(NamedTuple):
     """A kernel that is ready for later processes.
 
     Attributes:
-        name: of a general kernel; "model" for one of a plan's own.
-        is_new: whether it was compiled now; it lay in the cache folder otherwise.
+        name: of a general kernel; "model" for a kernel of a plan.
+        is_new: whether it was compiled now; otherwise it was in the cache folder.
         seconds: to compile or to load it.
         bytes: of its machine code on disk.
-        error: what Numba said if it refused it.
+        error: Numba's message if it refused it.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Warmed(NamedTuple):
 
 
 def check() -> None:
-    """See to it that machine code can be made and kept.
+    """Check that machine code can be compiled and stored.
 
     Raises:
         FailedPreconditionError: Numba is missing, or the cache folder cannot be written to.
@@ -57,24 +57,24 @@ def check() -> None:
 
 
 def general_names() -> list[str]:
-    """The kernels that are the same for every program."""
+    """Names of the kernels that are the same for every program."""
     return list(general.every())
 
 
 def make_general(name: str) -> None:
-    """Ask for one of those, and wait until it is made."""
+    """Request one of those, and wait until it is compiled."""
     is_tried(compiler.request(general.text(name)), wait=True)
 
 
 def settle(graph: Graph, run: Callable[[], object]) -> Iterator[int]:
-    """Call a function until its plan is as compiled as it gets, each kernel being waited for.
+    """Call a function until its plan is fully compiled, waiting for each kernel.
 
     Args:
         graph: that it runs.
         run: calls it, with the same shapes each time.
 
     Yields:
-        How many calls there were so far.
+        The number of calls.
     """
     for number in range(1, _MOST_CALLS + 1):
         with compiling(True):
@@ -85,7 +85,7 @@ def settle(graph: Graph, run: Callable[[], object]) -> Iterator[int]:
 
 
 def report() -> list[Warmed]:
-    """What was made or loaded in this process; what is being made or kept is waited for."""
+    """What was compiled or loaded in this process, after waiting for pending kernels."""
     names = {text: name for name, text in general.every().items()}
     return [
         Warmed(
@@ -101,7 +101,7 @@ def report() -> list[Warmed]:
 
 
 def texts() -> list[str]:
-    """The texts of all kernels that were asked for in this process, and not refused by Numba."""
+    """The sources of all kernels requested in this process that Numba accepted."""
     return [
         kernel.text
         for kernel in compiler.requested()

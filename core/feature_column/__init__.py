@@ -1,8 +1,8 @@
-"""Columns that make numbers of features: `tf.feature_column`.
+"""Feature columns: `tf.feature_column`.
 
 A column reads features by their keys (`transform_feature`), through a cache that all columns of a
-batch share. Its variables and tables are kept by a state manager: `DenseFeatures` and
-`SequenceFeatures` of `keras/layers/feature_columns.py` are layers around one.
+batch share. Its variables and tables are stored in a state manager: `DenseFeatures` and
+`SequenceFeatures` in `keras/layers/feature_columns.py` are layers around one.
 """
 
 from pinnace.feature_column.categorical import (

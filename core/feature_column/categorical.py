@@ -54,7 +54,7 @@ class KeyedCategoricalColumn(CategoricalColumn):
     def transform_feature(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> SparseTensor:
-        """The ids, int64; what stands for no value ("", -1) is left out of dense features."""
+        """The ids, int64; missing values ("", -1) of dense features are omitted."""
         x = transformation_cache.get(self.key, state_manager)
         return self.ids(without_ignored(x), state_manager)
 
@@ -106,7 +106,7 @@ class HashedCategoricalColumn(KeyedCategoricalColumn):
 
     @property
     def num_buckets(self) -> int:
-        """How many hashes there are."""
+        """The number of hash buckets."""
         return self.hash_bucket_size
 
     def ids(self, x: SparseTensor, state_manager: StateManager | None) -> SparseTensor:
@@ -120,7 +120,7 @@ class HashedCategoricalColumn(KeyedCategoricalColumn):
 def categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = dtypes.string
 ) -> HashedCategoricalColumn:
-    """A column of categories that nobody has listed: ids are hashes.
+    """A column of categories without a vocabulary: ids are hashes.
 
     Args:
         key: of the feature.
@@ -156,7 +156,7 @@ class IdentityCategoricalColumn(KeyedCategoricalColumn):
 
     @property
     def num_buckets(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return self.number_buckets
 
     def ids(self, x: SparseTensor, state_manager: StateManager | None) -> SparseTensor:
@@ -213,7 +213,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the categories, and the weights."""
+        """The parsing spec of the categories and the weights."""
         found = dict(self.categorical_column.parse_example_spec)
         if self.weight_feature_key in found:
             raise ValueError(
@@ -230,7 +230,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
 
     @property
     def num_buckets(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return self.categorical_column.num_buckets
 
     def transform_feature(
@@ -285,13 +285,13 @@ class CrossedColumn(CategoricalColumn):
 
     @property
     def name(self) -> str:
-        """The names of what is crossed, sorted, with `_X_` between them."""
+        """The sorted names of the crossed columns, joined by `_X_`."""
         leaves = [key if isinstance(key, str) else key.name for key in self._leaves()]
         return "_X_".join(sorted(leaves))
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """What is crossed: keys are strings of any number."""
+        """The parsing spec of the crossed columns: keys are strings of any number."""
         found: dict[str, Any] = {}
         for key in self.keys:
             one = {key: VarLenFeature(dtypes.string)} if isinstance(key, str) else None
@@ -300,12 +300,12 @@ class CrossedColumn(CategoricalColumn):
 
     @property
     def parents(self) -> list[Any]:
-        """What is crossed."""
+        """The crossed columns."""
         return list(self.keys)
 
     @property
     def num_buckets(self) -> int:
-        """How many hashes there are."""
+        """The number of hash buckets."""
         return self.hash_bucket_size
 
     def _leaves(self) -> list[Any]:
@@ -386,7 +386,7 @@ class SequenceCategoricalColumn(CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the categorical column."""
+        """The parsing spec of the categorical column."""
         return self.categorical_column.parse_example_spec
 
     @property
@@ -396,13 +396,13 @@ class SequenceCategoricalColumn(CategoricalColumn):
 
     @property
     def num_buckets(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return self.categorical_column.num_buckets
 
     def transform_feature(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> Any:
-        """What the categorical column makes of the features."""
+        """The ids of the categorical column."""
         return self.categorical_column.transform_feature(transformation_cache, state_manager)
 
     def get_sparse_tensors(

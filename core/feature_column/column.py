@@ -1,4 +1,4 @@
-"""What every column is: a name, what it parses, and how it transforms a feature."""
+"""The common interface of columns: name, parsing spec, and transformation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PaddedSequences(NamedTuple):
 
 
 class StateManager(Protocol):
-    """Where columns keep their variables and tables: a layer, usually."""
+    """The owner of columns' variables and tables: usually a layer."""
 
     def create_variable(
         self,
@@ -53,11 +53,11 @@ class StateManager(Protocol):
         """Whether `add_resource` was given one of that name."""
 
     def get_resource(self, feature_column: FeatureColumn, name: str) -> Any:
-        """What `add_resource` was given."""
+        """A resource given to `add_resource`."""
 
 
 class FeatureColumn(ABC):
-    """A column: what it reads of the features, and what it makes of that.
+    """A column: the features it reads, and its transformation of them.
 
     Columns are frozen dataclasses: equal ones are one key of a `FeatureTransformationCache`.
     """
@@ -70,7 +70,7 @@ class FeatureColumn(ABC):
     @property
     @abstractmethod
     def parse_example_spec(self) -> dict[str, Any]:
-        """What `tf.io.parse_example` is to read for it, by feature key."""
+        """The spec for `tf.io.parse_example`, by feature key."""
 
     @property
     @abstractmethod
@@ -81,7 +81,7 @@ class FeatureColumn(ABC):
     def transform_feature(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> Any:
-        """What it makes of the features.
+        """The transformed features.
 
         Args:
             transformation_cache: the features, and what columns have made of them so far.
@@ -124,7 +124,7 @@ class CategoricalColumn(FeatureColumn):
     @property
     @abstractmethod
     def num_buckets(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
 
     @abstractmethod
     def get_sparse_tensors(

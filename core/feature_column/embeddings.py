@@ -1,4 +1,4 @@
-"""Categories as rows of numbers: counted, or looked up in a table that is trained."""
+"""Categories as vectors: counts, or rows of a trainable table."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _OfCategories(DenseColumn, SequenceDenseColumn):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the categorical column."""
+        """The parsing spec of the categorical column."""
         return self.categorical_column.parse_example_spec
 
     @property
@@ -105,7 +105,7 @@ class _OfCategories(DenseColumn, SequenceDenseColumn):
 
 @dataclass(frozen=True)
 class IndicatorColumn(_OfCategories):
-    """How often each category occurs; see `indicator_column`."""
+    """The number of occurrences of each category; see `indicator_column`."""
 
     categorical_column: CategoricalColumn
     _suffix = "_indicator"
@@ -207,7 +207,7 @@ def _checked(
 def _started(
     initializer: Callable[..., Any], checkpoint: str | None, tensor: str | None
 ) -> Callable[..., Any]:
-    """What a table is filled with at first: a value of a checkpoint, if there is one."""
+    """The initial value of a table: from a checkpoint, if one is given."""
     if checkpoint is None or tensor is None:
         return initializer
 
@@ -272,7 +272,7 @@ class EmbeddingColumn(_OfCategories):
     def transform_feature(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> Any:
-        """What the categorical column makes of the features."""
+        """The ids of the categorical column."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
     def _dense(self, transformation_cache: Any, state_manager: Any) -> Tensor:
@@ -337,12 +337,12 @@ class SharedEmbeddings(Module):
 
     @property
     def dimension(self) -> int:
-        """Of a row."""
+        """The size of a row."""
         return self._shape[1]
 
     @property
     def embedding_weights(self) -> Variable:
-        """The table, made when it is first asked for."""
+        """The table, created on first use."""
         if self._table is None:
             with init_scope():
                 self._table = Variable(
@@ -355,7 +355,7 @@ class SharedEmbeddings(Module):
 
 @dataclass(frozen=True)
 class SharedEmbeddingColumn(_OfCategories):
-    """One of several columns with one table; see `shared_embeddings`."""
+    """One of several columns that share a table; see `shared_embeddings`."""
 
     categorical_column: CategoricalColumn
     shared_embedding_column_creator: SharedEmbeddings
@@ -372,7 +372,7 @@ class SharedEmbeddingColumn(_OfCategories):
     def transform_feature(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> Any:
-        """What the categorical column makes of the features."""
+        """The ids of the categorical column."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
     def _dense(self, transformation_cache: Any, state_manager: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Numbers as they are, in buckets, and in sequences."""
+"""Numeric columns: plain, bucketized, and sequences."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the numeric column."""
+        """The parsing spec of the numeric column."""
         return self.source_column.parse_example_spec
 
     @property
@@ -302,7 +302,7 @@ class SequenceNumericColumn(SequenceDenseColumn):
             )
         dense = sparse.to_dense(x, self.default_value)
         sizes = joining.concat([shapes.shape(dense)[:1], np.array([-1, *self.shape], np.int32)], 0)
-        # Of a matrix, the values of a step stand side by side; else they have axes of their own.
+        # For a matrix, the values of a step are concatenated; else they keep their axes.
         elements = int(np.prod(self.shape)) if x.shape.rank == _MATRIX else 1
         return PaddedSequences(reshaping.reshape(dense, sizes), sequence_lengths(x, elements))
 

@@ -1,4 +1,4 @@
-"""What `tf.io.parse_example` is to read for columns."""
+"""The specs for `tf.io.parse_example` of columns."""
 
 from __future__ import annotations
 

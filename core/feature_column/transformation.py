@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class FeatureTransformationCache:
-    """What columns share for a batch: each feature is converted, and each column computed, once.
+    """A batch's cache: each feature is converted, and each column computed, once.
 
     Args:
         features: tensors, SparseTensors and RaggedTensors by feature key; a column may be a key
@@ -90,7 +90,7 @@ def _at_least_a_matrix(key: Any, value: Any) -> Any:
 
 
 def without_ignored(value: Any, ignored: Any = None) -> SparseTensor:
-    """A tensor as a sparse one, without the values that stand for none.
+    """A tensor as a sparse one, without missing values.
 
     Args:
         value: a SparseTensor, which is given back as it is, or a tensor.
@@ -111,7 +111,7 @@ def without_ignored(value: Any, ignored: Any = None) -> SparseTensor:
 
 
 def sequence_lengths(x: SparseTensor, elements: int = 1) -> Tensor:
-    """How long the sequence of each row is, [b], int64: up to its last value.
+    """The length of each row's sequence, [b], int64: up to its last value.
 
     Args:
         x: [b, t, ...].

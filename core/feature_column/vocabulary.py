@@ -137,7 +137,7 @@ class VocabularyFileCategoricalColumn(_VocabularyColumn):
 def _checked_outside(
     key: str, num_oov_buckets: int | None, default_value: Any, no_default: Any
 ) -> int:
-    """How many ids there are beyond the vocabulary."""
+    """The number of ids beyond the vocabulary."""
     if not num_oov_buckets:
         return 0
     if default_value != no_default:

@@ -15,16 +15,16 @@ from pinnace.framework.trackable import Trackable
 class AssetPath(bytes):
     """A path that came from the program, or from a model's folder of assets.
 
-    Ops that read files by themselves take no other: a constant in a SavedModel is plain bytes, so
-    that a model cannot name a file that is none of its own. What is computed from one is plain
-    bytes again.
+    Ops that read a file without `allow_io` take only this type: a constant in a SavedModel is a
+    plain string, so that a model cannot name a file outside itself. Values computed from an asset
+    path are plain strings again.
     """
 
     __slots__ = ()
 
 
 class AssetFolder(bytes):
-    """The folder that an asset lies in, as the asset's path without its name.
+    """The folder of an asset, as the asset's path without its name.
 
     Ops that read models of several files take it: they look there for files of known names.
     """

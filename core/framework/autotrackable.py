@@ -18,9 +18,9 @@ R = TypeVar("R")
 class AutoTrackable(Trackable):
     """An object whose trackable attributes are its children.
 
-    Lists and dicts become tracked ones when they are assigned, tuples when they hold something
-    trackable; what is put in them later is tracked too. Attributes that a class names in
-    `_untracked` are stored as they are.
+    Assigned lists and dicts become tracked containers, and so do tuples that contain something
+    trackable; items added later are tracked too. Attributes that a class names in `_untracked` are
+    stored unchanged.
     """
 
     # The names of attributes that are bookkeeping: neither children nor wrapped. Each class states

@@ -23,7 +23,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def unknown_arguments(who: str, unknown: Iterable[str], known: Iterable[str]) -> str:
-    """That there are arguments of no known name, and the one that was probably meant.
+    """The message for unknown arguments, with the closest known name.
 
     Args:
         who: what was called.

@@ -1,7 +1,7 @@
 """Columns: arrays of NumPy, pandas, Polars and Arrow as arrays whose dtype a tensor can have.
 
-Everything that takes arrays (tensors, functions, signatures, Datasets, `fit`, `adapt`) asks here,
-so that text is the same bytes wherever it comes in.
+Everything that takes arrays (tensors, functions, signatures, Datasets, `fit`, `adapt`) uses this
+module, so that text is encoded to the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DATES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def is_column(value: object) -> bool:
-    """Whether NumPy can take it as an array as it is: an array, a column or a table."""
+    """Whether NumPy can convert it to an array: an array, a column or a table."""
     if isinstance(value, (np.ndarray, np.generic)):
         return True
     return hasattr(value, "__array__") and not isinstance(value, type)  # np.float32 is a type
@@ -66,7 +66,7 @@ def column_array(value: Any, what: str = "an array") -> Array:
 
 
 def _missing_in(column: Any) -> int:
-    """How many values a column declares missing, beside NaN in columns of NumPy's own floats."""
+    """How many values a column declares missing, besides NaN in columns of NumPy floats."""
     count = getattr(column, "null_count", None)
     if count is not None:  # an attribute of Arrow's, a method of Polars'; tables answer per column
         found: Any = count() if callable(count) else count
@@ -114,7 +114,8 @@ def _objects(array: Array, source: Any, what: str) -> Array:
     columns = getattr(source, "columns", None)
     if columns is not None and not remedy:
         remedy = "\n  Try: a dict of its columns, such as dict(frame)"
-    decimal: Any = sys.modules.get("decimal")  # who has such numbers has imported it
+    # a value of this type exists only if the module is imported
+    decimal: Any = sys.modules.get("decimal")
     if decimal is not None and any(issubclass(kind, decimal.Decimal) for kind in kinds):
         remedy = "\n  Try: astype('float64')"
     if any(issubclass(kind, (np.ndarray, list, tuple)) for kind in kinds):

@@ -1,9 +1,9 @@
 """Values made of several tensors: their base class and the base class of their specs.
 
-A composite value is structure to `nest` under `expand_composites`, one argument to `function`, one
-element to a Dataset and one leaf in a SavedModel. All of these ask its spec: which tensors is it
-made of (`component_specs`), which are they in this value (`to_components`), and what is the value
-made of those (`from_components`).
+A composite value is a structure to `nest` under `expand_composites`, one argument to `function`,
+one element to a Dataset and one leaf in a SavedModel. All of these use its spec: the specs of its
+components (`component_specs`), the components of a value (`to_components`), and the value made of
+components (`from_components`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class CompositeTensor:
-    """A value made of several tensors; a subclass gives its spec."""
+    """A value made of several tensors; a subclass defines its spec."""
 
-    # What `structure.py` looks at.
+    # Read by `structure.py`.
     _is_composite: ClassVar[bool] = True
 
     @property
@@ -61,14 +61,14 @@ class CompositeTensor:
 
 
 class CompositeSpec(TypeSpec):
-    """The spec of a composite value, compared and joined by what it is made from.
+    """The spec of a composite value, compared and merged by its constructor arguments.
 
-    A subclass answers `_serialize()`: the arguments of its constructor, in order; shapes as Shape,
-    dtypes as DType, and specs. Those are also what a SavedModel holds.
+    A subclass defines `_serialize()`: the arguments of its constructor, in order; shapes as Shape,
+    dtypes as DType, and specs. SavedModels store the same.
     """
 
     __slots__ = ()
-    # How files number the specs of a class that is registered by a name.
+    # The number that files use for specs of registered classes.
     _registered_kind: ClassVar[str] = "EXTENSION_TYPE_SPEC"
 
     @abstractmethod
@@ -115,7 +115,7 @@ class CompositeSpec(TypeSpec):
         return len(mine) == len(theirs) and all(map(compatible, mine, theirs))
 
     def is_subtype_of(self, other: object) -> bool:
-        """Whether every value of this spec is one of `other`."""
+        """Whether every value of this spec is also one of `other`."""
         if type(other) is not type(self):
             return False
         mine, theirs = self._serialize(), other._serialize()
@@ -159,7 +159,7 @@ _DIFFER = object()
 
 
 def compatible(mine: Any, theirs: Any) -> bool:
-    """Whether what one spec is made from is compatible with what another is made from."""
+    """Whether the serialised parts of two specs are compatible."""
     if isinstance(mine, (Shape, TypeSpec)):
         return bool(mine.is_compatible_with(theirs))
     pairs = _paired(mine, theirs)
@@ -174,7 +174,7 @@ def _subtype(mine: Any, theirs: Any) -> bool:
 
 
 def _paired(mine: Any, theirs: Any) -> list[tuple[Any, Any]] | None:
-    """What stands at one place of two sequences or mappings; None if they are not of one form."""
+    """Pairs of corresponding items of two sequences or mappings; None if they differ in form."""
     if type(mine) is not type(theirs):
         return None
     if type(mine) in {tuple, list} and len(mine) == len(theirs):
@@ -207,7 +207,7 @@ def is_composite(x: object) -> bool:
 
 
 def spec_of(x: Any) -> Any:
-    """The spec of a composite value; anything else as it is."""
+    """The spec of a composite value; any other value unchanged."""
     return x.spec if is_composite(x) else x
 
 
@@ -223,11 +223,11 @@ def components_of(x: Any) -> list[Any]:
     return [leaf for part in x.spec.to_components(x) for leaf in components_of(part)]
 
 
-# How files name the specs: the enumeration of struct.proto -> class.
+# The names of specs in files: the enumeration of struct.proto -> class.
 _in_files: dict[str, type[CompositeSpec]] = {}
-# Specs of classes that programs wrote: all have one number there, and a name of their own.
+# Specs of user-defined classes share one number, and have a registered name.
 EXTENSION = "EXTENSION_TYPE_SPEC"
-# Likewise those of TensorFlow's own that have no number: linear operators.
+# The same for TensorFlow's classes without a number: linear operators.
 REGISTERED = "REGISTERED_TYPE_SPEC"
 _registered: dict[str, type[CompositeSpec]] = {}
 _REGISTERED_NAME = re.compile(r"(\w+\.)+\w+")
@@ -282,14 +282,14 @@ def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
 
 
 def name_in_files(kind: type) -> str | None:
-    """How files name the specs of a class, if they can hold them."""
+    """The name of a spec class in files, if files support it."""
     if registered_name(kind) is not None:
         return kind._registered_kind  # type: ignore[attr-defined,no-any-return]
     return next((name for name, known in _in_files.items() if known is kind), None)
 
 
 def registered_name(kind: type) -> str | None:
-    """The name that a program gave the specs of a class of its own, if it did."""
+    """The name under which a program registered its spec class, if it did."""
     return next((name for name, known in _registered.items() if known is kind), None)
 
 

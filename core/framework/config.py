@@ -97,7 +97,7 @@ class Settings:
 
 
 def settings_from(environment: Mapping[str, str]) -> Settings:
-    """The settings that an environment asks for.
+    """The settings that environment variables give.
 
     Raises:
         InvalidArgumentError: a variable has a value that it cannot have.
@@ -143,7 +143,7 @@ def _count(who: str, value: str | int) -> int:
 
 
 def _cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """Where the user or the system keeps caches; None for a user without a home."""
+    """The cache folder of the user or the system; None for a user without a home."""
     from pathlib import Path  # a thirtieth of the time that `import pinnace` takes
 
     asked = environment.get("PINNACE_CACHE")
@@ -170,7 +170,7 @@ _PARTS = {
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether functions run as plain Python from now on: to debug them line by line.
+    """Make functions run as plain Python from now on, to debug them line by line.
 
     Args:
         run_eagerly: True calls the Python function each time, and `print`, `breakpoint()` and
@@ -195,7 +195,7 @@ def experimental_functions_run_eagerly() -> bool:
 
 
 def enable_op_determinism() -> None:
-    """From now on, the same program with the same seeds gives the same bits."""
+    """From now on, make a program with fixed seeds give the same bits in every run."""
     settings.deterministic = True
 
 
@@ -205,12 +205,12 @@ def disable_op_determinism() -> None:
 
 
 def is_op_determinism_enabled() -> bool:
-    """Whether `enable_op_determinism` holds."""
+    """Whether `enable_op_determinism` is in effect."""
     return settings.deterministic
 
 
 def get_tier() -> Tier:
-    """How functions run: `auto`, `eager`, `plan` or `compiled`."""
+    """The tier in which functions run: `auto`, `eager`, `plan` or `compiled`."""
     return settings.tier
 
 
@@ -257,7 +257,8 @@ def get_inter_op_parallelism_threads() -> int:
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
     """Set how many ops may run at once; 0 leaves it to the engine.
 
-    It is kept, and without effect: a function's ops run one after another, each on several threads.
+    The setting is stored but has no effect: a function's ops run one after another, each on several
+    threads.
 
     Raises:
         InvalidArgumentError: the number is negative.
@@ -277,7 +278,7 @@ if TYPE_CHECKING:  # of the settings
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> object:
-        """The parts, of which some import this module, and `config.tier` and so on, to read."""
+        """The submodules, some of which import this one, and settings such as `config.tier`."""
         if name in _PARTS:
             return importlib.import_module(f"pinnace.framework.{_PARTS[name]}")
         if name in Settings.__slots__:

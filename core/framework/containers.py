@@ -1,7 +1,7 @@
 """Tracked lists, dicts and tuples: real ones, whose trackable elements are their children.
 
-The children are read off the content each time they are asked for, so no change can leave them
-stale. Containers inside containers are wrapped as they are put in.
+The children are computed from the content each time, so they are never stale. Nested containers are
+wrapped when they are inserted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ V = TypeVar("V")
 def wrap(value: object) -> object:
     """`value` ready to be tracked.
 
-    A plain list or dict becomes a tracked copy, and so does a tuple that holds, at any depth,
-    something to track; anything else stays what it is, subclasses of list and dict too.
+    A plain list or dict becomes a tracked copy, and so does a tuple that contains, at any depth,
+    something to track; anything else is returned unchanged, including subclasses of list and dict.
     """
     kind = type(value)
     if kind is list:
@@ -160,7 +160,7 @@ class OrderedDictWrapper(DictWrapper[K, V], OrderedDict[K, V]):
 class TupleWrapper(Trackable, tuple[T, ...]):
     """A tuple whose trackable elements are its children.
 
-    They are named by their indices, or by their fields in a named tuple. `wrap` makes it.
+    Items are named by their indices, or by their fields in a named tuple. `wrap` creates it.
     """
 
     __slots__ = ()

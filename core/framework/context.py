@@ -1,7 +1,7 @@
-"""Who sees the next op: a thread-local stack of the tracer and the tapes.
+"""The thread-local stack of tracers and tapes that observe ops.
 
-Nothing here knows what a tape or a tracer does; `ops/execute.py` asks this state before it runs an
-op. A new thread starts with nothing on its stack.
+This module is independent of tapes and tracers; `ops/execute.py` reads this state before it runs an
+op. A new thread starts with an empty stack.
 """
 
 from __future__ import annotations
@@ -59,23 +59,23 @@ class Tape(Protocol):
         backward: Callable[..., Sequence[Tensor | None]],
         computed: Sequence[Tensor],
     ) -> None:
-        """Remember results of `custom_gradient`, made of what was computed while this saw it."""
+        """Record results of `custom_gradient`, computed while this observed its inputs."""
         ...
 
     def watch_variable(self, variable: Variable) -> None:
-        """A variable was read; watch it if this tape watches what is read."""
+        """Called when a variable is read; a tape that watches accessed variables watches it."""
         ...
 
 
 class Stateless(Protocol):
-    """Has values of variables that hold for a block, and leaves the variables as they are."""
+    """Overrides the values of variables inside a block, without changing the variables."""
 
     def value_of(self, variable: Variable) -> Tensor | None:
         """The value that holds in the block; None if it is the variable's own."""
         ...
 
     def put(self, variable: Variable, value: Tensor) -> None:
-        """From here on `value` holds."""
+        """Set the value from now on."""
         ...
 
 
@@ -84,35 +84,35 @@ class State(threading.local):
 
     tracer: Tracer | None = None
     tapes: tuple[Tape, ...] = ()
-    # Those of them that see every op: also while a function is traced, and what tapes do not see.
+    # The observers that see every op, also while a function is traced and ops hidden from tapes.
     observers: tuple[Tape, ...] = ()
     scope: str = ""
-    # The graphs that were called since `summary.trace_on`, None without one.
+    # The graphs called since `summary.trace_on`, None if it is off.
     graphs: list[Any] | None = None
-    # What may end the runs of this thread from another one (`ops/running.Stop`).
+    # The stop flag by which another thread cancels runs of this one (`ops/running.Stop`).
     stop: Any = None
-    # Whether what runs waits for its machine code: inside a call of `function(jit_compile=True)`.
+    # Whether runs wait for machine code: inside a call of `function(jit_compile=True)`.
     compiles: bool = False
-    # Counts bytes that NumPy does not know of, before they are taken (`ops/memory.py`).
+    # Counts memory that NumPy does not allocate, in advance (`ops/memory.py`).
     claim: Callable[[int], None] | None = None
-    # Makes a user's function one that AutoGraph converts, where the code around it is converted.
+    # Converts a user's function by AutoGraph, if the calling code is converted.
     convert: Callable[[Any], Any] | None = None
-    # The dtype that weights are read in, where a layer computes in another one than it keeps.
+    # The dtype to which weights are cast when read, in a layer whose compute dtype differs.
     autocast: DType | None = None
-    # Who keeps what is assigned, in place of the variables: a scope that leaves them as they are.
+    # The scope that stores assigned values instead of the variables, if any.
     stateless: Stateless | None = None
-    # Who is told of each variable that is made.
+    # Callbacks for each new variable.
     collectors: tuple[Callable[[Variable], None], ...] = ()
-    # Who makes variables, the innermost last: each is given the next one to ask.
+    # Variable creators, the innermost last: each is passed the next one.
     creators: tuple[Callable[..., Variable], ...] = ()
-    # Which strategy, and which of its replicas, this thread is in (`framework/places.py`).
+    # The strategy and replica that this thread is in (`framework/places.py`).
     place: Any = None
-    # Where the replicas of this run meet; no part of `place`, which graphs are kept by.
+    # The rendezvous of this run's replicas; not part of `place`, which is part of graphs' keys.
     meeting: Any = None
 
 
 state = State()
-# What threads that go on with the work of another one begin with, beside `state`.
+# State that worker threads inherit, in addition to `state`.
 _carried: list[threading.local] = [state]
 
 
@@ -122,7 +122,7 @@ def carried(local: threading.local) -> None:
 
 
 def taken_along() -> Callable[[], None]:
-    """What this thread is in the middle of: a call in another thread puts that there too."""
+    """The context of this thread: a call in another thread enters it too."""
     held = [(local, dict(vars(local))) for local in _carried]
 
     def put() -> None:
@@ -144,7 +144,7 @@ def tracing(tracer: Tracer | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def compiling(wanted: bool) -> Iterator[None]:
-    """What runs inside the block waits for its machine code, or does not."""
+    """Set whether runs inside the block wait for machine code."""
     saved, state.compiles = state.compiles, wanted
     try:
         yield
@@ -154,7 +154,7 @@ def compiling(wanted: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tapes_hidden() -> Iterator[None]:
-    """No tape sees what runs inside the block."""
+    """Hide ops inside the block from all tapes."""
     saved, state.tapes = state.tapes, state.observers
     try:
         yield
@@ -185,7 +185,7 @@ def variables_collected() -> Iterator[list[Variable]]:
 
 
 class name_scope(contextlib.AbstractContextManager[str, None]):  # noqa: N801 -- TensorFlow's name
-    """A block in which nodes and variables are named `name/...`; it yields the whole prefix.
+    """A block in which nodes and variables are named `name/...`; yields the full prefix.
 
     Args:
         name: below the scope around; with a slash at its end it is the whole prefix itself.
@@ -222,7 +222,7 @@ class name_scope(contextlib.AbstractContextManager[str, None]):  # noqa: N801 --
 
 
 def executing_eagerly() -> bool:
-    """Whether an op would run now rather than become a node."""
+    """Whether an op would run now instead of becoming a node."""
     return state.tracer is None
 
 
@@ -242,5 +242,5 @@ def push_tape(tape: Tape) -> None:
 
 
 def pop_tape(tape: Tape) -> None:
-    """`tape` sees no more; a tape of another thread or one already gone is left alone."""
+    """Remove `tape`; a tape of another thread or one already removed is ignored."""
     state.tapes = tuple(other for other in state.tapes if other is not tape)

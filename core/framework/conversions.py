@@ -1,4 +1,4 @@
-"""`register_tensor_conversion_function`: classes whose objects a function makes tensors of."""
+"""`register_tensor_conversion_function`: conversions of user-defined classes to tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
 
 _NUMBERS = (numbers.Number, np.generic, np.ndarray)
-# (priority, number, classes, function), in the order in which they are asked.
+# (priority, number, classes, function), in the order in which they are tried.
 _functions: list[tuple[float, int, tuple[type, ...], Callable[..., Any]]] = []
 _count = itertools.count()
 
@@ -25,7 +25,7 @@ _count = itertools.count()
 def register_tensor_conversion_function(
     base_type: type | tuple[type, ...], conversion_func: Callable[..., Any], priority: int = 100
 ) -> None:
-    """Have a function make tensors of the objects of a class, wherever a tensor is expected.
+    """Register a function that converts objects of a class wherever a tensor is expected.
 
     Args:
         base_type: the class, or several; their subclasses too.
@@ -56,7 +56,7 @@ def register_tensor_conversion_function(
 
 
 def converted(value: object, dtype: DType | None, name: str | None) -> Tensor | None:
-    """What the registered functions make of a value, None if there is none for it.
+    """The result of the registered conversions of a value, None if there is none for it.
 
     Raises:
         RuntimeError: a function gave no tensor, or one of another dtype.

@@ -1,4 +1,4 @@
-"""Python values to tensors: what goes into an op that is not a tensor yet."""
+"""Conversion of Python values to tensors: inputs of ops that are not tensors yet."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _natural(value: object) -> Array:
 
 
 def _natural_nested(value: object) -> Array:
-    """A nested sequence, or what NumPy knows how to take."""
+    """A nested sequence, or what NumPy converts."""
     array = _nested(value)
     if array.dtype.kind in "SUO":
         return _nested_strings(value, array.dtype.kind != "O")
@@ -108,7 +108,7 @@ def _known(array: Array) -> Array:
 
 
 def _holds_numpy(value: object) -> bool:
-    """Whether the first leaf of a nested sequence carries a NumPy dtype of its own."""
+    """Whether the first leaf of a nested sequence has a NumPy dtype."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return is_column(value)
@@ -134,7 +134,8 @@ def _strings(value: object) -> Array:
 
 
 def _nested_strings(value: object, strings: bool) -> Array:
-    # Once more, as objects: NumPy's own strings lose zero bytes at the end, and take numbers in.
+    # Converted again, as objects: NumPy's string dtype drops trailing zero bytes and accepts
+    # numbers.
     array = np.array(value, object)
     for item in array.reshape(-1):
         if not isinstance(item, (str, bytes)):
@@ -198,7 +199,7 @@ def _check_scalar(value: complex, dtype: DType, exact: bool) -> None:
 
 
 def _cast_column(array: Array, dtype: DType, value: object) -> Array:
-    """Numbers of any kind to any kind, as `astype` has it.
+    """Cast numbers of any dtype to any other, as `astype` does.
 
     Source:
         TensorFlow casts NumPy's arrays and scalars without a look at their values: fractions and
@@ -227,7 +228,7 @@ def _cast_array(array: Array, dtype: DType, value: object, *, exact: bool = Fals
     )
     if not allowed:
         found = dtypes.from_numpy(array.dtype)
-        # An integer beside a fraction: it is the integer that can become the other losing nothing.
+        # With an integer and a fraction, only the integer can be converted without loss.
         remedy = (
             f"make the {dtype.name} a {found.name}: cast(x, '{found.name}')"
             if found.is_floating and dtype.is_integer
@@ -256,7 +257,7 @@ def _excerpt(value: object) -> str:
 def convert_to_tensor(
     value: object, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
-    """`value` as a tensor; a tensor is given back as it is.
+    """`value` as a tensor; a tensor is returned unchanged.
 
     Args:
         value: a tensor, variable, NumPy array, Python scalar, string or nested sequence (which may

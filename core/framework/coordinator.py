@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Coordinator:
     """Tells threads to stop, waits for them, and raises what one of them could not handle.
 
-    Any thread may ask all to stop; each looks at `should_stop()` now and then. The first error that
-    is reported is raised by `join`.
+    Any thread may request a stop; each thread polls `should_stop()`. `join` raises the first
+    reported error.
 
     Args:
         clean_stop_exception_types: errors that only mean the end, as the end of a queue does; those
@@ -46,11 +46,11 @@ class Coordinator:
         return self._joined
 
     def should_stop(self) -> bool:
-        """Whether somebody has asked to stop."""
+        """Whether a stop was requested."""
         return self._stop.is_set()
 
     def request_stop(self, ex: BaseException | tuple[object, ...] | None = None) -> None:
-        """Ask all threads to stop.
+        """Request all threads to stop.
 
         Args:
             ex: the error that is the reason, or what `sys.exc_info()` gave; None for none.
@@ -76,7 +76,7 @@ class Coordinator:
                 get_logger().info("Error reported to Coordinator after it stopped: %s", error)
 
     def clear_stop(self) -> None:
-        """Forget that somebody asked to stop, and why."""
+        """Clear the request to stop, and its reason."""
         with self._lock:
             self._joined = False
             self._error = None
@@ -91,7 +91,7 @@ class Coordinator:
             self.request_stop(error)
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Wait until somebody asks to stop.
+        """Wait until a stop is requested.
 
         Args:
             timeout: how long, in seconds; None for ever.
@@ -129,7 +129,7 @@ class Coordinator:
         """
         with self._lock:
             waiting = [*dict.fromkeys([*self._threads, *(threads or ())])]
-        # Until somebody asks to stop, all may take as long as they like.
+        # Before a stop is requested, threads may run for any time.
         while any(thread.is_alive() for thread in waiting) and not self.wait_for_stop(0.1):
             pass
         until = time.monotonic() + stop_grace_period_secs

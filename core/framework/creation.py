@@ -1,4 +1,4 @@
-"""How variables come to be: through the creators around the program, or at once."""
+"""Creation of variables, through the active variable creators if there are any."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Created(type):
-    """The metaclass of variables: a call asks the creators of this thread, if there are any."""
+    """The metaclass of variables: a call goes through the creators of this thread, if any."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A variable of this class, or what a creator makes instead."""
+        """A variable of this class, or the result of a creator."""
         if not state.creators or not _is_plainly_made(cls):
             return super().__call__(*args, **kwargs)
         bound = inspect.signature(vars(_maker(cls))["__init__"]).bind(None, *args, **kwargs)
@@ -36,7 +36,7 @@ class Created(type):
         return state.creators[number](next_creator, **options)
 
     def made_alone(cls, **options: Any) -> Any:
-        """A variable that no creator is asked for."""
+        """Create a variable without creators."""
         return super().__call__(**options)
 
 
@@ -46,7 +46,7 @@ def _maker(cls: type) -> type:
 
 
 def _is_plainly_made(cls: type) -> bool:
-    """Whether the constructor is that of Variable: others may take other arguments."""
+    """Whether the constructor is that of Variable: others may have other parameters."""
     owner = _maker(cls)
     return type(owner) is Created and not any(type(kind) is Created for kind in owner.__mro__[1:])
 

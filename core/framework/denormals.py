@@ -1,10 +1,10 @@
-"""Denormal numbers count as zero in our own runs, and in nobody else's code on the same thread.
+"""Flushes denormal numbers to zero in our own runs, but not in other code on the same thread.
 
-A processor takes a hundred times as long for a denormal number (below 1.2e-38 in float32) as for
-any other. Adam's moments come there once gradients shrink, and a training step takes three times as
-long. TensorFlow's threads flush them to zero, and so do a plan's run, an eager kernel with much to
-do and the helpers of the team. What was set before is set again when a run ends, or is left for
-Python functions of the user's.
+An operation on a denormal number (below 1.2e-38 in float32) takes a hundred times as long as on any
+other. Adam's moments become denormal once gradients are small, and then a training step takes three
+times as long. TensorFlow's threads flush denormals to zero, and so do a plan's run, an eager kernel
+with much work and the helper threads. The previous mode is restored when a run ends, and during the
+user's Python functions.
 
 The setting is a register of the thread (mxcsr on x86-64, FPCR on arm64), which the C library reads
 and writes with the rest of the floating-point environment. Where that cannot be reached, or was
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _Register(NamedTuple):
-    """Where the control register lies in `fenv_t`, in units of 32 bits, and the bits we change."""
+    """The position of the control register in `fenv_t`, in 32-bit units, and the bits to change."""
 
     place: int
     flush: int
@@ -48,7 +48,7 @@ _SPACE = 32
 
 
 class _Way(NamedTuple):
-    """How the environment is read and written, each by its address, and ours."""
+    """Functions that read and write the floating-point environment, by address, and our setting."""
 
     read: Callable[[int], object]
     write: Callable[[int], object]
@@ -59,14 +59,14 @@ class _Way(NamedTuple):
 
 @functools.cache
 def _way() -> _Way | None:
-    """How to flush on this machine; None if that cannot be done."""
+    """How to flush on this machine; None if it is not supported."""
     register = _REGISTERS.get(platform.machine())
     if register is None or not sys.platform.startswith("linux"):
         return None
     try:
         import ctypes
 
-        # With the interpreter's lock: it takes less time than to let go of it.
+        # With the GIL held: releasing it would take longer.
         library = ctypes.PyDLL(None)
         read, write = library.fegetenv, library.fesetenv
     except (ImportError, OSError, AttributeError):
@@ -76,7 +76,7 @@ def _way() -> _Way | None:
     theirs, ours = (ctypes.c_uint32 * _SPACE)(), (ctypes.c_uint32 * _SPACE)()
     read(ctypes.addressof(theirs))
     read(ctypes.addressof(ours))
-    # To the nearest, as TensorFlow's threads.
+    # Round to nearest, as TensorFlow's threads do.
     ours[register.place] = ours[register.place] & ~register.rounding | register.flush
     before = _flushes()
     write(ctypes.addressof(ours))
@@ -88,14 +88,14 @@ def _way() -> _Way | None:
 
 
 def _flushes() -> bool:
-    """Whether this thread flushes: a denormal operand, and a denormal result."""
+    """Whether this thread flushes denormal operands, and denormal results."""
     operand, small = np.float32(1e-40), np.float32(1e-30)
     kept = operand * np.float32(2), small * np.float32(1e-10)
     return not any(one.view(np.uint32) for one in kept)
 
 
 class Mode:
-    """What a thread had set before, and whether it is in a run now."""
+    """A thread's previous mode, and whether it is in a run."""
 
     __slots__ = ("_memory", "_ours", "_read", "_theirs", "_write", "is_inside")
 
@@ -108,19 +108,19 @@ class Mode:
         self.is_inside = False
 
     def begin(self) -> None:
-        """Note what is set, and set ours."""
+        """Save the current mode, and set ours."""
         self._read(self._theirs)
         self._write(self._ours)
         self.is_inside = True
 
     def end(self) -> None:
-        """Set what was set before."""
+        """Restore the previous mode."""
         self.is_inside = False
         self._write(self._theirs)
 
 
 class _Threads(threading.local):
-    """Each thread's mode, None where nothing can be set: one look-up, since those take long."""
+    """Each thread's mode, None if it cannot be set: one lookup, since lookups are slow."""
 
     def __init__(self) -> None:
         way = _way()
@@ -131,7 +131,7 @@ _threads = _Threads()
 
 
 def begin() -> Mode | None:
-    """From here on denormals are zeros.
+    """Flush denormals from here on.
 
     Returns:
         Whose `end` the caller calls; None inside another run, which goes on.
@@ -160,7 +160,7 @@ def flushing(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def theirs() -> Iterator[None]:
-    """Inside a run: what the thread had set before, for code of the user's and for new threads.
+    """Inside a run: restore the previous mode for user code and for new threads.
 
     A thread begins with what its maker has set.
     """
@@ -181,5 +181,5 @@ def flush_thread() -> None:
 
 
 def can_flush() -> bool:
-    """Whether this machine lets us."""
+    """Whether this machine supports it."""
     return _threads.mode is not None

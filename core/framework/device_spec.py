@@ -1,4 +1,4 @@
-"""`tf.DeviceSpec`: a name of a device in its parts."""
+"""`tf.DeviceSpec`: the components of a device name."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DeviceSpec:
         object.__setattr__(self, name, value)
 
     def to_string(self) -> str:
-        """The name, `/job:worker/replica:0/task:0/device:CPU:0`, of the parts that are given."""
+        """The name of the components that are set: `/job:worker/replica:0/task:0/device:CPU:0`."""
         return self._text
 
     @classmethod
@@ -72,7 +72,7 @@ class DeviceSpec:
         return self.from_string(spec)
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """This spec, with the parts that `dev` gives in place of its own.
+        """This spec, with components replaced by those that `dev` has.
 
         Args:
             dev: another spec.
@@ -80,7 +80,7 @@ class DeviceSpec:
         return self.replace(**{k: v for k, v in dev._parts().items() if v is not None})
 
     def replace(self, **kwargs: Any) -> DeviceSpec:
-        """This spec with other parts.
+        """This spec with other components.
 
         Args:
             kwargs: parts, as the constructor takes them; None for any.
@@ -102,7 +102,7 @@ class DeviceSpec:
 
 
 def _read(words: list[str], found: dict[str, Any], spec: str | None) -> None:
-    """Put what a part says into `found`."""
+    """Store a parsed component in `found`."""
     first, *rest = words
     if first in {"job", "replica", "task"} and len(rest) == 1:
         found[first] = rest[0]

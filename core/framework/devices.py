@@ -1,8 +1,7 @@
-"""Devices: the one there is, the CPU, in TensorFlow's words, whole or divided by name.
+"""Devices, under TensorFlow's names: the CPU, which can be split into logical devices.
 
-Programs ask for GPUs and set how they are used before anything else; with none, the answers are
-empty lists and most settings are kept without effect. A setting that asks for a device which is not
-there is an error.
+Programs list and configure GPUs before anything else; since there are none, the lists are empty and
+most settings are stored without effect. A setting for a device that does not exist is an error.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PhysicalDevice(NamedTuple):
-    """A device of this machine, in TensorFlow's words."""
+    """A device of this machine."""
 
     name: str
     device_type: str
@@ -33,7 +32,7 @@ class LogicalDevice(NamedTuple):
 
 
 class LogicalDeviceConfiguration(NamedTuple):
-    """How one device is made of a part of another; for GPUs."""
+    """The options of a logical device; for GPUs."""
 
     memory_limit: int | None = None
     experimental_priority: int | None = None
@@ -90,7 +89,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices as ops see them: the CPU, or the parts it was divided into.
+    """The devices that ops see: the CPU, or its logical devices.
 
     Args:
         device_type: only those of this type; there are none of "GPU" and "TPU".
@@ -138,8 +137,8 @@ def set_logical_device_configuration(
 ) -> None:
     """Divide the CPU into several by name, which `list_logical_devices` tells.
 
-    They share its cores and its memory, as in TensorFlow: a program for many devices can be tried
-    on one. What a tensor tells as its `device` stays CPU:0. It can be changed at any time.
+    They share its cores and memory, as in TensorFlow: a program for several devices can be tried on
+    one. A tensor's `device` stays CPU:0. The configuration can be changed at any time.
 
     Args:
         device: the CPU.
@@ -163,7 +162,7 @@ def set_logical_device_configuration(
 
 
 def get_soft_device_placement() -> bool:
-    """Whether an op may run elsewhere than its program says; kept without effect."""
+    """Whether an op may run on another device than requested; stored without effect."""
     return _kept.soft_placement
 
 
@@ -173,17 +172,17 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def get_log_device_placement() -> bool:
-    """Whether placements are logged; kept without effect."""
+    """Whether placements are logged; stored without effect."""
     return _kept.logged
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Ask for a log of where ops run: all on the CPU, so that nothing is logged."""
+    """Request a log of op placements: all run on the CPU, so nothing is logged."""
     _kept.logged = bool(enabled)
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """Whether memory is taken as it is needed.
+    """Whether memory is allocated on demand.
 
     Raises:
         KeyError: the device is not a GPU, and has no such setting; TensorFlow's class.

@@ -14,7 +14,7 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 class _Holder:
-    """A capsule as NumPy takes it: something that gives one, on the CPU."""
+    """Wraps a capsule for NumPy: an object on the CPU with `__dlpack__`."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -47,7 +47,7 @@ def to_dlpack(tf_tensor: Tensor) -> Any:
         return np.array(tf_tensor).__dlpack__()
     except (BufferError, TypeError):
         raise InvalidArgumentError(
-            f"to_dlpack: {tf_tensor.dtype.name} cannot be told in DLPack\n"
+            f"to_dlpack: {tf_tensor.dtype.name} has no DLPack representation\n"
             "  Try: cast(x, 'float32') of bfloat16"
         ) from None
 

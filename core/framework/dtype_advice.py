@@ -1,4 +1,4 @@
-"""What to do about arguments that must have one dtype, and have two."""
+"""Advice in errors for arguments that must have the same dtype."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _wider(one: DType, other: DType) -> DType | None:
     if not (_is_number(one) and _is_number(other)):
         return None
     for exact, real in ((one, other), (other, one)):
-        # Not to float64, which NumPy takes for int32 beside float32: programs mean the floats.
+        # Not float64, NumPy's promotion of int32 and float32: programs want float32.
         if exact.is_integer or exact.is_bool:
             if real.is_floating or real.is_complex:
                 return real
@@ -41,7 +41,7 @@ def _wider(one: DType, other: DType) -> DType | None:
     try:
         return as_dtype(np.promote_types(one.as_numpy_dtype, other.as_numpy_dtype))
     except TypeError:
-        return as_dtype("float32")  # bfloat16 beside float16
+        return as_dtype("float32")  # bfloat16 and float16
 
 
 def _is_number(dtype: DType) -> bool:

@@ -1,8 +1,8 @@
 """Element types: one interned object per type of `types.proto`.
 
-Three facts meet here and nowhere else: TensorFlow's name and number, the NumPy dtype that carries
-the values (ml_dtypes for bfloat16, float8 and the narrow integers; object arrays of bytes for
-strings), and ONNX's number.
+Three things are defined only here: TensorFlow's name and number, the NumPy dtype of the values
+(ml_dtypes for bfloat16, float8 and the narrow integers; object arrays of bytes for strings), and
+ONNX's number.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class DType:
 
     @property
     def real_dtype(self) -> DType:
-        """The type of the parts of a complex number; the type itself if it is not complex."""
+        """The dtype of the parts of a complex number; a real dtype itself."""
         if self is complex64:
             return float32
         if self is complex128:
@@ -143,7 +143,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """(least, greatest) intensity in a picture: 0 to 1, or 0 to the largest integer.
+        """(least, greatest) intensity in an image: 0 to 1, or 0 to the largest integer.
 
         Raises:
             ValueError: pictures are not made of this type.
@@ -155,11 +155,11 @@ class DType:
         raise ValueError(f"{self.name} has no intensity limits: only integers, floats and bool do")
 
     def is_compatible_with(self, other: DTypeLike) -> builtins.bool:
-        """Whether a value of `other` may stand where this type is wanted: if they are the same."""
+        """Whether a value of `other` may be used where this dtype is expected: only if equal."""
         return as_dtype(other) is self
 
     def is_subtype_of(self, other: DType) -> builtins.bool:
-        """Whether both are the same type; types have no order."""
+        """Whether both are the same dtype; dtypes have no subtypes."""
         return self is other
 
     def most_specific_common_supertype(self, others: Iterable[DType]) -> DType | None:
@@ -254,7 +254,7 @@ float4_e2m1fn = DType("float4_e2m1fn", 33, _FLOAT, np.dtype(ml_dtypes.float4_e2m
 
 half = float16
 double = float64
-bool_ = bool  # for modules that need the built-in too
+bool_ = bool  # for modules that need the built-in as well
 
 FLOATS = frozenset({float16, bfloat16, float32, float64})
 SIGNED_INTEGERS = frozenset({int8, int16, int32, int64})
@@ -295,7 +295,7 @@ _BY_KEY.update(
 
 
 def by_enum(dtypes: Iterable[DType]) -> list[DType]:
-    """The types in the order of their numbers.
+    """The dtypes in order of their numbers.
 
     Sets have no order that stays from run to run, and messages should.
     """
@@ -383,8 +383,8 @@ def _from_text(text: str) -> DType:
     """NumPy's own notations: "<f4", "i8"."""
     try:
         return from_numpy(np.dtype(text))
-    # What np.dtype raises for some texts instead of TypeError; the last for NumPy's dying names,
-    # where warnings are errors.
+    # Exceptions that np.dtype raises for some strings instead of TypeError; the last for NumPy's
+    # deprecated names, if warnings are errors.
     except (ValueError, SyntaxError, DeprecationWarning):
         raise TypeError from None
 

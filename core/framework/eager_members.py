@@ -18,7 +18,7 @@ def _meaningless(name: str) -> AttributeError:
 
 
 class _OfNumpy:
-    """A member that `experimental_enable_numpy_behavior` puts something else in the place of."""
+    """A member that `experimental_enable_numpy_behavior` replaces."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -31,7 +31,7 @@ class _OfNumpy:
 
 
 class TensorMembers:
-    """Of an eager tensor; a symbolic one has those of its graph instead."""
+    """Members of eager tensors; symbolic ones have graph members instead."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class TensorMembers:
 
     @property
     def backing_device(self) -> str:
-        """Where its memory is, in TensorFlow's words: always the CPU."""
+        """The device of its memory, as in TensorFlow: always the CPU."""
         return self.device
 
     @property
@@ -98,7 +98,7 @@ class TensorMembers:
 
 
 class VariableMembers:
-    """Of a variable: it belongs to no graph, and has its value since it was made."""
+    """Members of variables, which belong to no graph and are always initialised."""
 
     if TYPE_CHECKING:
 
@@ -109,22 +109,22 @@ class VariableMembers:
 
     @property
     def graph(self) -> Any:
-        """Refused: it belongs to no graph."""
+        """Raises an error: it belongs to no graph."""
         raise _meaningless("Variable.graph")
 
     @property
     def op(self) -> Any:
-        """Refused: no operation of a graph stands for it."""
+        """Raises an error: it is not the output of an operation in a graph."""
         raise _meaningless("Variable.op")
 
     @property
     def initializer(self) -> None:
-        """None: there is nothing to run, it has its value."""
+        """None: it is already initialised."""
         return
 
     @property
     def initial_value(self) -> Any:
-        """Refused: the value that it began with is not kept.
+        """Raises an error: the initial value is not stored.
 
         Raises:
             RuntimeError: always; TensorFlow's class.

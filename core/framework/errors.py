@@ -94,7 +94,7 @@ class CancelledError(OpError):
 
 
 class UnknownError(OpError):
-    """A failure that says no more about itself."""
+    """An error without further information."""
 
     error_code = UNKNOWN
 
@@ -158,7 +158,7 @@ class OutOfRangeError(OpError, IndexError):
 
 
 class UnimplementedError(OpError, NotImplementedError):
-    """This library does not do that (yet)."""
+    """Not supported by this library (yet)."""
 
     error_code = UNIMPLEMENTED
 
@@ -170,7 +170,7 @@ class InternalError(OpError):
 
 
 class UnavailableError(OpError):
-    """Not now; the same call may succeed later."""
+    """Temporarily unavailable; the same call may succeed later."""
 
     error_code = UNAVAILABLE
 
@@ -192,7 +192,7 @@ class InaccessibleTensorError(ValueError):
 
 
 class OperatorNotAllowedInGraphError(TypeError):
-    """A traced tensor stands where Python needs a value: `if x:`, `for y in x:`, `int(x)`."""
+    """A traced tensor is used where Python needs a value: `if x:`, `for y in x:`, `int(x)`."""
 
 
 CODE_TO_EXCEPTION: dict[int, type[OpError]] = {

@@ -70,7 +70,7 @@ def get_device_policy() -> str:
 
 
 def set_device_policy(device_policy: str | None) -> None:
-    """Say what happens to tensors on another device; with one device, nothing does.
+    """Set what happens to tensors on another device; with one device it has no effect.
 
     Raises:
         ValueError: there is no such policy.
@@ -84,7 +84,7 @@ def set_device_policy(device_policy: str | None) -> None:
 
 
 def get_synchronous_execution() -> bool:
-    """Whether ops are done when they return: always."""
+    """Whether ops have finished when they return: always."""
     return True
 
 
@@ -99,12 +99,12 @@ def set_synchronous_execution(enable: bool | None) -> None:
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    """The flag given to `enable_tensor_float_32_execution`; a CPU does not round that way."""
+    """The flag set by `enable_tensor_float_32_execution`; a CPU does not round this way."""
     return _kept.tensor_float
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Let GPUs round factors of float32 products; kept without effect."""
+    """Let GPUs round factors of float32 products; stored without effect."""
     _kept.tensor_float = bool(enabled)
 
 

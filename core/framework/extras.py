@@ -18,8 +18,8 @@ _NAME = "pinnace"
 def install_command(extra: str) -> str:
     """The command that installs an extra into the environment that runs.
 
-    From a checkout, a file or an address it names these: nobody has to know whether an index has
-    the package.
+    For an install from a checkout, a file or a URL the command names that source: a package index
+    may not have it.
 
     Args:
         extra: of pyproject.toml, `onnx`.
@@ -37,7 +37,7 @@ def install_command(extra: str) -> str:
     by = (installed.read_text("INSTALLER") or "").strip()
     if (Path(sys.prefix) / "pipx_metadata.json").is_file():
         return f"pipx inject {_NAME} {_libraries(installed, extra)}"
-    if by == "conda":  # its packages have no extras
+    if by == "conda":  # conda packages have no extras
         return f"pip install {_libraries(installed, extra)}"
     source = _source(_origin(installed), extra)
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
@@ -46,7 +46,7 @@ def install_command(extra: str) -> str:
 
 
 def _origin(installed: Distribution) -> dict[str, Any]:
-    """Where the package came from, as PEP 610 has it; empty if from an index."""
+    """The source of the installation, as PEP 610 records it; empty for a package index."""
     try:
         told = json.loads(installed.read_text("direct_url.json") or "{}")
     except ValueError:
@@ -79,7 +79,7 @@ def _source(origin: dict[str, Any], extra: str) -> str:
 
 
 def _libraries(installed: Distribution, extra: str) -> str:
-    """What the extra stands for, by name: `'onnx>=1.17' 'onnxruntime>=1.20'`."""
+    """The requirements of the extra: `'onnx>=1.17' 'onnxruntime>=1.20'`."""
     condition = re.compile(rf"extra\s*==\s*[\"']{re.escape(extra)}[\"']")
     found = [
         line.partition(";")[0].strip()

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def _quick() -> tuple[Callable[[], Any], Callable[[Any], object]]:
-    """How to begin and end silence: what `np.errstate` does, without what it does each time.
+    """Functions that start and end silence: a faster `np.errstate`.
 
-    It makes its settings anew, 0.6 us of a call that takes 1.5. NumPy's context variable is not
-    public; where it is not what it was, `np.errstate` is used.
+    `np.errstate` builds its settings each time, which takes 0.6 of a call's 1.5 us. NumPy's context
+    variable is private; if it is not as expected, `np.errstate` is used.
     """
     with np.errstate(all="ignore"):
         try:
@@ -41,5 +41,5 @@ def _end_plainly(silence: Any) -> None:
     silence.__exit__(None, None, None)
 
 
-# begin() -> token: from here on NumPy says nothing in this thread; end(token): it does as before.
+# begin() -> token silences NumPy in this thread; end(token) restores the previous state.
 begin, end = _quick()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# As much of an array as a table shows, at each end of an axis.
+# The number of elements that a table shows at each end of an axis.
 _ENDS = 5
 _LONGEST = 40
 
@@ -29,7 +29,7 @@ def table(title: str, heads: Sequence[object], rows: Iterable[Sequence[object]])
 
 def values(title: str, array: Array) -> str:
     """An array of up to two axes as a table, cut in the middle; others as text."""
-    if array.ndim > 2 or not array.size:  # no table shows it
+    if array.ndim > 2 or not array.size:  # not shown as a table
         return f"<div><b>{escape(title)}</b><pre>{escape(str(array))}</pre></div>"
     whole = array.reshape(1, -1) if array.ndim < 2 else array  # a vector is a row
     rows, columns = (_shown(size) for size in whole.shape)
@@ -43,7 +43,7 @@ def values(title: str, array: Array) -> str:
 
 
 def _shown(size: int) -> list[int | None]:
-    """The indices that are shown; None stands for those between."""
+    """The indices that are shown; None for the gap between."""
     if size <= 2 * _ENDS + 1:
         return list(range(size))
     return [*range(_ENDS), None, *range(size - _ENDS, size)]

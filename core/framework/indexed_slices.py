@@ -1,4 +1,4 @@
-"""IndexedSlices: some rows of a tensor, the others zeros; what the gradient of a gather is."""
+"""IndexedSlices: some rows of a tensor, with zeros elsewhere; the gradient of a gather."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class IndexedSlices(CompositeTensor):
-    """A sum of slices: row `indices[i]` of the whole holds `values[i]`; rows named twice are added.
+    """A sum of slices: row `indices[i]` is `values[i]`; values of repeated indices are added.
 
-    It costs what the slices cost, however many rows the whole has. Where a tensor is needed it
-    becomes one.
+    Its cost depends on the number of slices, not of rows. It is converted to a tensor where one is
+    needed.
 
     Args:
         values: [n, ...].
@@ -32,7 +32,7 @@ class IndexedSlices(CompositeTensor):
     __slots__ = ("_dense_shape", "_given", "_indices", "_values")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
-        # Numbers take the dtype of the variable that they are scattered into.
+        # The values have the dtype of the variable that they are scattered to.
         self._given = values
         self._values = convert_to_tensor(values)
         self._indices = convert_to_tensor(indices)
@@ -50,7 +50,7 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def dense_shape(self) -> Tensor | None:
-        """The shape of the whole, if it is known."""
+        """The shape of the full tensor, if known."""
         return self._dense_shape
 
     @property
@@ -60,7 +60,7 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def shape(self) -> Shape:
-        """The shape of the whole, as far as it is known."""
+        """The static shape of the full tensor."""
         values = self._values.shape
         rest = Shape(None) if values.rank is None else Shape([None, *values[1:]])
         given = self._dense_shape
@@ -75,7 +75,7 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def device(self) -> str:
-        """The place of computation, in TensorFlow's words."""
+        """The device name, as in TensorFlow."""
         return self._values.device
 
     @property
@@ -179,7 +179,7 @@ class IndexedSlicesSpec(CompositeSpec):
 
     @property
     def shape(self) -> Shape:
-        """The shape of the whole."""
+        """The shape of the full tensor."""
         return self._shape
 
     @property
@@ -191,7 +191,7 @@ class IndexedSlicesSpec(CompositeSpec):
         return (self._shape, self._dtype, self._indices_dtype, self._shape_dtype, self._count)
 
     def component_specs(self) -> tuple[TensorSpec, ...]:
-        """Of the values, the indices and, if there is one, the dense shape."""
+        """The specs of the values, the indices and, if there is one, the dense shape."""
         whole = self._shape
         values = Shape(None) if whole.rank is None else self._count.concatenate(whole[1:])
         found = [TensorSpec(values, self._dtype), TensorSpec(self._count, self._indices_dtype)]
@@ -210,12 +210,12 @@ class IndexedSlicesSpec(CompositeSpec):
         return (value.values, value.indices, value.dense_shape)
 
     def from_components(self, components: Sequence[Any]) -> object:
-        """The slices made of these."""
+        """The slices made of these components."""
         return _packed(*components)
 
 
 def _packed(values: Any, indices: Any, dense_shape: Any = None) -> IndexedSlices:
-    """Slices around whatever stands for the components: specs, while structures are compared."""
+    """Slices of arbitrary components: specs, when structures are compared."""
     made = IndexedSlices.__new__(IndexedSlices)
     made._given = made._values = values
     made._indices, made._dense_shape = indices, dense_shape
@@ -223,7 +223,7 @@ def _packed(values: Any, indices: Any, dense_shape: Any = None) -> IndexedSlices
 
 
 def dense(x: Any) -> Any:
-    """IndexedSlices as a tensor; anything else as it is."""
+    """Convert IndexedSlices to a tensor; any other value is unchanged."""
     return x.__tf_tensor__() if type(x) is IndexedSlices else x
 
 

@@ -85,8 +85,7 @@ def _add(found: SliceArguments, bit: int, item: object) -> None:
         found.new_axis_mask |= bit
     else:
         begin = _number(item)
-        # What StridedSlice reads of an axis that it drops is `begin` alone: a tensor need not be
-        # added to.
+        # StridedSlice only reads `begin` of a dropped axis: no tensor needs to be added to.
         end = begin + 1 if type(begin) is int else begin
         found.shrink_axis_mask |= bit
     found.begin.append(begin)
@@ -119,7 +118,7 @@ def _refuse(got: str) -> NoReturn:
 
 
 def is_plain(key: object) -> bool:
-    """Whether `key` holds no tensors, arrays, lists or bools: NumPy indexes as StridedSlice."""
+    """Whether `key` has no tensors, arrays, lists or bools: NumPy then indexes as StridedSlice."""
     if type(key) is tuple:
         return all(_is_plain_item(item) for item in key)
     return _is_plain_item(key)
@@ -136,7 +135,7 @@ def _is_plain_item(item: object) -> bool:
 
 
 def is_mask(key: object) -> bool:
-    """Whether `key` is an array or tensor of bools, to choose elements by."""
+    """Whether `key` is a boolean mask."""
     if isinstance(key, Operands):
         return bool(key.dtype.is_bool)
     return isinstance(key, np.ndarray) and key.dtype.kind == "b"

@@ -1,7 +1,7 @@
-"""The job that this process belongs to: processes that train one model together, or it alone.
+"""The job of this process: several processes that train one model together, or one alone.
 
-`distribute/processes.py` enters one when a strategy over several processes is made. What writes
-files asks here who writes: the first process, the chief, does it for all.
+`distribute/processes.py` sets it when a strategy over several processes is created. Code that
+writes files checks it: the first process, the chief, writes for all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Job(Protocol):
         ...
 
     def any(self, flag: bool, what: str) -> bool:
-        """Whether the flag is set on one of the processes."""
+        """Whether the flag is set in any of the processes."""
         ...
 
 
@@ -48,7 +48,7 @@ _present = _Present()
 
 
 def enter(job: Job) -> None:
-    """From here on this process is one of several."""
+    """Make this process one of several from now on."""
     _present.job = job
 
 
@@ -73,7 +73,7 @@ def agreed(value: Any, what: str) -> Any:
 
 
 def any_of(flag: bool, what: str) -> bool:
-    """Whether a flag is set on one of the processes of the job.
+    """Whether a flag is set in any process of the job.
 
     Args:
         flag: that of this process.
@@ -84,7 +84,7 @@ def any_of(flag: bool, what: str) -> bool:
 
 @contextlib.contextmanager
 def chief_writes(what: str) -> Iterator[bool]:
-    """A block that writes files for the whole job; all processes leave it when they are written.
+    """A block in which the chief writes files; all processes leave it when they are written.
 
     Args:
         what: for messages: "saving 'model.keras'".
@@ -108,9 +108,9 @@ def chief_writes(what: str) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def chief_path(what: str, path: str) -> Iterator[str]:
-    """A block in which all processes write a file that only the chief's of is kept.
+    """A block in which all processes write a file, of which only the chief's is kept.
 
-    For what has values that all processes must be asked for.
+    It is for values that need communication with all processes.
 
     Args:
         what: for messages.

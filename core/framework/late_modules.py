@@ -32,12 +32,12 @@ class LateModules:
         return found
 
     def import_all(self) -> None:
-        """Nothing is missed from now on."""
+        """Import all late modules."""
         for name in tuple(self._names):
             self._import(name)
 
     def _import(self, name: str) -> None:
         importlib.import_module(name)
-        # Only now: another thread that looks meanwhile must import, and so wait, too.
+        # Set only now: other threads must import meanwhile, and so wait.
         if name in self._names:
             self._names.remove(name)

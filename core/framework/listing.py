@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def first_of(names: Collection[str], most: int) -> str:
-    """The first names with commas between them, and dots where there are more.
+    """The first names separated by commas, followed by dots if there are more.
 
     Args:
         names: in their order.

@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 def get_logger() -> logging.Logger:
     """The logger "tensorflow", which programs write to and set the level of."""
-    import logging  # `import pinnace` does without it
+    import logging  # `import pinnace` does not need it
 
     return logging.getLogger("tensorflow")

@@ -1,7 +1,7 @@
 """A name that a namespace lacks says why: `tf.lite`, `tf.types.experimental.TraceType`.
 
-Python asks a module's `__getattr__` for names that it lacks. Each module that is a namespace of
-TensorFlow's is given one that explains, once it has been executed.
+Python calls a module's `__getattr__` for missing names. Each module that is a namespace of
+TensorFlow gets one that explains, after it has been executed.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _explain(module: ModuleType) -> None:
 def _told(namespace: str, name: str) -> str | None:
     if name.startswith("_"):
         return None
-    from pinnace import late  # this and the table are read when a name is missed
+    from pinnace import late  # this and the table are read when a name is missing
     from pinnace.framework import missing_names
 
     full = f"{namespace}.{name}"
@@ -187,7 +187,7 @@ def _told(namespace: str, name: str) -> str | None:
 
 
 def error(namespace: str, name: str) -> AttributeError:
-    """What is raised for a name that a namespace lacks.
+    """The error for a name that a namespace lacks.
 
     Args:
         namespace: as TensorFlow has it, such as `tf.linalg`.

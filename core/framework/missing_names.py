@@ -1,7 +1,7 @@
 """Why a name of TensorFlow's is not here, and what to use instead.
 
-`missing_names.toml` has, by pattern, what will not be here; `not_yet.txt` has what is only not
-written yet, a namespace a line. Neither is read before a name is missed.
+`missing_names.toml` has patterns of names that will not be added; `not_yet.txt` lists names that
+are not implemented yet, one namespace per line. Both are read only when a name is missing.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Reason(NamedTuple):
 
 @functools.cache
 def reasons() -> tuple[Reason, ...]:
-    """What will not be here, in the order in which patterns are tried."""
+    """The patterns of names that will not be added, in the order in which they are tried."""
     return _rows("reason")
 
 
 def package_of(name: str) -> Reason | None:
-    """What to use for a name of a package that people look for in TensorFlow; None if it is none.
+    """The replacement for a name of another package; None if it is not one.
 
     Args:
         name: the full name, such as `tf.hub`.
@@ -50,7 +50,7 @@ def _packages() -> tuple[Reason, ...]:
 
 @functools.cache
 def differences() -> tuple[Reason, ...]:
-    """What is here and takes other parameters than in TensorFlow, for good."""
+    """Names with permanently different parameters than in TensorFlow."""
     return _rows("difference")
 
 
@@ -61,7 +61,7 @@ def _rows(table: str) -> tuple[Reason, ...]:
 
 @functools.cache
 def not_yet() -> frozenset[str]:
-    """The full names that are only not written yet."""
+    """The full names that are not implemented yet."""
     found: set[str] = set()
     for line in _text("not_yet.txt").splitlines():
         space, _, names = line.partition(": ")
@@ -82,7 +82,7 @@ def reason_of(name: str) -> Reason | None:
 
 
 def explain(name: str) -> str | None:
-    """What an error says of a name that is missing; None if TensorFlow has no such name.
+    """The error text for a missing name; None if TensorFlow has no such name.
 
     Args:
         name: the full name, such as `tf.lite.Interpreter`.

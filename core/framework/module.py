@@ -1,4 +1,4 @@
-"""Module: an object that knows its variables and its submodules."""
+"""Module: an object that tracks its variables and its submodules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Module(AutoTrackable):
         before those of its submodules.
     """
 
-    # What `_flatten` does not look into, besides `_untracked`. A subclass adds to it.
+    # Attributes that `_flatten` skips, besides `_untracked`. A subclass adds to it.
     _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset({"_tracked"})
 
     def __init__(self, name: str | None = None) -> None:
@@ -67,12 +67,12 @@ class Module(AutoTrackable):
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of `variables` that are trainable."""
+        """The trainable ones of `variables`."""
         return tuple(self._flatten(predicate=_is_trainable))
 
     @property
     def non_trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of `variables` that are not trainable."""
+        """The ones of `variables` that are not trainable."""
         return tuple(self._flatten(predicate=_is_not_trainable))
 
     @property
@@ -117,7 +117,7 @@ class Module(AutoTrackable):
 
 
 class _Walk:
-    """One walk through the attributes of a module."""
+    """One traversal of a module's attributes."""
 
     def __init__(
         self,

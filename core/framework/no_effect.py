@@ -1,7 +1,7 @@
 """Arguments that TensorFlow or Keras has and that change nothing here: they say so, once.
 
-A test reads every public function: a parameter that is not used is told here, or stands in the
-test's table with the reason why there is nothing to tell.
+A test checks every public function: an unused parameter must be reported here, or listed in the
+test's table with the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def no_effect(who: str, argument: str, why: str) -> None:
 
 
 def ignored(who: str, why: str, /, default: object = None, **given: object) -> None:
-    """Warn, the first time, for each of these arguments that is not what it is if left out.
+    """Warn once for each of these arguments that differs from its default.
 
     Args:
         who: the class or function that takes them.
@@ -43,7 +43,7 @@ def ignored(who: str, why: str, /, default: object = None, **given: object) -> N
 
 
 def _callers_level() -> int:
-    """How far up the first line is that is not this package's, as `no_effect` counts."""
+    """The stack level of the first caller outside this package, for `no_effect`."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None:
         name = frame.f_globals.get("__name__", "")

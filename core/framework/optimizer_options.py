@@ -1,7 +1,6 @@
-"""`tf.config.optimizer`: options of TensorFlow's graph optimizer, kept for those who read them.
+"""`tf.config.optimizer`: options of TensorFlow's graph optimizer, stored without effect.
 
-What a plan does here is chosen by `config.set_tier` and `PINNACE_FUSION`; results do not depend on
-these options.
+`config.set_tier` and `PINNACE_FUSION` control plans here; results do not depend on these options.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def get_experimental_options() -> dict[str, Any]:
 
 
 def set_experimental_options(options: Mapping[str, Any]) -> None:
-    """Keep options; those not named stay as they are.
+    """Store options; others are unchanged.
 
     Raises:
         ValueError: there is no such option.
@@ -67,7 +66,7 @@ def get_jit() -> str:
 
 
 def set_jit(enabled: bool | str) -> None:
-    """Ask for compiled clusters; what is hot is compiled anyway.
+    """Request JIT compilation; hot functions are compiled anyway.
 
     Raises:
         ValueError: neither a bool nor "autoclustering".

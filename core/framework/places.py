@@ -1,4 +1,4 @@
-"""Where a thread is: in no strategy, between the replicas of one, or in one of its replicas."""
+"""The position of a thread: outside any strategy, in a cross-replica context, or in a replica."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Place:
     """A strategy, and the replica of it that runs.
 
-    Equal places share the graphs of a function: what a replica reads is decided when it is traced.
+    Functions share graphs between equal places: tracing decides what a replica reads.
 
     Attributes:
         strategy: the strategy, compared by identity.
@@ -31,7 +31,7 @@ class Place:
 
 
 def current() -> Place | None:
-    """Where this thread is, None in no strategy."""
+    """The place of this thread, None outside any strategy."""
     place: Place | None = state.place
     return place
 
@@ -45,14 +45,14 @@ def replica_of(strategy: object) -> int | None:
 
 
 def replica_count() -> int:
-    """How many replicas share a batch: those of the strategy around, 1 without one."""
+    """The number of replicas of the current strategy, 1 without one."""
     place = current()
     count: int = 1 if place is None else place.strategy.num_replicas_in_sync
     return count
 
 
 def for_files(place: Place | None) -> Place | None:
-    """Where functions are traced whose graphs go to files: a variable has one copy there.
+    """The place in which functions for files are traced: a variable has one copy there.
 
     Args:
         place: where the function was traced before.
@@ -82,7 +82,7 @@ def entered(place: Place | None, meeting: Any = None) -> Iterator[None]:
 
 
 def require_between_replicas(what: str) -> None:
-    """Refuse what is not for replicas.
+    """Raise an error in a replica context.
 
     Raises:
         RuntimeError: one of them runs.

@@ -9,7 +9,7 @@
 - `public_imports.install`: two finders on `sys.meta_path`, for `import pinnace.linalg` and such.
 - `missing_in_modules.install`: one more, so that a namespace says why it lacks a name (ADR 27).
 
-Elsewhere, since it belongs to what stands there:
+Listed elsewhere, in the module they belong to:
 
 - `engine/threads.py` sets the threads of BLAS, where PINNACE_THREADS says how many.
 - `ops/kernels/compiled.py`, `ops/kernels/team.py`: a forked child forgets its parent's threads.
@@ -18,7 +18,7 @@ Elsewhere, since it belongs to what stands there:
 - `framework/denormals.py` sets the floating-point mode of a thread while a run is in it, and sets
   what was set before when it ends (ADR 24).
 
-Nothing else: `tests/unit/framework/test_importing.py` compares the process before and after.
+There are no others: `tests/unit/framework/test_importing.py` compares the process before and after.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _TICKS = "20"  # 0.3 to 0.5 ms: longer than the gaps between the products of a t
 def load_numpy() -> None:
     """Import NumPy so that the idle threads of its OpenBLAS sleep soon.
 
-    By default each looks for work for 2**26 ticks of the processor's clock before it sleeps, at its
-    start as well: a core is busy for 20 ms and more whenever NumPy is imported. Whoever loads NumPy
-    first, or sets OPENBLAS_THREAD_TIMEOUT, decides otherwise.
+    By default each spins for 2**26 cycles of the processor's clock before it sleeps, also at its
+    start: importing NumPy keeps a core busy for 20 ms and more. This has no effect if NumPy is
+    already loaded, or OPENBLAS_THREAD_TIMEOUT is set.
 
     Source:
         OpenBLAS' list of runtime variables; its Makefile.rule for the default, a power of 2 of
@@ -61,7 +61,7 @@ def load_numpy() -> None:
 def ignore_float_warnings() -> None:
     """Overflow, 0/0 and the like are values in ops (inf, nan), not warnings.
 
-    Where a program turned warnings into errors, ops catch them and run once more with NumPy's
+    If a program turned warnings into errors, ops catch them and run again with NumPy's
     floating-point warnings off.
     """
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pinnace\.")
@@ -71,8 +71,8 @@ def ignore_float_warnings() -> None:
 def collector_paused() -> Iterator[None]:
     """Turn the cyclic garbage collector off inside the block.
 
-    It is for blocks that make thousands of objects which stay: imported modules, graphs, plans. To
-    traverse them again and again takes a tenth of the time of an import, and a fifth of that of a
+    It is for blocks that create thousands of long-lived objects: imported modules, graphs, plans.
+    Traversing them repeatedly takes a tenth of the time of an import, and a fifth of that of a
     plan.
     """
     was_on = gc.isenabled()

@@ -1,4 +1,4 @@
-"""Objects that stand for a resource that is no variable: tables and the like."""
+"""Objects that represent a resource other than a variable, such as a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TrackableResource(AutoTrackable):
     """
 
     def __init__(self, device: str = "") -> None:
-        """An object whose handle `_create_resource` makes when it is first asked for.
+        """An object whose handle `_create_resource` makes on first use.
 
         Args:
             device: accepted; there is one.
@@ -34,13 +34,13 @@ class TrackableResource(AutoTrackable):
         )
 
     def _initialize(self) -> None:
-        """Fill what is behind the handle."""
+        """Initialise the resource."""
 
-    # What checkpoints call its values: TensorFlow's name, which comes before each suffix.
+    # The name of its values in checkpoints: TensorFlow's, which precedes each suffix.
     _legacy_saveable_name: ClassVar[str] = "table"
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
-        """Its values by the suffixes of their keys, if it has any that change."""
+        """Its mutable values, if any, by the suffixes of their keys."""
         stored = getattr(self._resource(), "stored_values", None)
         return {} if stored is None else dict(stored())
 

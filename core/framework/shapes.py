@@ -1,4 +1,4 @@
-"""Shapes that may be known in part: unknown rank, unknown axes, broadcasting, merging."""
+"""Partially known shapes: unknown rank, unknown axes, broadcasting, merging."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ShapeLike: TypeAlias = "Shape | int | Iterable[int | None] | None"
 
 
 class Shape:
-    """The sizes of a tensor's axes, as far as they are known.
+    """The sizes of a tensor's axes, as far as known.
 
     Args:
         dims: None for an unknown rank, an int for a vector, or the sizes in order, None for each
@@ -123,7 +123,7 @@ class Shape:
         )
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Whether one tensor may have both shapes."""
+        """Whether a tensor could have both shapes."""
         mine, theirs = self._dims, as_shape(other)._dims
         if mine is None or theirs is None or mine == theirs:
             return True
@@ -132,7 +132,7 @@ class Shape:
         )
 
     def takes(self, sizes: tuple[int, ...]) -> bool:
-        """Whether an array of these sizes has this shape."""
+        """Whether an array with these sizes matches this shape."""
         mine = self._dims
         if mine is None or mine == sizes:
             return True
@@ -144,7 +144,7 @@ class Shape:
         return True
 
     def is_subtype_of(self, other: Shape) -> bool:
-        """Whether every tensor of this shape is also one of `other`."""
+        """Whether every tensor of this shape also has the other shape."""
         mine, theirs = self._dims, other._dims
         if theirs is None or mine == theirs:
             return True
@@ -173,7 +173,7 @@ class Shape:
         return UNKNOWN if self._dims is None else unknown_shape(len(self._dims))
 
     def with_rank(self, rank: int) -> Shape:
-        """This shape, known to have `rank` axes.
+        """This shape, merged with a known rank.
 
         Raises:
             ValueError: it has another number of axes.
@@ -184,7 +184,7 @@ class Shape:
         return self
 
     def with_rank_at_least(self, rank: int) -> Shape:
-        """This shape.
+        """This shape, if its rank can be at least this.
 
         Raises:
             ValueError: it has fewer than `rank` axes.
@@ -194,7 +194,7 @@ class Shape:
         return self
 
     def with_rank_at_most(self, rank: int) -> Shape:
-        """This shape.
+        """This shape, if its rank can be at most this.
 
         Raises:
             ValueError: it has more than `rank` axes.
@@ -254,7 +254,8 @@ class Shape:
             return Shape.of(self._dims[key]) if isinstance(key, slice) else self._dims[key]
         if not isinstance(key, slice):
             return None
-        # TensorFlow: of an unknown rank, a slice whose ends count from the front has a known rank.
+        # TensorFlow: for an unknown rank, a slice whose bounds count from the front has a known
+        # rank.
         start, stop = key.start or 0, key.stop
         if key.step not in (None, 1) or stop is None or start < 0 or stop < 0:
             return UNKNOWN
@@ -328,7 +329,7 @@ def as_shape(shape: ShapeLike) -> Shape:
 
 
 def from_list_with_minus_one(sizes: Iterable[int | None]) -> Shape:
-    """The shape in which -1 stands for an unknown size, as in `reshape` and in protocol buffers."""
+    """The shape with unknown sizes for -1, as in `reshape` and in protocol buffers."""
     return Shape([None if n is None or n == -1 else n for n in sizes])
 
 
@@ -338,7 +339,7 @@ def unknown_shape(rank: int | None = None) -> Shape:
 
 
 def broadcast_shapes(a: Shape, b: Shape) -> Shape:
-    """The shape of an elementwise result, as far as it is known.
+    """The static shape of an elementwise result.
 
     Raises:
         InvalidArgumentError: two sizes differ and neither is 1.

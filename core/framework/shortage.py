@@ -1,4 +1,4 @@
-"""Memory that is not there: an error that says where it was wanted."""
+"""Out-of-memory errors that name where memory was requested."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pinnace.framework.errors import ResourceExhaustedError
 
 
 def without_memory(error: MemoryError, where: str) -> ResourceExhaustedError:
-    """The error with the place where memory was used up, which is told once: the innermost.
+    """The error with the place where memory ran out, added once: the innermost.
 
     Args:
         error: what was raised there.

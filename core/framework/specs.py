@@ -20,7 +20,7 @@ class HasSpec(Protocol):
 
     @property
     def shape(self) -> object:
-        """A Shape, or what makes one."""
+        """A Shape, or a value that can be converted to one."""
 
     @property
     def dtype(self) -> object:
@@ -48,7 +48,7 @@ class TypeSpec(ABC):
 
     @abstractmethod
     def is_subtype_of(self, other: object) -> bool:
-        """Whether every value of this spec is one of `other`."""
+        """Whether every value of this spec is also one of `other`."""
 
     @abstractmethod
     def most_specific_common_supertype(self, others: Sequence[object]) -> Self | None:
@@ -78,7 +78,7 @@ class TypeSpec(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no components")
 
     def from_components(self, components: Sequence[object]) -> object:
-        """The value made of these tensors; the inverse of `to_components`."""
+        """The value with these components; the inverse of `to_components`."""
         raise NotImplementedError(f"{type(self).__name__} has no components")
 
 
@@ -107,7 +107,7 @@ class TensorSpec(TypeSpec):
 
     @staticmethod
     def of(shape: Shape, dtype: DType, name: str | None = None) -> TensorSpec:
-        """The spec of these, which are not looked at: they are a Shape and a DType already."""
+        """A spec from a Shape and a DType, without checks."""
         spec = _new(TensorSpec)
         _put_shape(spec, shape)
         _put_dtype(spec, dtype)
@@ -178,7 +178,7 @@ class TensorSpec(TypeSpec):
         return TensorSpec.of(as_shape(shape), self.dtype, self.name)
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a tensor may have both specs; names do not count."""
+        """Whether a tensor could have both specs; names are ignored."""
         dtype = getattr(spec_or_value, "dtype", None)
         shape = getattr(spec_or_value, "shape", None)
         if dtype is None or (shape is None and not hasattr(spec_or_value, "shape")):
@@ -190,7 +190,7 @@ class TensorSpec(TypeSpec):
         return same and self.shape.is_compatible_with(shape)
 
     def is_subtype_of(self, other: object) -> bool:
-        """Whether every tensor of this spec is one of `other`."""
+        """Whether every tensor of this spec also has the other spec."""
         return (
             isinstance(other, TensorSpec)
             and self.dtype is other.dtype

@@ -1,9 +1,9 @@
 """Resource: the storage of a variable, whose value others may have while it is replaced.
 
-A value is never written into where anybody else could see it. An optimizer's step that replaces it
-`take`s it and gives it back: who asks for it meanwhile waits. Python's count of references tells
-whether somebody got it before; if nobody did, the step may use its memory for the new value, which
-halves what passes through the caches.
+A value is never overwritten while it is visible outside. An optimizer's step `take`s the value that
+it replaces and gives it back: other readers wait. The reference count shows whether someone holds
+the old value; if not, the step may reuse its memory for the new one, which halves the cache
+traffic.
 
 Source:
     CPython, `sys.getrefcount`: exact where the interpreter's lock is; of a build without that lock
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 # A value, and the thread that took it.
 _Taken: TypeAlias = "tuple[Array, int]"
 
-# Seconds between two looks of those who wait for a value that is taken, and how long they wait. A
-# step is over in milliseconds; but a finalizer that runs in one of the step's own helper threads
-# would wait for the step, and the step for it.
+# Seconds between polls while waiting for a taken value, and the timeout. A step takes milliseconds;
+# but a finalizer that runs in one of the step's own helper threads would wait for the step, and the
+# step for it.
 _PAUSE_S, _LONGEST_S = 5e-5, 1.0
 
 
 def _fewest_references() -> int:
-    """The references to a value that only `_Taken` has; 0 where counts tell nothing."""
+    """The references to a value that only `_Taken` has; 0 if counts are not meaningful."""
     is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
     if sys.implementation.name != "cpython" or not is_locked():
         return 0
@@ -51,16 +51,15 @@ def _fewest_references() -> int:
 
 
 FEWEST = _fewest_references()
-# A number that no change of any resource had before, and that of the last one.
+# Change numbers, unique across all resources, and the last one.
 _numbers = itertools.count(1)
 _last = [0]
 
 
 def last_change() -> int:
-    """A number that is another one once any resource was made or assigned to.
+    """A number that changes whenever a resource is created or assigned to.
 
-    Where it is still the same, nothing that follows from any number of variables needs to be looked
-    at again.
+    While it is unchanged, everything derived from any variables is still valid.
     """
     return _last[0]
 
@@ -68,8 +67,8 @@ def last_change() -> int:
 class Resource:
     """The storage of one variable: an array that assignments replace.
 
-    `version` counts the assignments, so that whatever was derived from a value (packed weights,
-    folded constants) can tell whether it still holds.
+    `version` counts the assignments, so that derived values (packed weights, folded constants) can
+    be checked for validity.
     """
 
     __slots__ = (
@@ -107,7 +106,7 @@ class Resource:
         return any(place is not None for place in places)
 
     def has_shape(self, shape: tuple[int, ...]) -> bool:
-        """Whether the present value is there and has this shape; it is not waited for."""
+        """Whether it has a value with this shape; it does not wait."""
         array = self._array
         return array is not None and array.shape == shape
 
@@ -140,7 +139,7 @@ class Resource:
         return found
 
     def write(self, array: Array) -> None:
-        """Replace the value. `array` is kept as it is."""
+        """Replace the value. `array` is stored without a copy."""
         if not isinstance(array, np.ndarray):
             array = np.asarray(array)
         self._array = array
@@ -148,7 +147,7 @@ class Resource:
         self._count()
 
     def _count(self) -> None:
-        """One more assignment."""
+        """Count an assignment."""
         self.version += 1
         _last[0] = next(_numbers)
 
@@ -181,8 +180,8 @@ class Resource:
                 taken = self._taken
                 if taken is None and self._array is not None:
                     self._taken = taken = (self._array, get_ident())
-                    # From here on nobody gets it who has not got it. The count must not be of a
-                    # name: what a frame holds is counted in some versions only.
+                    # From here on no new reader gets it. The count must not include a local name:
+                    # some Python versions do not count a frame's references.
                     self._array = None
                     is_last = sys.getrefcount(taken[0]) <= FEWEST
                     return taken[0], is_last and is_alone(taken[0])
@@ -194,7 +193,7 @@ class Resource:
                 self._comes_back(taken)
 
     def give_back(self, array: Array) -> None:
-        """Replace the value that was taken, perhaps by itself with other numbers in it."""
+        """Replace the taken value, possibly by itself with other numbers in it."""
         self._array = array
         self.source = None
         self._count()
@@ -203,7 +202,7 @@ class Resource:
             self._taken = None
 
     def _comes_back(self, taken: _Taken) -> bool:
-        """Wait until it is given back; False where that cannot be, or the thread is gone."""
+        """Wait until it is given back; False if that cannot happen, or the thread has ended."""
         if taken[1] == get_ident():
             return False
         end = time.perf_counter() + _LONGEST_S
@@ -219,7 +218,7 @@ class Resource:
         return True
 
     def __getstate__(self) -> tuple[DType, Shape, str, int, Array | None]:
-        """For pickle: the value too; a copy is another resource, with a lock of its own."""
+        """For pickle, including the value; a copy is another resource with a separate lock."""
         value = self.read() if self.is_initialized else None
         return self.dtype, self.shape, self.name, self.version, value
 

@@ -5,12 +5,12 @@ also None, strings, arrays and dataclasses. Mappings are flattened by sorted key
 order of the structure they are packed as. A single leaf is a structure too.
 
 With `expand_composites` a value made of several tensors (a ragged or sparse tensor, marked by the
-class attribute `_is_composite`) counts as its components, and so does its spec.
+class attribute `_is_composite`) is replaced by its components, and so is its spec.
 """
 
-# Not over optree: it orders OrderedDict by insertion, opens deques and takes subclasses of list and
-# dict for leaves. It takes 31 ms to import, and longer to flatten (a flat tuple 0.9 against 0.5
-# microseconds, eleven leaves in six containers 3.5 against 3.1); only packing is faster there.
+# optree is not used here: it orders OrderedDict by insertion, opens deques and treats subclasses of
+# list and dict as leaves. It takes 31 ms to import, and longer to flatten (a flat tuple 0.9 against
+# 0.5 microseconds, eleven leaves in six containers 3.5 against 3.1); only packing is faster.
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _kind(x: object) -> int:
 
 def _expanding_kind(x: object) -> int:
     if isinstance(x, TypeSpec):
-        # A spec that does not say which tensors a value has is a leaf: it cannot be taken apart.
+        # A spec without component specs is a leaf: it cannot be expanded.
         known = type(x).component_specs is not TypeSpec.component_specs
         return _COMPOSITE if known and not isinstance(x, TensorSpec) else _LEAF
     if getattr(type(x), "_is_composite", False):
@@ -101,7 +101,7 @@ def _rebuild(like: Nest, kind: int, items: list[Nest]) -> Nest:
         return items
     if kind == _COMPOSITE:
         return (like if isinstance(like, TypeSpec) else like.spec).from_components(items)
-    # A tracked container (containers.py) is packed as the plain one it stands for.
+    # A tracked container (containers.py) is packed as a plain one.
     make = getattr(make, "_plain_type", make)
     if kind == _DICT:
         by_key = dict(zip(_sorted_keys(like), items, strict=True))
@@ -230,7 +230,7 @@ def map_structure(
     check_types: bool = True,
     expand_composites: bool = False,
 ) -> Nest:
-    """`func` of the leaves that stand at one place, for every place.
+    """`func` of the corresponding leaves, for every position.
 
     Args:
         func: takes one leaf of each structure.
@@ -279,7 +279,7 @@ def map_structure_with_paths(
 def assert_same_structure(
     nest1: Nest, nest2: Nest, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Check that both have leaves at the same places.
+    """Check that both have leaves at the same positions.
 
     Args:
         nest1: a nested structure or a leaf.
@@ -325,12 +325,12 @@ def _same_named(a: Any, b: Any) -> bool:
     a, b = getattr(a, "_plain_type", a), getattr(b, "_plain_type", b)
     if a is b:
         return True
-    # TensorFlow: named tuples are the same if name and fields are; loading makes such doubles.
+    # TensorFlow: named tuples match if their names and fields do; loading creates duplicates.
     return bool(a.__name__ == b.__name__ and a._fields == b._fields)
 
 
 def flatten_up_to(shallow: Nest, structure: Nest, check_types: bool = True) -> list[Any]:
-    """The parts of `structure` where `shallow` has its leaves; each may be a structure itself.
+    """The parts of `structure` at the leaves of `shallow`; each may be a structure.
 
     Args:
         shallow: a nested structure or a leaf.
@@ -351,7 +351,7 @@ def _flatten_up_to(a: Nest, b: Nest, path: Path, check_types: bool, parts: list[
     if kind == _LEAF:
         parts.append(b)
         return
-    # One level each: what is below is compared when it is reached.
+    # One level at a time: nested parts are compared when they are reached.
     top = _kind(b)
     flat_a = _rebuild_flat(a, kind)
     _compare(flat_a, b if top == _LEAF else _rebuild_flat(b, top), path, _kind, check_types)
@@ -366,7 +366,7 @@ def _rebuild_flat(x: Nest, kind: int) -> Nest:
 def map_structure_up_to(
     shallow: Nest, func: Callable[..., Any], *structures: Nest, check_types: bool = True
 ) -> Nest:
-    """`func` of what stands in the structures where `shallow` has its leaves.
+    """`func` of the corresponding parts at the leaves of `shallow`.
 
     Args:
         shallow: a nested structure or a leaf, whose form the result takes.
@@ -385,7 +385,7 @@ def map_structure_up_to(
 
 
 def path_text(path: Sequence[object]) -> str:
-    """A path as it is written in Python: `['kernel'][0]`."""
+    """A path in Python syntax: `['kernel'][0]`."""
     return "".join(f"[{key!r}]" for key in path)
 
 

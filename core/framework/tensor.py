@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         spec: TensorSpec
 
         def refine(self, shape: Shape) -> None:
-            """Know more about the shape."""
+            """Merge additional knowledge about the shape."""
 
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -38,7 +38,7 @@ class Operands:
     """The arithmetic operators, shared by tensors and variables: `ops/operators.py` binds them."""
 
     __slots__ = ()
-    # NumPy arrays give way: array + tensor is a tensor.
+    # NumPy arrays defer: array + tensor is a tensor.
     __array_priority__ = 100
 
     if TYPE_CHECKING:
@@ -87,11 +87,11 @@ class Operands:
         def _as_tensor(self) -> Tensor:
             """What an op takes: the tensor itself, or the value that a variable has now."""
 
-    # What compares element by element has no hash; each subclass says so, or what it is instead.
+    # Classes with elementwise comparison are not hashable; each subclass says so.
 
 
 class Reference:
-    """A hashable stand-in for a tensor or a variable: equal when it stands for the same object."""
+    """A hashable reference to a tensor or variable; equal for the same object."""
 
     __slots__ = ("_target",)
 
@@ -121,10 +121,10 @@ class Reference:
 class Tensor(Operands, TensorMembers):
     """An array of one dtype whose value is known.
 
-    Made by `constant`, `convert_to_tensor` and every op; never changes.
+    Created by `constant`, `convert_to_tensor` and every op; immutable.
     """
 
-    # What classes that act like tensors hand on to one.
+    # Attributes that tensor-like classes delegate to a tensor.
     OVERLOADABLE_OPERATORS: ClassVar[frozenset[str]] = frozenset(
         f"__{name}__"
         for name in (
@@ -173,7 +173,7 @@ class Tensor(Operands, TensorMembers):
 
     @property
     def device(self) -> str:
-        """The place of computation, in TensorFlow's words: always the CPU."""
+        """The device name, as in TensorFlow: always the CPU."""
         return "/job:localhost/replica:0/task:0/device:CPU:0"
 
     def get_shape(self) -> Shape:
@@ -192,7 +192,7 @@ class Tensor(Operands, TensorMembers):
         return array.copy()
 
     def ref(self) -> Reference:
-        """A hashable stand-in, for sets and dictionary keys."""
+        """A hashable reference, for sets and dictionary keys."""
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -243,7 +243,7 @@ class Tensor(Operands, TensorMembers):
             raise TypeError("a scalar tensor cannot be iterated over")
         if state.tapes or state.tracer is not None:
             return iter([self[i] for i in range(len(self._array))])
-        if self._array.dtype.kind == "O":  # whose rows are bytes, and no scalars of NumPy
+        if self._array.dtype.kind == "O":  # its rows are bytes objects, not NumPy scalars
             return (wrap(np.asarray(row, object), self.dtype) for row in self._array)
         return (wrap(row, self.dtype) for row in self._array)
 
@@ -301,7 +301,7 @@ class SymbolicTensor(Tensor):
 
     @property
     def value(self) -> Any:
-        """The graph value this tensor stands for."""
+        """The graph value that this tensor represents."""
         return self._value
 
     @property
@@ -316,7 +316,7 @@ class SymbolicTensor(Tensor):
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes as far as they are known while tracing."""
+        """The static shape."""
         return self._value.spec.shape
 
     @property
@@ -339,7 +339,7 @@ class SymbolicTensor(Tensor):
 
     @property
     def value_index(self) -> int:
-        """Which output of its operation it is."""
+        """The index of this output of its operation."""
         return int(self._value.index)
 
     def consumers(self) -> list[Any]:
@@ -347,7 +347,7 @@ class SymbolicTensor(Tensor):
         return late.consumers_of(self)
 
     def set_shape(self, shape: object) -> None:
-        """Add what is known about the shape; ValueError if it contradicts."""
+        """Merge static shape information; ValueError if it contradicts."""
         merged = self.shape.merge_with(Shape(shape))  # type: ignore[arg-type]
         self._value.refine(merged)
 
@@ -358,7 +358,7 @@ class SymbolicTensor(Tensor):
         )
 
     def numpy(self) -> Any:
-        """Refused: there is no value yet."""
+        """Raises an error: there is no value yet."""
         raise AttributeError(
             f"a symbolic tensor has no .numpy(): {self!r} gets its value only when the function "
             "that is being traced is called.\n"
@@ -438,8 +438,7 @@ TensorLike: TypeAlias = (
     | tuple[Any, ...]
 )
 
-# resource, variant, qint8, quint8, qint32, qint16, quint16: NumPy has no dtypes of their own for
-# them.
+# resource, variant, qint8, quint8, qint32, qint16, quint16: NumPy has no dtypes for them.
 _OPAQUE = frozenset({20, 21, 11, 12, 13, 15, 16})
 _new = Tensor.__new__
 
@@ -462,17 +461,17 @@ def wrap(array: Array | np.generic, dtype: DType | None = None) -> Tensor:
 
 
 def is_opaque(dtype: DType) -> bool:
-    """Whether an array does not tell this dtype: a resource, a variant, quantised numbers."""
+    """Whether an array does not determine this dtype: a resource, a variant, quantised numbers."""
     return dtype.enum in _OPAQUE
 
 
 def is_tensor(x: object) -> bool:
-    """Whether `x` is a tensor or a variable: something an op takes without conversion."""
+    """Whether `x` is a tensor or a variable: an input that ops take without conversion."""
     return isinstance(x, Operands)
 
 
 def is_symbolic_tensor(tensor: object) -> bool:
-    """Whether `tensor` stands for a value that a graph will compute."""
+    """Whether `tensor` represents a value that a graph will compute."""
     return isinstance(tensor, SymbolicTensor)
 
 

@@ -1,6 +1,6 @@
-"""Tracebacks cut to the user's lines; what the library does in between is left out.
+"""Tracebacks filtered to the user's lines, without the library's frames.
 
-Entry points catch what is raised, have it cut here, and raise it on.
+Entry points catch exceptions, filter their tracebacks, and raise them again.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _filtering = [True]
 
 
 def enable_traceback_filtering() -> None:
-    """From now on tracebacks show no lines of this library's but entry points: the default."""
+    """Hide all frames of this library except entry points: the default."""
     _filtering[0] = True
 
 
 def disable_traceback_filtering() -> None:
-    """From now on tracebacks show every line."""
+    """Show every frame from now on."""
     _filtering[0] = False
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """Whether tracebacks are cut."""
+    """Whether tracebacks are filtered."""
     return _filtering[0]
 
 
@@ -49,7 +49,7 @@ def cut(error: BaseException) -> None:
             and inner is not None
             and _filtered(inner.__traceback__) is None
         ):
-            one.__suppress_context__ = True  # it was raised and caught in the library
+            one.__suppress_context__ = True  # it was raised and caught inside the library
         one = inner
 
 

@@ -15,8 +15,8 @@ Path = tuple[str, ...]
 class Trackable:
     """An object that may have named children.
 
-    Nothing needs to be called by a subclass's constructor: the table of children is made with the
-    first child.
+    A subclass's constructor need not call anything: the table of children is created with the first
+    child.
     """
 
     _tracked: dict[str, Trackable]
@@ -31,13 +31,13 @@ class Trackable:
     def _children_elsewhere(self) -> dict[str, Trackable]:
         """Children by the names that TensorFlow's or Keras' class of this name has for them.
 
-        Only names that are not those of `_trackable_children`. A checkpoint knows its objects by
-        both, so that either side finds what it looks for.
+        Only names that are not in `_trackable_children`. A checkpoint records both names of an
+        object, so that either can be looked up.
         """
         return {}
 
     def _track(self, name: str, child: Trackable, overwrite: bool = False) -> Trackable:
-        """Make `child` a child of this object and give it back.
+        """Make `child` a child of this object and return it.
 
         Args:
             name: what it is called here; part of its key in checkpoints.
@@ -75,16 +75,16 @@ class Trackable:
             tracked.pop(name, None)
 
     def __getstate__(self) -> object:
-        """What pickle and deepcopy take along: all but what is waiting for children."""
+        """The state for pickle and deepcopy: everything except callbacks that wait for children."""
         state = super().__getstate__()
         if isinstance(state, dict) and "_waiting_for_children" in state:
             return {key: x for key, x in state.items() if key != "_waiting_for_children"}
         return state
 
     def _when_children_change(self, waiting: Callable[[], bool]) -> None:
-        """Call `waiting` whenever this object has new children, until it answers True.
+        """Call `waiting` whenever this object gets new children, until it returns True.
 
-        A checkpoint restores what is made later so.
+        This is how a checkpoint restores objects created later.
         """
         found = self.__dict__.get("_waiting_for_children")
         if found is None:
@@ -100,7 +100,7 @@ class Trackable:
 
 
 class NoDependency(Generic[T]):
-    """A value that is stored as an attribute as it is: not tracked, not wrapped.
+    """A wrapper for an attribute's value that is neither tracked nor wrapped.
 
     `self.shared = NoDependency(layer)` stores `layer` and leaves it out of checkpoints.
     """
@@ -131,7 +131,7 @@ def walk(root: Trackable) -> Iterator[tuple[Trackable, Path]]:
 
 
 def is_variable(x: object) -> bool:
-    """Whether it is a variable, or counts as one: its class says so."""
+    """Whether it is a variable, or its class is marked as one."""
     return getattr(type(x), "_is_variable", False) is True
 
 

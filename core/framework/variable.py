@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 class VariableSynchronization(IntEnum):
-    """When the copies that a strategy makes of a variable are made equal.
+    """When the copies of a variable in a strategy are synchronised.
 
-    ON_WRITE, which AUTO is: as soon as one is written; ON_READ: their sum or mean is what is read
-    outside of the replicas. NONE is refused under a strategy. Without one nothing depends on it.
+    ON_WRITE, which AUTO means: at each assignment; ON_READ: reads in a cross-replica context return
+    the sum or mean. NONE is refused in a strategy. Without a strategy it has no effect.
     """
 
     __str__ = Enum.__str__
@@ -54,9 +54,9 @@ class VariableSynchronization(IntEnum):
 
 
 class VariableAggregation(IntEnum):
-    """What is made of the values that the replicas of a strategy assign to a variable.
+    """How the values that replicas assign to a variable are combined.
 
-    NONE leaves each replica its own. Without a strategy nothing depends on it.
+    NONE keeps a separate value per replica. Without a strategy it has no effect.
     """
 
     __str__ = Enum.__str__
@@ -70,7 +70,7 @@ class VariableAggregation(IntEnum):
 def forget_values(variables: Iterable[Variable]) -> None:
     """Release the values' memory while the variables are still referenced: they are not read again.
 
-    A function and what it captures are a cycle, which Python finds late.
+    A function and its captures form a reference cycle, which the garbage collector finds late.
     """
     for variable in variables:
         resource = variable._resource
@@ -79,7 +79,7 @@ def forget_values(variables: Iterable[Variable]) -> None:
 
 
 def handle_of(resource: object) -> Tensor:
-    """A tensor of dtype resource that stands for `resource`."""
+    """A tensor of dtype resource that refers to `resource`."""
     array = np.empty((), object)
     array[()] = resource
     return wrap(array, dtypes.resource)
@@ -113,9 +113,9 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
     _is_variable = True
     # Whether reading it is more than reading one resource: copies are summed (`distribute`).
     _is_spread = False
-    # Whether a function is registered that makes tensors of this class (`conversions.py`).
+    # Whether a tensor conversion is registered for this class (`conversions.py`).
     _has_conversion = False
-    # Whether it is read in the dtype that the layer around computes in: a weight of Keras.
+    # Whether reads are cast to the compute dtype of the layer: a weight of Keras.
     _autocasts = False
     _constraint: Callable[[Tensor], Tensor] | None
 
@@ -236,7 +236,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
 
     @property
     def is_watched(self) -> bool:
-        """Whether tapes watch it: as it was made, whatever a layer says of it since."""
+        """Whether tapes watch it: as it was created, whatever a layer has set since."""
         return self._trainable
 
     @property
@@ -256,7 +256,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
 
     @property
     def device(self) -> str:
-        """The place of the value, in TensorFlow's words."""
+        """The device name, as in TensorFlow."""
         return self._handle.device
 
     @property
@@ -294,7 +294,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Replace the value; gives the variable back."""
+        """Replace the value; returns the variable."""
         del use_locking  # an assignment is one step here anyway
         late.assign(self, value, name)
         return self if read_value else None
@@ -306,7 +306,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """value + delta becomes the value; gives the variable back."""
+        """Add delta to the value; returns the variable."""
         del use_locking
         late.assign_add(self, delta, name)
         return self if read_value else None
@@ -318,7 +318,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """value - delta becomes the value; gives the variable back."""
+        """Subtract delta from the value; returns the variable."""
         del use_locking
         late.assign_sub(self, delta, name)
         return self if read_value else None
@@ -330,23 +330,23 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
 
     @property
     def stored_dtype(self) -> DType:
-        """The element type of what checkpoints keep."""
+        """The dtype of the value in checkpoints."""
         return self.dtype
 
     def stored_value(self) -> Array:
-        """What checkpoints and SavedModels keep."""
+        """The value for checkpoints and SavedModels."""
         return self._resource.read()
 
     def restore_value(self, value: Array) -> None:
-        """Take what was kept."""
+        """Restore a saved value."""
         self._resource.write(value)
 
     def stored_as(self) -> tuple[Resource, ...]:
-        """The resources that a graph may know it by: in a file they are one."""
+        """The resources that a graph may use for it: in a file they are one."""
         return (self.resource,)
 
     def ref(self) -> Reference:
-        """A hashable stand-in, for sets and dictionary keys."""
+        """A hashable reference, for sets and dictionary keys."""
         return Reference(self)
 
     def experimental_ref(self) -> Reference:

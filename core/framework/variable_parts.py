@@ -1,4 +1,4 @@
-"""Parts of a variable: rows and places read and worked on, slices that can be assigned to."""
+"""Slices of a variable: reading, assignment, and scatter updates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Assignable:
-    """`variable[key]`: the value of that part as a tensor; `assign` puts another one there."""
+    """`variable[key]`: the slice as a tensor; `assign` replaces it in the variable."""
 
     __slots__ = ()
 
@@ -29,9 +29,9 @@ class _Assignable:
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable | None:
-        """Replace this part of the variable; gives the whole variable back.
+        """Assign to this slice of the variable; returns the whole variable.
 
-        The tensor keeps the value that it was read with.
+        The tensor itself keeps its value.
 
         Args:
             value: broadcastable to the part, dtype of the variable.
@@ -50,26 +50,26 @@ class _Assignable:
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None
     ) -> Variable | None:
-        """Add to this part of the variable; gives the whole variable back."""
+        """Add to this slice of the variable; returns the whole variable."""
         variable, key = self._origin
         return self.assign(variable[key] + delta, use_locking, name)
 
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None
     ) -> Variable | None:
-        """Subtract from this part of the variable; gives the whole variable back."""
+        """Subtract from this slice of the variable; returns the whole variable."""
         variable, key = self._origin
         return self.assign(variable[key] - delta, use_locking, name)
 
 
 class Part(_Assignable, Tensor):
-    """A part of a variable, read."""
+    """A slice of a variable, as read."""
 
     __slots__ = ("_origin",)
 
 
 class SymbolicPart(_Assignable, SymbolicTensor):
-    """A part of a variable that a graph will read."""
+    """A slice of a variable that a graph will read."""
 
     __slots__ = ("_origin",)
 
@@ -78,7 +78,7 @@ def _worked_rows(how: Any, effect: str) -> Callable[..., Any]:
     def method(
         self: Any, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        del use_locking  # one step anyway
+        del use_locking  # a step is atomic anyway
         late.scatter(how, self, *_slices(f"scatter_{how}", sparse_delta), name)
         return self
 
@@ -128,7 +128,7 @@ def _slices(who: str, given: Any) -> tuple[Tensor, Any]:
 
 
 class VariableParts:
-    """The methods of a variable that read and write parts of its value."""
+    """The methods of a variable that read and update slices of its value."""
 
     __slots__ = ()
 
@@ -144,7 +144,7 @@ class VariableParts:
         return late.sparse_read(self, indices, name)
 
     def gather_nd(self: Any, indices: TensorLike, name: str | None = None) -> Tensor:
-        """The parts at the places that the rows of `indices` name."""
+        """The slices at the indices in the rows of `indices`."""
         return late.gather_nd_of(self, indices, name)
 
     scatter_add = _worked_rows("add", "Add the slices to the rows that they name")
@@ -164,7 +164,7 @@ class VariableParts:
     def batch_scatter_update(
         self: Any, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
-        """Put slices in the place of rows, each batch by itself; gives the variable back.
+        """Replace rows by slices, separately in each batch element; returns the variable.
 
         Args:
             sparse_delta: `IndexedSlices`: `indices` [*batch, n], places along the axis after the

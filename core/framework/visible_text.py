@@ -21,7 +21,7 @@ _LETTERS = {0x09: "\\t", 0x0A: "\\n"}
 
 
 class Printing:
-    """How what models print is shown, in the whole process.
+    """The process-wide settings for output printed by models.
 
     Attributes:
         mark: before each line; a server has one, so that no line can pass for one of its own.
@@ -41,7 +41,7 @@ def visible_line(text: str) -> str:
 
 
 def printed(text: str) -> str:
-    """What a model prints, visible, each line with the mark of the process."""
+    """A model's printed output with control characters escaped and each line prefixed."""
     text = visible(text)
     if not Printing.mark:
         return text
@@ -49,7 +49,7 @@ def printed(text: str) -> str:
 
 
 def visible_json(text: bytes) -> bytes:
-    """JSON in which control characters of its texts are escapes, as they are read back."""
+    """JSON in which control characters are escaped; parsing restores them."""
     if text.isascii() and b"\x7f" not in text:
         return text
     return _CONTROL.sub(_escaped, text.decode()).encode()

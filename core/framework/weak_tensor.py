@@ -1,8 +1,8 @@
-"""Weak tensors: their dtype was inferred of Python's numbers, and gives way to that of others.
+"""Weak tensors: their dtype was inferred from Python numbers, and yields to that of others.
 
-Weakness is a class, and not a field: tensors are made a million times a second, and only
-`experimental.numpy.experimental_enable_numpy_behavior` makes weak ones. What is not asked about
-weakness takes them as the tensors they are.
+Weakness is a class, not a field: tensors are created a million times a second, and only
+`experimental.numpy.experimental_enable_numpy_behavior` creates weak ones. Code that ignores
+weakness treats them as ordinary tensors.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["WeakSymbolicTensor", "WeakTensor", "is_weak", "weakened"]
 
-# The dtypes that Python's numbers have, and become among each other.
+# The dtypes of Python numbers, and their promotion.
 _WEAK = frozenset({dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.complex128})
 
 
 class WeakTensor(Tensor):
-    """A tensor whose dtype gives way to that of other tensors."""
+    """A tensor whose dtype yields to that of other tensors."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class WeakTensor(Tensor):
 
 
 class WeakSymbolicTensor(SymbolicTensor):
-    """A tensor that a graph will compute, whose dtype gives way to that of other tensors."""
+    """A symbolic tensor whose dtype yields to that of other tensors."""
 
     __slots__ = ()
 
@@ -63,9 +63,9 @@ def is_weak(x: object) -> bool:
 
 
 def weakened(x: Any) -> Any:
-    """A tensor that nobody else holds yet, as a weak one: the object itself changes its class.
+    """Make a tensor without other references weak: the object itself changes its class.
 
-    So a tape that recorded it knows it still. What no number of Python's becomes stays as it is.
+    So a tape that recorded it still recognises it. A dtype that no Python number has is unchanged.
     """
     if type(x) is Tensor and x.dtype in _WEAK:
         x.__class__ = WeakTensor

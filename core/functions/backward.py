@@ -1,4 +1,4 @@
-"""The gradient of a graph as two: a forward graph that keeps what a backward graph needs."""
+"""The gradient of a graph as two graphs: forward, which keeps what backward needs."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def apply(
 def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> tuple[Tensor, ...]:
     """Call a graph so that tapes can differentiate it, as often as there are tapes.
 
-    The innermost tape needs the gradient of the outputs; the one around it also the gradient of
-    what the first gradient is computed from, and so on. All of it is computed in this one call,
-    with the values of this call.
+    The innermost tape needs the gradient of the outputs; the one around it also the gradient of the
+    first gradient's inputs, and so on. All of it is computed in this one call, with the values of
+    this call.
     """
     tapes: tuple[Any, ...] = state.tapes
     wanted = tuple(any(tape.watches(x) for tape in tapes) for x in inputs)
@@ -106,12 +106,12 @@ def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> t
 
 
 _lock = threading.RLock()
-# By the wanted inputs.
+# Keyed by the inputs that need gradients.
 _gradients: PerGraph[dict[tuple[bool, ...], Differentiated]] = PerGraph()
 
 
 def _differentiated(graph: Graph, wanted: tuple[bool, ...]) -> Differentiated:
-    """`differentiate`, cached per graph and wanted inputs."""
+    """`differentiate`, cached per graph and differentiated inputs."""
     known = _gradients.get(graph)
     found = None if known is None else known.get(wanted)
     if found is None:
@@ -128,7 +128,7 @@ def _differentiated(graph: Graph, wanted: tuple[bool, ...]) -> Differentiated:
 def differentiate(
     graph: Graph, wanted: Sequence[bool], complete: bool = False, slices: bool = False
 ) -> Differentiated:
-    """The gradient of `graph` with respect to the inputs that are wanted.
+    """The gradient of `graph` with respect to some inputs.
 
     Calls are inlined first, so that the two graphs share every intermediate value; conditionals and
     loops get theirs as extra outputs.

@@ -33,9 +33,10 @@ def nondifferentiable_batch_function(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator: calls of the function may be joined along their first axis and run as one.
 
-    TensorFlow and its server join the calls of several threads; here each runs by itself, at once,
-    with the same results, and `pinnace serve` joins requests before a model runs. The function
-    is written to SavedModels as the op `BatchFunction`, so that TensorFlow's server joins them.
+    TensorFlow and its server batch the calls of several threads; here each call runs by itself, at
+    once, with the same results, and `pinnace serve` batches requests before a model runs.
+    SavedModels contain the function as the op `BatchFunction`, so that TensorFlow's server batches
+    them.
 
     Args:
         num_batch_threads: how many batches TensorFlow runs at a time.
@@ -107,7 +108,7 @@ def _called(computation: Function[..., Any], args: tuple[Any, ...], attrs: dict[
 
 
 def _check(args: tuple[Tensor, ...], attrs: dict[str, Any]) -> None:
-    """What TensorFlow's op checks before it joins calls."""
+    """The checks of TensorFlow's op before it batches calls."""
     for name in ("max_batch_size", "max_enqueued_batches"):
         if attrs[name] < 1:
             _fail(f"{name} must be at least 1, got {attrs[name]}")
@@ -135,7 +136,7 @@ def _check(args: tuple[Tensor, ...], attrs: dict[str, Any]) -> None:
 
 
 def _check_results(args: tuple[Tensor, ...], outputs: Sequence[Value]) -> None:
-    """Each result has a row for each row of the arguments, as far as shapes tell it."""
+    """Check that each result has one row per row of the arguments, as far as shapes are known."""
     rows = next((x.shape[0] for x in args if x.shape.rank and x.shape[0] is not None), None)
     for index, value in enumerate(outputs):
         shape = value.spec.shape

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def named_tensors(specs: Mapping[str, Any]) -> dict[str, TensorSpec]:
     """The component tensors of named values, each by its own name, in argument order.
 
-    The parts of a composite value have no shape here: their rows are not those of the whole, and
-    calls must not be joined along them.
+    The components of a composite value have no shape here: their rows are not its rows, and calls
+    must not be batched along them.
 
     Args:
         specs: by name.

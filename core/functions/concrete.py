@@ -1,4 +1,4 @@
-"""ConcreteFunction: one graph, what it captured, and how to call it."""
+"""ConcreteFunction: one graph, its captures, and its calling conventions."""
 
 from __future__ import annotations
 
@@ -64,17 +64,18 @@ class ConcreteFunction(Trackable):
     ) -> None:
         self.graph = graph
         self._aliases = aliases or {}
-        # What has to live as long as the function does.
+        # Objects to keep alive as long as the function.
         self.kept_alive: object = None
         self.captured = tuple(captured)
         self.structured_input_signature = arguments
         self.structured_outputs = results
         self.by_name = by_name
-        # The strategy and replica that it was traced in, None in none: what it reads and writes.
+        # The strategy and replica in which it was traced, None outside: these decide what it
+        # accesses.
         self.place: Place | None = None
         # Names and kinds of the positional parameters, and the name of `*args`, if it was traced.
         self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
-        # Made when it is first asked for, by `_described`.
+        # Computed on first use, by `_described`.
         self._described_once: list[signature_text.Parameter] | None = None
         self._variables = tuple(variables)
         # The graph's plan, once it ran: looking it up would slow each call.
@@ -93,7 +94,7 @@ class ConcreteFunction(Trackable):
         ]
         self._single = isinstance(results, TensorSpec)
         self._packer = flat_calls.packer(results)
-        # Whether the arrays of all results tell their dtypes.
+        # Whether the arrays of all results determine their dtypes.
         self._all_plain = not any(is_opaque(value.dtype) for value in graph.outputs)
         self._stateful = any(node.op.stateful for node in graph.nodes)
 
@@ -116,7 +117,7 @@ class ConcreteFunction(Trackable):
 
     @property
     def captured_inputs(self) -> list[Tensor]:
-        """The tensors behind the last of `inputs`."""
+        """The tensors of the captured inputs, which are the last of `inputs`."""
         return list(self.captured)
 
     @property
@@ -136,7 +137,7 @@ class ConcreteFunction(Trackable):
 
     @property
     def output_shapes(self) -> Any:
-        """The shapes of the results, in their structure; an unknown one for what is no tensor."""
+        """The shapes of the results, in their structure; unknown for values that are no tensors."""
         return structure.map_structure(
             lambda spec: getattr(spec, "shape", Shape(None)), self.structured_outputs
         )
@@ -151,7 +152,7 @@ class ConcreteFunction(Trackable):
         del g, overwrite
 
     def add_gradient_functions_to_graph(self, g: object = None) -> None:
-        """Have no effect: gradients are made when they are asked for.
+        """Has no effect: gradients are built when they are needed.
 
         Args:
             g: the graph.
@@ -170,17 +171,17 @@ class ConcreteFunction(Trackable):
 
     @property
     def stateful(self) -> bool:
-        """Whether a call has effects, or depends on more than its arguments."""
+        """Whether a call has effects, or depends on anything besides its arguments."""
         return self._stateful
 
     @property
     def function_type(self) -> FunctionType:
-        """The parameters, what stands for them, and what is returned."""
+        """The parameters, their specs, and the results."""
         return FunctionType(self._described, self.structured_outputs)
 
     @property
     def inference_fn(self) -> ConcreteFunction:
-        """What runs where no gradient is asked for: here that is the function itself."""
+        """The function for calls without gradients: here the function itself."""
         return self
 
     # Calls.
@@ -223,7 +224,7 @@ class ConcreteFunction(Trackable):
         return plan(arrays)
 
     def drop_plan(self) -> None:
-        """Free the compiled plan of this function; the next call makes it again."""
+        """Free the plan of this function with its machine code; the next call builds it again."""
         self._plan = None
         drop_plan(self.graph)
 
@@ -259,7 +260,7 @@ class ConcreteFunction(Trackable):
     def assigned(self) -> tuple[Resource, ...] | None:
         """The storage of the variables that a call may assign to.
 
-        None if a call may change anything else, as a table.
+        None if a call may change anything else, such as a table.
         """
         places = written_inputs(self.graph)
         if places is None:
@@ -269,7 +270,7 @@ class ConcreteFunction(Trackable):
         return known if len(known) == len(held) else None
 
     def _storage_at(self, place: int) -> Resource | None:
-        """The storage behind the captured handle of a variable; None if it is another capture."""
+        """The storage of the variable of a captured handle; None for another capture."""
         array = self._captured_arrays[place] if place >= 0 else None
         if array is None or array.dtype != object or array.ndim:
             return None
@@ -423,7 +424,7 @@ class ConcreteFunction(Trackable):
             try:
                 return [self._fit(name, spec, kwargs[name]) for name, spec in self._tensors_by_name]
             except KeyError:
-                pass  # what is missing is told below
+                pass  # missing arguments are reported below
         specs: dict[str, Any] = self.structured_input_signature[1]
         if args and len(specs) == 1 and len(args) == 1 and not kwargs:
             kwargs = {next(iter(specs)): args[0]}
@@ -480,7 +481,7 @@ class ConcreteFunction(Trackable):
 
     @property
     def _described(self) -> list[signature_text.Parameter]:
-        """Name and kind of each parameter, and what stands for it."""
+        """Name, kind and spec of each parameter."""
         if self._described_once is None:
             self._described_once = signature_text.parameters_of(
                 self.structured_input_signature, *self._parameters

@@ -18,7 +18,7 @@ from pinnace.ops.state import mutexes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Graph -> what sections of it use: the section, its resources, whether nobody else may use them.
+# Graph -> uses of sections in it: the section, its resources, and whether they are exclusive.
 _used: weakref.WeakKeyDictionary[Any, list[tuple[Any, set[Any], bool]]] = (
     weakref.WeakKeyDictionary()
 )
@@ -57,7 +57,7 @@ class CriticalSection:
     def execute(
         self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None
     ) -> Any:
-        """What a function gives, while no other runs in this section.
+        """Call a function while no other call runs in this section.
 
         Args:
             fn: a function without arguments. Inside `tf.function` it is traced, and what it reads,
@@ -123,7 +123,7 @@ class CriticalSection:
 
 
 def _value(x: Any) -> Any:
-    """A tensor for a variable: what it holds now, while nobody else can change it."""
+    """The current value of a variable, which nothing else can change meanwhile."""
     return convert_to_tensor(x) if is_variable(x) else x
 
 

@@ -54,7 +54,7 @@ class _Readers:
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """A function whose derivative is the one it returns beside its result.
+    """A function whose gradient function is returned together with its result.
 
     Args:
         f: `f(*xs)` gives `(result, grad_fn)`; `grad_fn(*dys)` gives one gradient per tensor
@@ -116,7 +116,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
             ]
 
         if state.tracer is not None:
-            # What the node passes through are values: files have no handles there.
+            # The node passes values through: files have no handles there.
             read = [variable.value() for variable in variables]
             outputs = mark_gradient([*inputs, *read], outputs, backward)
         for tape in state.tapes:
@@ -133,7 +133,7 @@ def _in_order(
 ) -> tuple[dict[str, Any], dict[str, Any], list[bool]]:
     """Named arguments that hold tensors, the others, and which leaves of all are tensors.
 
-    They stand in the order of the parameters of `f`, which is that of its gradients.
+    They are in the order of the parameters of `f`, as are its gradients.
     """
     if not kwargs:
         return {}, {}, []
@@ -148,7 +148,7 @@ def _in_order(
 
 
 def _holds_tensors(value: Any) -> bool:
-    """Whether a gradient may go to a named argument: numbers and texts are options."""
+    """Whether a named argument may have a gradient: numbers and strings are options."""
     return any(
         isinstance(x, (Operands, np.ndarray)) or is_composite(x) for x in structure.flatten(value)
     )
@@ -159,10 +159,10 @@ def _value(x: Any) -> Any:
 
 
 def _for_inputs(given: Any, leaves: list[bool], inputs: list[Any]) -> list[Any]:
-    """One gradient per tensor argument.
+    """The gradients, one per tensor argument.
 
-    Where arguments are named, a gradient function may also give one for each argument, options
-    such as a number, too; or none for those that no gradient can go to, such as a bool.
+    With named arguments, a gradient function may also return one gradient for each argument,
+    including options such as numbers; or none for arguments without a gradient, such as bools.
     """
     found = list(structure.flatten(given))
     if not leaves or len(found) == len(inputs):

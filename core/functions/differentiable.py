@@ -94,7 +94,7 @@ def zeros_of(tensor: Any) -> Tensor:
 
 
 def active_values(graph: Graph, wanted: Sequence[bool]) -> set[Value]:
-    """The values that depend on a wanted input in a way that has a derivative."""
+    """The values that depend differentiably on an input that needs a gradient."""
     active = {value for value, want in zip(graph.inputs, wanted, strict=True) if want}
     for node in ordered(graph):
         if isinstance(node.op.gradient, NotDifferentiable):

@@ -1,8 +1,8 @@
 """Fast packing and unpacking of calls and results of plain structure.
 
-A call with nothing but eager tensors in tuples, lists and dicts has a key of their shapes, dtypes
-and nesting: making it takes a few steps for each tensor, and the trace of a key is cached. Anything
-else (numbers, variables, ragged tensors, strings) takes the general path.
+A call with only eager tensors in tuples, lists and dicts has a key of their shapes, dtypes and
+nesting: it is computed in a few steps per tensor, and the trace of a key is cached. Calls with
+anything else (numbers, variables, ragged tensors, strings) take the general path.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def gather(values: Sequence[Any], key: list[object], tensors: list[Tensor]) -> b
 def packer(results: Any) -> Packer | None:
     """A function from a sequence of tensors to them in this structure.
 
-    None if it holds anything but TensorSpecs in tuples, lists and dicts.
+    None if it has anything but TensorSpecs in tuples, lists and dicts.
     """
     names: dict[str, object] = {}
     text = _packed(results, itertools.count(), names, _MOST_NESTED)
@@ -73,7 +73,7 @@ def packer(results: Any) -> Packer | None:
 def _packed(
     results: Any, places: Iterator[int], names: dict[str, object], levels: int
 ) -> str | None:
-    """The expression of a structure; dicts, whose leaves come in sorted order, keep their own.
+    """The expression of a structure; dicts, whose leaves come in sorted order, keep theirs.
 
     Args:
         results: the structure.

@@ -161,7 +161,7 @@ def _read(node: Node, copy: Copy) -> None:
 
 
 def _with_values(node: Node, held: list[bool], copy: Copy) -> None:
-    """An If, Case or While whose functions take values in the place of handles."""
+    """An If, Case or While whose functions take values instead of handles."""
     inputs = [copy.values[value] for value in node.inputs]
 
     if node.op.runs is None:

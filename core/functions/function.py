@@ -44,14 +44,14 @@ else:
     P, R = ParamSpec("P"), TypeVar("R")
 
 _numbers = itertools.count()
-# So many traces of one function probably come from Python numbers that change at each call.
+# This many traces of one function probably come from Python numbers that change at each call.
 _MANY_TRACES = 5
 # Immutable defaults.
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Function(Trackable, Generic[P, R]):
-    """A Python function behind `function`; see there."""
+    """A Python function wrapped by `function`; see there."""
 
     def __init__(
         self,
@@ -83,13 +83,13 @@ class Function(Trackable, Generic[P, R]):
         self._traces = 0
         self._warned = False
         functools.update_wrapper(self, python_function, updated=())
-        # Attributes of what is wrapped, of a callable object too, as `functools.wraps` has them.
+        # Attributes of the wrapped object, also of a callable, as set by `functools.wraps`.
         for key, value in getattr(python_function, "__dict__", {}).items():
             self.__dict__.setdefault(key, value)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """For pickle and deepcopy: the name of a module's function, else how to make it again."""
-        name: str = self.__dict__["__qualname__"]  # of what it wraps
+        """For pickle and deepcopy: a module's function by name, otherwise how to recreate it."""
+        name: str = self.__dict__["__qualname__"]  # of the wrapped function
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
@@ -150,9 +150,9 @@ class Function(Trackable, Generic[P, R]):
         return list(self._concrete.values())
 
     def trace_for_files(self) -> None:
-        """Trace again what was traced in a strategy, on one copy of each variable.
+        """Trace functions traced in a strategy again, with one copy of each variable.
 
-        In a file a variable has one copy, which all that a strategy keeps would be written to.
+        In a file a variable has one copy.
         """
         for concrete in list(self._concrete.values()):
             place = places.for_files(concrete.place)
@@ -162,7 +162,7 @@ class Function(Trackable, Generic[P, R]):
                     self._concrete_for(args, kwargs)
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the Python function was traced."""
+        """How often the Python function has been traced."""
         return self._traces
 
     @overload
@@ -196,12 +196,12 @@ class Function(Trackable, Generic[P, R]):
 
     # Calls.
 
-    @overload  # what returns a number, traced, returns a tensor
+    @overload  # a function that returns a number returns a tensor when traced
     def __call__(self: Function[P, _Number], *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph for these arguments, traced now if there is none yet."""
+        """Run the graph for these arguments, tracing it if there is none yet."""
         try:
             if self._jit_compile and not state.compiles:
                 self._check_compiler()
@@ -230,7 +230,7 @@ class Function(Trackable, Generic[P, R]):
         return concrete.call_flat(tensors)
 
     def _check_compiler(self) -> None:
-        from pinnace.engine.codegen import compiler  # late: most functions never ask
+        from pinnace.engine.codegen import compiler  # imported here: most functions never need it
 
         why = compiler.missing()
         if why is not None:
@@ -261,9 +261,9 @@ class Function(Trackable, Generic[P, R]):
             self._by_shapes[tuple(key)] = concrete
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The graph for these arguments; TensorSpecs stand for tensors.
+        """The graph for these arguments; TensorSpecs may be given for tensors.
 
-        With an `input_signature` the arguments may be left out.
+        With an `input_signature` the arguments may be omitted.
         """
         signature = self._spec.input_signature
         if signature is not None and not args and not kwargs:
@@ -323,7 +323,7 @@ class Function(Trackable, Generic[P, R]):
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         concrete, created = self._trace_once(args, kwargs, may_create=not self._traced_once)
         if created:
-            # The variables exist now: what the function does from now on is the second trace.
+            # The variables exist now: the second trace describes later calls.
             self._created.extend(weakref.ref(variable) for variable in created)
             self._traced_once = True
             concrete, _ = self._trace_once(args, kwargs, may_create=False)
@@ -475,7 +475,7 @@ def function(
     """A function that is traced to a graph once per signature, then runs as that graph.
 
     Tensors and NumPy arrays are arguments of the graph: calls with equal shapes and dtypes share
-    it. Python values are part of the signature: another value is another trace.
+    it. Python values are part of the signature: a different value needs another trace.
 
     Args:
         func: the Python function; None for a decorator with options.

@@ -1,4 +1,4 @@
-"""The type of a concrete function: its parameters, what stands for them, and what it returns."""
+"""The type of a concrete function: its parameters, their specs, and its results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FunctionType(inspect.Signature):
 
     @property
     def output(self) -> Any:
-        """What the function returns: specs in their structure."""
+        """The results: specs in their structure."""
         return self.return_annotation
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class FunctionType(inspect.Signature):
 def check_values(
     name: str, described: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Compare Python's values, where a call gives them, with those that the function was traced of.
+    """Compare Python values in a call with those of the trace.
 
     Args:
         name: of the function, for messages.
@@ -67,7 +67,7 @@ def check_values(
     """
     values = {parameter for parameter, _, traced in described if _is_value(traced)}
     waiting = sum(name not in kwargs and name not in values for name, _, _ in described)
-    # Else the values were left out, and what follows them has moved up.
+    # Otherwise the values were omitted, and the following arguments have moved up.
     if len(args) > waiting or not values:
         for (parameter, kind, traced), given in zip(described, args, strict=False):
             if kind != "KEYWORD_ONLY":
@@ -82,12 +82,12 @@ def check_values(
 
 
 def _is_value(traced: Any) -> bool:
-    """Whether a graph has the argument in it: no tensor stands for it, nor for a part of it."""
+    """Whether an argument is fixed in the graph: it contains no tensor."""
     return not any(isinstance(leaf, TypeSpec) for leaf in structure.flatten(traced))
 
 
 def _check(name: str, parameter: str, traced: Any, given: Any) -> None:
-    """Compare what is a value in the trace; tensors are looked at when they are taken."""
+    """Compare a value with the trace's; tensors are checked when they are used."""
     wanted, found = structure.flatten(traced), structure.flatten(given)
     alike = len(wanted) == len(found) and all(
         one is other or (isinstance(other, _PLAIN) and bool(one == other))

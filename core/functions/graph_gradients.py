@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class AggregationMethod:
-    """How gradients of one tensor are added up, by TensorFlow's names; all mean the same here."""
+    """How gradients of one tensor are added up, by TensorFlow's names; all are equivalent here."""
 
     ADD_N = 0
     DEFAULT = 0
@@ -222,7 +222,7 @@ def _entry(node: Node, graph: GraphBuilder) -> Entry:
             )
         wanted = tuple(carries_gradient(x.dtype) for x in inputs)
         pair = backward._differentiated(inner, wanted)
-        # What is computed twice here is merged by common subexpression elimination.
+        # Duplicates created here are merged by common subexpression elimination.
         everything = call_graph(pair.forward, inputs, stateful=False)
         return backward.apply(pair, inputs, outputs, everything[len(outputs) :], dys)
 

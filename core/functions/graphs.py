@@ -31,8 +31,9 @@ class _Graphs(type):
 class Graph(data.GraphBuilder, metaclass=_Graphs):
     """A graph to which ops are added inside `with graph.as_default():`, and which can be read.
 
-    It is no function: `compat.v1.wrap_function` with `prune`, or `import_graph_def` inside a
-    `function`, make one of it. `isinstance(x, Graph)` holds for the graphs of functions, too.
+    It is not callable: `compat.v1.wrap_function` with `prune`, or `import_graph_def` in a
+    `function`, make a function of it. `isinstance(x, Graph)` also holds for the graphs of
+    functions.
     """
 
     def __init__(self) -> None:
@@ -63,7 +64,7 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
         return self._is_finalized
 
     def finalize(self) -> None:
-        """From now on nothing can be added."""
+        """Make the graph immutable."""
         self._is_finalized = True
 
     def name_scope(self, name: str) -> contextlib.AbstractContextManager[str]:
@@ -147,7 +148,7 @@ def tracer_here() -> Any:
 
 
 def get_default_graph() -> Any:
-    """The graph to which ops are added now; outside of all, one for the whole process."""
+    """The graph to which ops are added now; outside of all, one for the process."""
     if state.tracer is not None:
         return state.tracer.graph
     if not _default:
@@ -156,7 +157,7 @@ def get_default_graph() -> Any:
 
 
 def reset_default_graph() -> None:
-    """Forget the graph for the whole process.
+    """Replace the process's default graph by a new one.
 
     Raises:
         AssertionError: inside a graph; TensorFlow's class.

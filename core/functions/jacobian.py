@@ -57,7 +57,7 @@ def batch_jacobian(
 ) -> Any:
     """[batch, *target, *source]: derivatives of rows of the target by rows of the source."""
     del one_by_one
-    _wants_zeros(unconnected)  # an unknown word is refused here as well
+    _wants_zeros(unconnected)  # an unknown option is refused here as well
     target, value = _tensor(target), _value(source)
     sizes = (target.shape.rank, value.shape.rank)
     if any(size is None or size < 2 for size in sizes):
@@ -83,12 +83,12 @@ def batch_jacobian(
         return [dense(one) for one in tape._differentiate([target], handles, [seed])]
 
     rows = _unit_rows(count, target)
-    # Not the first of the rows: there may be none.
+    # Not taken from the first row: there may be no rows.
     connected = [gradients(constants.ones([count], target.dtype))[0] is not None]
     (found,) = _mapped(gradients, rows, connected, [source])
     wanted = joining.concat([_shape(target), _shape(value)[1:]], 0)
     if found is None:
-        # TensorFlow: zeros of the target's dtype, whichever was asked for.
+        # TensorFlow: zeros of the target's dtype, whichever option was given.
         return constants.zeros(wanted, target.dtype)
     # [elements, batch, ...] to [batch, elements, ...].
     rank = found.shape.rank
@@ -105,7 +105,7 @@ def _mapped(
     connected: Sequence[bool],
     sources: Sequence[Any],
 ) -> list[Tensor | None]:
-    """The gradients for every row, stacked; None where the target does not depend on the source."""
+    """The gradients for every row, stacked; None if the target does not depend on the source."""
     if not any(connected):
         return [None] * len(sources)
 

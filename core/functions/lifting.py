@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def value_now(tensor: SymbolicTensor, tracer: FunctionTracer) -> Tensor:
     """The value of a tensor of a function that is being traced, before that function runs.
 
-    Only the ops that the tensor depends on run. Assignments of the function do not count: it was
-    not called yet.
+    Only the ops that the tensor depends on run, without the function's assignments.
 
     Args:
         tensor: of the graph of `tracer`, or of one around it.
@@ -80,13 +79,13 @@ def _nodes_behind(value: Value) -> list[Node]:
 
 
 def _told_by_shapes(node: Node) -> bool:
-    """Whether known shapes alone determine what a node gives: a size, zeros like another tensor."""
+    """Whether a node's result depends on shapes alone: a size, zeros like another tensor."""
     asks = node.op.shape_query or (node.op.fuse is not None and "{" not in node.op.fuse)
     return asks and all(value.shape.is_fully_defined() for value in node.inputs)
 
 
 def _of_shapes(node: Node) -> list[Tensor]:
-    """What such a node gives, of any numbers in these shapes."""
+    """The result of such a node, for any values with these shapes."""
     anything = [_zeros(value) for value in node.inputs]
     inputs = (tuple(anything),) if node.op.inputs[0].number_attr else tuple(anything)
     return list(run_eagerly(node.op, inputs, node.attrs))

@@ -1,4 +1,4 @@
-"""Functions bound to objects: kept by the object, without keeping it alive."""
+"""Functions bound to objects: cached in the object, without keeping it alive."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class _BoundTo:
     """The functions bound to an object, stored on it: they may refer back to it.
 
     In a table elsewhere, keyed by the object, a graph that refers to a Python function of that
-    object would keep both alive for ever. Copies of the object, and unpickled ones, begin without
-    any.
+    object would keep both alive forever. Copies of the object, and unpickled ones, start with an
+    empty cache.
 
     Args:
         instance: the object.
@@ -35,7 +35,7 @@ class _BoundTo:
 
 
 _BOUND = "_pinnace_bound_functions"
-# For objects that take no attributes.
+# For objects that do not allow attributes.
 _bound_elsewhere: weakref.WeakKeyDictionary[Any, _BoundTo] = weakref.WeakKeyDictionary()
 
 

@@ -1,4 +1,4 @@
-"""What is saved of an object that stands for a resource: functions that make, fill and end it."""
+"""The saved form of a resource object: functions that create, initialise and destroy it."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def functions_for_saving(resource: Any) -> dict[str, Function]:
 class TrackableResource(resources.TrackableResource):
     """A resource of one's own, which functions capture and SavedModels hold.
 
-    A subclass defines `_create_resource`, which gives a handle made by ops, and `_initialize` if
-    what is behind it must be filled.
+    A subclass defines `_create_resource`, which returns a handle made by ops, and `_initialize` if
+    the resource must be initialised.
 
     Args:
         device: accepted; there is one.
     """
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
-        """Nothing: what is behind the handle is made anew by `_initialize`."""
+        """Empty: the resource is recreated by `_initialize`."""
         return {}
 
     def _functions_for_saving(self) -> dict[str, Any]:

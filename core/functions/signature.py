@@ -142,13 +142,13 @@ class FunctionSpec:
 
 
 def _in_class(function: Callable[..., Any]) -> bool:
-    """Whether a function was written in the body of a class, whatever its parameters are called."""
+    """Whether a function was defined in a class body, whatever its parameters are called."""
     outer = getattr(function, "__qualname__", "").rpartition(".")[0]
     return bool(outer) and not outer.endswith("<locals>")
 
 
 def to_tensors(args: Any) -> Any:
-    """Arrays and columns become tensors, as leaves of the call; Python values stay as they are."""
+    """Convert arrays and columns to tensors, as leaves of the call; Python values are unchanged."""
     return structure.map_structure(
         lambda leaf: (
             convert_to_tensor(leaf)
@@ -182,7 +182,7 @@ class Weak:
 
 
 def leaf_key(leaf: Any) -> object:
-    """The part of the cache key that stands for one leaf: calls with equal keys share a graph."""
+    """One leaf's part of the cache key: calls with equal keys share a graph."""
     if isinstance(leaf, Tensor):
         return (leaf.dtype, leaf.shape.dims)
     if isinstance(leaf, Variable):

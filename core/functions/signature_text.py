@@ -1,4 +1,4 @@
-"""The signature of a traced function as text, in the words of TensorFlow's function types."""
+"""The signature of a traced function as text, in the format of TensorFlow's function types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
 
-# Name and kind of one parameter, and what stands for it.
+# Name, kind and spec of one parameter.
 Parameter = tuple[str, str, Any]
 
 
@@ -77,7 +77,7 @@ def in_full(parameters: Sequence[Parameter], results: Any, captured: Sequence[Te
 def _text(value: Any, name: str | None = None) -> str:
     """A spec, a Python value or a structure of them as a type."""
     if isinstance(value, TensorSpec):
-        # A spec that bears the name of its place was not named by the user.
+        # A spec with the name of its position was not named by the user.
         return repr(value.with_name(None) if value.name == name else value)
     if isinstance(value, TypeSpec):
         return repr(value)

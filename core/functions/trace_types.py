@@ -19,9 +19,9 @@ __all__ = ["SupportsTracingProtocol", "TraceType", "Typed", "placeholder_of", "w
 class TraceType(ABC):
     """The type of an argument where graphs are chosen: calls of equal types share one.
 
-    A class takes part with a method `__tf_tracing_type__(context)`, which returns one of these.
-    What differs between two objects of equal types must not matter to the function: the graph is
-    that of the first.
+    A class takes part by a method `__tf_tracing_type__(context)` that returns one of these.
+    Differences between two objects of equal types must not matter to the function, since they share
+    a graph.
 
     Source:
         TensorFlow's `tf.types.experimental.TraceType`.
@@ -29,7 +29,7 @@ class TraceType(ABC):
 
     @abstractmethod
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether a graph that was traced for `other` serves an argument of this type too."""
+        """Whether a graph traced for `other` can also be used for an argument of this type."""
 
     @abstractmethod
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
@@ -41,14 +41,14 @@ class TraceType(ABC):
 
     @abstractmethod
     def placeholder_value(self, placeholder_context: Any) -> Any:
-        """What the Python function is given while it is traced, for arguments of this type.
+        """The argument of the Python function while it is traced, for this type.
 
         Args:
             placeholder_context: nothing can be asked of it.
         """
 
     def to_tensors(self, value: Any) -> list[Any]:
-        """The tensors of a value of this type; none, if it does not say otherwise.
+        """The tensors of a value of this type; empty by default.
 
         Args:
             value: the value.
@@ -66,7 +66,7 @@ class TraceType(ABC):
         return self.placeholder_value(None)
 
     def flatten(self) -> list[Any]:
-        """The types of the tensors that `to_tensors` gives; none, if it does not say otherwise."""
+        """The types of the tensors that `to_tensors` returns; empty by default."""
         return []
 
     def cast(self, value: Any, cast_context: Any) -> Any:
@@ -90,7 +90,7 @@ class TraceType(ABC):
 
     @abstractmethod
     def __eq__(self, other: object) -> bool:
-        """Whether the types are the same, so that calls share a graph."""
+        """Whether the types are equal, so that calls share a graph."""
 
 
 TraceType.register(TypeSpec)  # type: ignore[type-abstract]  # its subclasses are meant
@@ -98,7 +98,7 @@ TraceType.register(TypeSpec)  # type: ignore[type-abstract]  # its subclasses ar
 
 @runtime_checkable
 class SupportsTracingProtocol(Protocol):
-    """What has `__tf_tracing_type__`: objects that say their own trace type."""
+    """The protocol of objects with `__tf_tracing_type__`, which define their trace type."""
 
     def __tf_tracing_type__(self, context: Any) -> Any:
         """The trace type of the object.
@@ -109,7 +109,7 @@ class SupportsTracingProtocol(Protocol):
 
 
 class Typed:
-    """The part of a call's key that stands for an object which says its trace type.
+    """An object's part of the call's key, by its trace type.
 
     Args:
         leaf: the object.
@@ -152,7 +152,7 @@ def wider(
 
 
 def placeholder_of(leaf: Any) -> Any:
-    """What stands for an argument while a function is traced: itself, if it says no trace type.
+    """The placeholder of an argument during tracing: itself, if it has no trace type.
 
     Raises:
         TypeError: what it says is no TraceType.
@@ -182,7 +182,7 @@ def _trace_type(leaf: SupportsTracingProtocol) -> Any:
 
 
 def _serves(key: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    """Whether a graph traced for the other key serves calls of this one."""
+    """Whether a graph traced for the other key can be used for calls with this one."""
     return len(key) == len(other) and all(
         mine == wanted
         or (

@@ -1,7 +1,6 @@
-"""FunctionTracer: takes ops while a Python function runs, and makes them nodes of a graph.
+"""FunctionTracer: records the ops of a Python function as nodes of a graph.
 
-Only here do outside values become arguments (captures), and program order of effects become control
-edges.
+It also makes outside values arguments (captures), and the program order of effects control edges.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ class Effects:
     """Control edges that keep effects in program order.
 
     Per resource: a read waits for the last write, a write for the last write and the reads since.
-    Everything that draws random numbers, prints or asserts is one chain. What has an effect while a
-    mutex is held waits for the lock, and the end of the lock waits for it.
+    All ops that draw random numbers, print or assert form one chain. An effect while a mutex is
+    held waits for the lock, and the unlock waits for it.
     """
 
     def __init__(self) -> None:
@@ -103,7 +102,7 @@ class Effects:
 
 
 def chained_effects(graph: Graph) -> bool:
-    """Whether something in the graph, or in what it calls, prints, asserts or is random."""
+    """Whether an op in the graph, or in a called function, prints, asserts or is random."""
     return any(
         node.op.effect in {"random", "io"} or any(chained_effects(ref.graph) for ref in _refs(node))
         for node in graph.nodes
@@ -141,7 +140,7 @@ class FunctionTracer:
         self.outer = outer
         self._borrowed = tuple(borrowed)
         self.effects = Effects()
-        # By id; the tensors are kept alive so that their ids are not reused.
+        # Keyed by id; the tensors are kept alive so that ids are not reused.
         self.captures: dict[int, tuple[Tensor, Value]] = {}
         self._constants: dict[int, tuple[Tensor, Value]] = {}
         # The values of the arguments in the call that caused the trace, where they have any.
@@ -177,7 +176,7 @@ class FunctionTracer:
         return f"{state.scope}{name}"
 
     def tensor_of(self, value: Value) -> SymbolicTensor:
-        """The one symbolic tensor that stands for a value."""
+        """The unique symbolic tensor of a value."""
         if value.tensor is None:
             value.tensor = SymbolicTensor(value, self.graph)
         return value.tensor
@@ -217,7 +216,7 @@ class FunctionTracer:
         return False
 
     def capture(self, tensor: Tensor) -> Value:
-        """The argument that stands for a tensor from outside."""
+        """The argument for a captured tensor."""
         known = self.captures.get(id(tensor))
         if known is not None:
             return known[1]
@@ -264,7 +263,7 @@ class FunctionTracer:
 
 
 def handle_spec(tensor: Tensor) -> TensorSpec | None:
-    """The spec of the variable behind a resource tensor, None if it is something else (a table)."""
+    """The spec of the variable of a resource tensor, None if it is another resource (a table)."""
     if isinstance(tensor, SymbolicTensor):
         return tensor.value.handle  # type: ignore[no-any-return]
     resource = np.asarray(tensor._array)[()]

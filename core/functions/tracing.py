@@ -75,7 +75,7 @@ def trace(
     given = structure.pack_sequence_as((args, kwargs), symbols)
     saved = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = tracer, state.observers, ""
-    # A collector, not the tracer alone: layers and optimizers make theirs in an `init_scope`.
+    # A collector in addition to the tracer: layers and optimizers create theirs in an `init_scope`.
     collectors, state.collectors = state.collectors, (*state.collectors, tracer.variable_created)
     try:
         results = python_function(*call_args, **call_kwargs)
@@ -93,12 +93,12 @@ def trace(
 
 
 def _is_made_of_tensors(spec: Any) -> bool:
-    """Whether values of a spec are several tensors, or one in a form of its own."""
+    """Whether values of a spec are several tensors, or one in a special form."""
     return isinstance(spec, (CompositeSpec, TensorArraySpec))
 
 
 def _stacks(value: Any) -> bool:
-    """Whether it is a list that a loop made, which stands for the tensor of its elements."""
+    """Whether it is a list that a loop made, which represents the tensor of its elements."""
     return isinstance(value, TensorArray) and hasattr(type(value), "__tf_tensor__")
 
 

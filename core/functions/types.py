@@ -1,4 +1,4 @@
-"""What functions are, as types to ask with `isinstance`: `tf.types.experimental`."""
+"""Types of functions for `isinstance`: `tf.types.experimental`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pinnace.functions import concrete, function, function_type
 from pinnace.functions.trace_types import SupportsTracingProtocol as SupportsTracingProtocol
 from pinnace.functions.trace_types import TraceType as TraceType
 
-# What becomes a tensor where an op wants one; plain classes, so that `isinstance` takes it.
+# Values that ops convert to tensors; plain classes, so that `isinstance` accepts them.
 TensorLike: TypeAlias = (
     Tensor | int | float | bool | str | bytes | complex | tuple | list | np.ndarray | np.generic  # type: ignore[type-arg]  # see above
 )
 
 
 class Callable(ABC):
-    """What takes tensors and gives tensors."""
+    """A callable from tensors to tensors."""
 
     @abstractmethod
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -47,8 +47,8 @@ GenericFunction = PolymorphicFunction  # an older name
 class FunctionType(inspect.Signature, metaclass=ABCMeta):
     """The type of a function's graph: `tf.function(...).get_concrete_function(...).function_type`.
 
-    Its parameters are annotated with specs and with Python's values, `output` has the specs of what
-    it returns.
+    Its parameters are annotated with specs and Python values, `output` has the specs of the
+    results.
     """
 
     __slots__ = ()
@@ -58,7 +58,7 @@ FunctionType.register(function_type.FunctionType)
 
 
 class AtomicFunction(Callable):
-    """A function that is a graph and no more, which is called with tensors alone."""
+    """A function that is only a graph, called with tensors."""
 
 
 AtomicFunction.register(concrete.ConcreteFunction)

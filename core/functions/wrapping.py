@@ -167,7 +167,7 @@ def wrap_function(
 
 
 class WrappedFunction(ConcreteFunction):
-    """A concrete function out of whose graph others can be cut; `wrap_function` makes it."""
+    """A concrete function from whose graph subgraphs can be pruned; made by `wrap_function`."""
 
     def prune(
         self,

@@ -1,4 +1,4 @@
-"""A graph's digest: the same in every process that makes the same graph, whatever its names."""
+"""A graph's digest: equal in every process for the same graph, independent of names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of their own that nodes of a graph have (`custom_gradient`)."""
+"""Custom gradients of a graph's nodes (`custom_gradient`)."""
 
 from __future__ import annotations
 

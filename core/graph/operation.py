@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Operation:
-    """One node of a graph: its op, its attributes, and the tensors that it takes and gives.
+    """One node of a graph: its op, its attributes, its inputs and its outputs.
 
     Equal, with an equal hash, to every other view on the same node.
 
@@ -76,7 +76,7 @@ class Operation:
         return tuple(self.outputs)
 
     def colocation_groups(self) -> list[bytes]:
-        """Its own group alone."""
+        """Its own group only."""
         return [b"loc:@" + self.name.encode()]
 
     @property

@@ -24,7 +24,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where the boxes of a group stand.
+    """The positions of a group's boxes.
 
     Attributes:
         rows: from the top; each its items from the left. Items below `count` are the boxes, others
@@ -220,7 +220,7 @@ def _order(rows: list[list[int]], links: Sequence[Pair]) -> None:
 def _sorted_row(
     row: Sequence[int], beside: dict[int, list[int]], place: dict[int, int]
 ) -> list[int]:
-    """A row in the order of the means of what its items are linked to; others stay in place."""
+    """A row sorted by the mean position of each item's neighbours; others stay in place."""
     means = {}
     for position, one in enumerate(row):
         near = [place[other] for other in beside.get(one, ()) if other in place]

@@ -288,7 +288,7 @@ class _Parser:
             value.refine(value.shape.merge_with(spec.shape))
 
     def _inputs(self, op: OpDef, texts: list[str], attrs: dict[str, Any]) -> list[Value]:
-        """The values, literals as constants of the dtype that is wanted; notes what they tell."""
+        """The values, with literals as constants of the expected dtype; records their specs."""
         lists = [arg for arg in op.inputs if arg.is_list]
         found: list[Value] = []
         position = 0

@@ -1,4 +1,4 @@
-"""Whether a graph is well formed: for tests, and for graphs that are built by hand."""
+"""Checks that a graph is well formed: for tests, and for graphs built by hand."""
 
 from __future__ import annotations
 

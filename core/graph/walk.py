@@ -1,4 +1,4 @@
-"""Walks over a graph: what is needed, and in which order it can run."""
+"""Traversals of a graph: needed nodes, in execution order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def needed(outputs: Iterable[Value], effects: Iterable[Node]) -> list[Node]:
-    """The nodes that outputs and effects depend on, each after what it depends on.
+    """The nodes that outputs and effects depend on, in topological order.
 
     Raises:
         InvalidArgumentError: nodes depend on each other in a circle.
@@ -70,7 +70,7 @@ def ordered(graph: Graph) -> list[Node]:
 
 
 def _can_run(nodes: Sequence[Node]) -> bool:
-    """Whether each node comes after what it depends on: a loaded graph may list them otherwise."""
+    """Whether nodes are in topological order: a loaded graph may list them otherwise."""
     seen: set[Node] = set()
     for node in nodes:
         if not all(value.node in seen for value in node.inputs) or not seen.issuperset(
@@ -82,7 +82,7 @@ def _can_run(nodes: Sequence[Node]) -> bool:
 
 
 def users(nodes: Sequence[Node]) -> dict[Value, list[Node]]:
-    """For each value, the nodes among `nodes` that take it."""
+    """For each value, its consumers among `nodes`."""
     found: dict[Value, list[Node]] = {}
     for node in nodes:
         for value in node.inputs:
@@ -91,7 +91,7 @@ def users(nodes: Sequence[Node]) -> dict[Value, list[Node]]:
 
 
 def root_of(handle: Value) -> Value:
-    """What a handle comes from, through nodes that only pass it on."""
+    """The origin of a handle, through nodes that only pass it on."""
     while handle.node.op.alias:
         handle = handle.node.inputs[handle.index]
     return handle

@@ -170,7 +170,7 @@ def _unpack(path: Path, target: Path, formats: str | Sequence[str] | None) -> No
             with zipfile.ZipFile(path) as zipped:
                 zipped.extractall(part)
         else:
-            raise ValueError(f"get_file: {path} is no archive of the kinds {allowed}")
+            raise ValueError(f"get_file: {path} is not an archive of the kinds {allowed}")
         if target.exists():
             shutil.rmtree(target)
         part.replace(target)

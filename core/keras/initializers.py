@@ -1,4 +1,4 @@
-"""Initializers: what the first values of a weight are."""
+"""Initializers: initial values of weights."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """One value everywhere.
+    """A constant value.
 
     Args:
         value: a number, or an array that broadcasts to the shape.
@@ -56,12 +56,12 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
-        """That value in that shape."""
+        """The value in that shape."""
         kind = dtypes.as_dtype(dtype or floatx())
         return convert_to_tensor(np.broadcast_to(np.asarray(self.value), shape).astype(kind.numpy))
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"value": registry.serialize_keras_object(self.value)}
 
     @classmethod
@@ -84,7 +84,7 @@ class Identity(Initializer):
         return convert_to_tensor((self.gain * np.eye(shape[0], shape[1])).astype(kind.numpy))
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"gain": self.gain}
 
 
@@ -106,7 +106,7 @@ class RandomInitializer(Initializer):
             )
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"seed": registry.serialize_keras_object(self._given_seed)}
 
     def _draw(self, shape: Sequence[int], dtype: Any, draw: Callable[..., Tensor]) -> Tensor:
@@ -149,7 +149,7 @@ class RandomNormal(RandomInitializer):
         return self._draw(shape, dtype, draw)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"mean": self.mean, "stddev": self.stddev, **super().get_config()}
 
 
@@ -192,7 +192,7 @@ class RandomUniform(RandomInitializer):
         return self._draw(shape, dtype, draw)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"minval": self.minval, "maxval": self.maxval, **super().get_config()}
 
 
@@ -269,7 +269,7 @@ class VarianceScaling(RandomInitializer):
         return self._draw(shape, dtype, draw)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "scale": self.scale,
             "mode": self.mode,
@@ -278,7 +278,7 @@ class VarianceScaling(RandomInitializer):
         }
 
     def _given(self) -> dict[str, Any]:
-        """Of the configuration what all of this kind have."""
+        """The part of the configuration that all of this kind share."""
         axes = {"input_axes": self.input_axes, "output_axes": self.output_axes}
         return {**RandomInitializer.get_config(self), **axes}
 
@@ -303,7 +303,7 @@ class _Scaled(VarianceScaling):
         super().__init__(*self._kind, seed=seed, input_axes=input_axes, output_axes=output_axes)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return self._given()
 
 
@@ -374,7 +374,7 @@ class Orthogonal(RandomInitializer):
         return casting.cast(arithmetic.multiply(value, self.gain), kind)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"gain": self.gain, **super().get_config()}
 
 
@@ -429,7 +429,7 @@ _TABLE = registry.named(
 
 
 def get(identifier: InitializerLike) -> Any:
-    """The initializer that a name, configuration, class, function or object stands for."""
+    """The initializer for a name, configuration, class, function or object."""
     if isinstance(identifier, (int, float)) and not isinstance(identifier, bool):
         return Constant(identifier)
     if isinstance(identifier, (Tensor, np.ndarray)):

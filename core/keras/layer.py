@@ -62,7 +62,7 @@ _FIRST_LAYER = ("input_shape", "batch_input_shape", "input_dim", "batch_size")
 
 
 class PlainLayerOptions(TypedDict, total=False):
-    """What a layer that names `activity_regularizer` itself passes on to Layer.
+    """The arguments that a layer with its own `activity_regularizer` passes on to Layer.
 
     trainable: whether training changes its weights.
     dtype: a dtype or a DTypePolicy.
@@ -92,7 +92,7 @@ class Layer(LayerMembers, Module):
 
     `build(self, x)` gets the TensorSpec of the first argument of `call` (its shape, if the
     parameter is named `input_shape` or `..._shape`) and is called once. `call` may take `training`:
-    what it was told, else what the call around it was told, else its default.
+    its argument, otherwise that of the enclosing call, otherwise its default.
 
     Args:
         activity_regularizer: penalty of its output, added to the loss.
@@ -115,10 +115,10 @@ class Layer(LayerMembers, Module):
     _is_layer: ClassVar[bool] = True
     _call_signature: ClassVar[CallSignature | None] = None
     _computes_masks: ClassVar[bool] = False
-    # Whether integers and bools become floats in the first argument, as Keras promotes them beside
-    # weights; else they stay what they are.
+    # Whether integer and bool inputs are cast to floats in the first argument, as Keras does; else
+    # they are unchanged.
     _takes_floats: ClassVar[bool] = False
-    # Whether it computes in float32 under a policy of mixed precision: what it gives is then cast.
+    # Whether it computes in float32 under a mixed precision policy, and casts the result.
     _stays_single: ClassVar[bool] = False
 
     # Variables by the names that their attributes have in Keras 2: its name -> the one here.
@@ -146,7 +146,7 @@ class Layer(LayerMembers, Module):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remembers the constructor's arguments: they are the configuration."""
         self = super().__new__(cls)
-        # Not through __setattr__, which a subclass may define for what its __init__ makes.
+        # Not through __setattr__, which a subclass may override for attributes set in __init__.
         vars(self).update(
             _constructor=(args, kwargs),
             _weight_store=WeightStore(self),
@@ -275,7 +275,7 @@ class Layer(LayerMembers, Module):
         return_losses: bool = False,
         **kwargs: Any,
     ) -> tuple[Any, ...]:
-        """The outputs with other values of the variables, which stay what they are.
+        """The outputs with other values for the variables, which are not changed.
 
         Args:
             trainable_variables: a value for each of `trainable_variables`.
@@ -328,7 +328,7 @@ class Layer(LayerMembers, Module):
         return outputs
 
     def _call_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What is called with these arguments: `call`, unless something is to be done otherwise."""
+        """The function for these arguments: `call`, unless it is replaced."""
         call = self.call
         if (
             self._policy.quantization_mode is not None
@@ -340,12 +340,12 @@ class Layer(LayerMembers, Module):
     # Copying it.
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickle and deepcopy take along: the calls it is part of are a model's."""
+        """The state for pickle and deepcopy, without the calls in models."""
         state: Any = super().__getstate__()
         return {**state, "_inbound_nodes": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """What pickle and copy bring: the parts are those of this layer."""
+        """Restore the state from pickle or copy; parts refer to this layer."""
         for name, value in state.items():
             vars(self)[name] = value.of(self) if isinstance(value, Part) else value
 
@@ -455,7 +455,7 @@ class Layer(LayerMembers, Module):
             return self
 
     def _dtype_of_shapes(self) -> str:
-        """Of inputs that are told by their shape alone."""
+        """The dtype of inputs given only by shape."""
         return self.compute_dtype
 
     @property
@@ -646,7 +646,7 @@ class Layer(LayerMembers, Module):
 
     @property
     def losses(self) -> list[Any]:
-        """What `add_loss` added in the last call, and the penalties of the weights."""
+        """The losses added by `add_loss` in the last call, and the weights' penalties."""
         return self._penalty_store.losses()
 
     def add_metric(self, value: Any, name: str | None = None, aggregation: Any = None) -> None:
@@ -680,10 +680,10 @@ class Layer(LayerMembers, Module):
     # Its configuration.
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes, as `from_config` understands it.
+        """The constructor's arguments, in the form for `from_config`.
 
-        A subclass that overrides this gets from here name, trainable and dtype; without, its
-        constructor's arguments are remembered and told.
+        A subclass that overrides this gets name, trainable and dtype from here; otherwise its
+        constructor's arguments are recorded and returned.
 
         Raises:
             NotImplementedError: an argument that cannot be stored.
@@ -700,7 +700,7 @@ class Layer(LayerMembers, Module):
         return {**base, **configuration.constructor_config(self)}
 
     def _tells_constructor(self) -> bool:
-        """Whether no subclass says what its configuration is: the constructor's arguments are."""
+        """Whether the configuration is the constructor's arguments: no subclass overrides it."""
         return type(self).get_config is Layer.get_config
 
     @classmethod
@@ -719,7 +719,7 @@ class Layer(LayerMembers, Module):
 
     @property
     def path(self) -> str:
-        """Its name below the names of the layers around it."""
+        """Its name, prefixed by the names of enclosing layers."""
         return self._scope_name.removesuffix("/")
 
     @property
@@ -775,7 +775,7 @@ def _single(x: Any) -> Any:
 
 
 def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:
-    """What the older arguments say about the input: the shape with the batch axis."""
+    """The input shape from deprecated arguments, with the batch axis."""
     if kwargs.get("batch_input_shape") is not None:
         return Shape(kwargs["batch_input_shape"])
     shape = kwargs.get("input_shape")

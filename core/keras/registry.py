@@ -1,4 +1,4 @@
-"""Keras classes by name: what a configuration says, and how an object is made from it again.
+"""The registry of Keras classes: configurations, and objects restored from them.
 
 object → {"module", "class_name", "config", "registered_name"} → object
 """
@@ -46,7 +46,7 @@ _PUBLIC = (
 # Those that have functions to name; others are never called because a file says so.
 _FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics")
 _NOT_NAMED = {"get", "serialize", "deserialize"}
-# Private folder -> the public module of what it defines.
+# Private folder -> the public module of its names.
 _HOMES = {
     "models": "keras.models",
     "seeds": "keras.random",
@@ -133,7 +133,7 @@ def get_custom_objects() -> dict[str, Any]:
 
 @contextmanager
 def custom_object_scope(custom_objects: Mapping[str, Any] | None) -> Iterator[None]:
-    """Inside the block these names stand for these classes and functions.
+    """Inside the block these names refer to these classes and functions.
 
     Args:
         custom_objects: classes and functions by name; None for none.
@@ -164,7 +164,7 @@ def public_module(cls: type) -> str | None:
 
 
 def serialize_keras_object(obj: Any) -> Any:
-    """What JSON can hold and `deserialize_keras_object` understands.
+    """A JSON-serialisable form for `deserialize_keras_object`.
 
     Raises:
         ValueError: a lambda, or an object that does not say what it was made from.
@@ -275,7 +275,7 @@ def deserialize_keras_object(
     module_objects: Mapping[str, Any] | None = None,
     printable_module_name: str = "object",
 ) -> Any:
-    """What `serialize_keras_object` was given.
+    """The object that was given to `serialize_keras_object`.
 
     Args:
         config: what it answered. No code is run from it: classes are found by name, among those of
@@ -325,7 +325,7 @@ def _shared_or_made(found: Any, config: dict[str, Any], custom_objects: Any) -> 
             made = _made(found, config)
             names = {type(made).__name__, getattr(type(made), "_shown_as", None)}
             if getattr(made, "_is_layer", False) and config["class_name"] not in names:
-                # The file knows its weights by the class that another stands for here.
+                # The file stores its weights under the name of the replaced class.
                 vars(made)["_read_as"] = config["class_name"]
             if config.get(RULES) == 2 and hasattr(made, "_rules_of_keras"):
                 made._rules_of_keras = 2
@@ -345,7 +345,7 @@ def _made(found: Any, config: dict[str, Any]) -> Any:
     if found.__module__.startswith("pinnace.keras."):
         inner = _accepted(found, inner)
     if config.get(RULES) == 2 and inner.get("trainable") is False and "layers" in inner:
-        # Keras 2 freezes the model alone: its layers keep what they say, by which weights stand.
+        # Keras 2 freezes only the model: its layers keep their own setting, which orders weights.
         made = found.from_config({**inner, "trainable": True})
         made._weight_store.train(False)
         return made
@@ -366,7 +366,7 @@ def _accepted(cls: type, config: dict[str, Any]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=1024)
 def _argument_names(cls: type) -> frozenset[str] | None:
-    """What the constructors of a class and its bases take; None: any."""
+    """The parameter names of the constructors of a class and its bases; None for any."""
     if hasattr(cls, "keras_class") or hasattr(cls, "_topology"):
         return None
     names: set[str] = set()
@@ -464,7 +464,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
 
 
 def _told_object(registered: str | None, named: str) -> Any:
-    """What modules that a command was told of register or have under a name; None if nothing."""
+    """An object registered or defined by modules given to a command; None if there is none."""
     modules = own_modules.import_told()
     for name in (registered, named) if modules else ():
         found = get_registered_object(name) if name else None
@@ -494,7 +494,7 @@ def _operation(module: str, named: str) -> Any:
 
 
 def own_object(module: str, named: str, *, is_function: bool) -> Any:
-    """What this library has under a name that Keras stores; None if it has nothing."""
+    """This library's object for a name stored by Keras; None if there is none."""
     if module.startswith("keras.src.ops."):
         return _operation(module, named)
     named = _SHOWN_AS.get(named, named)
@@ -523,7 +523,7 @@ def _is_of(module: str, known: str) -> bool:
 def by_name(
     what: str, identifier: Any, table: Mapping[str, Any], *, none: Any = None, make: bool = True
 ) -> Any:
-    """What the `get` functions of losses, metrics, initializers, … answer.
+    """The common implementation of the `get` functions of losses, metrics, initializers, ….
 
     Args:
         what: for the message, "loss".
@@ -552,7 +552,7 @@ def by_name(
 
 
 def _not_in(what: str, name: str, table: Mapping[str, Any]) -> str:
-    """That a table has no such name, and the one that was probably meant."""
+    """The error for an unknown name, with the closest known one."""
     known = {str(key) for key in table}
     told = f"{what}: name must be one of {', '.join(sorted(known))}, got {name!r}"
     return told + did_you_mean(name, known)

@@ -1,6 +1,6 @@
-"""Linear operators: matrices known by what they do, not by their entries.
+"""Linear operators: matrices represented by their action instead of their entries.
 
-`operator.LinearOperator` has the public methods, with answers from the dense matrix; a class of a
-file here overrides what its structure makes cheaper. `specs` takes operators apart for functions
-and SavedModels, `hints` and `batches` are what they share. Names in `pinnace.linalg`.
+`operator.LinearOperator` has the public methods, implemented with the dense matrix; the classes in
+other files override what their structure makes cheaper. `specs` decomposes operators for functions
+and SavedModels, `hints` and `batches` are shared. The public names are in `pinnace.linalg`.
 """

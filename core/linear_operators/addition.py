@@ -1,4 +1,4 @@
-"""Sums of operators: of the class that keeps the most of their structure."""
+"""Sums of operators, of the class that preserves the most structure."""
 
 from __future__ import annotations
 

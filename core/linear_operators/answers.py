@@ -1,4 +1,4 @@
-"""What operators answer from their dense matrices, unless their class knows better."""
+"""Default implementations of operators, by their dense matrices."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def sizes_of(known: Shape, vector: Any) -> Any:
 
 
 def joined(*parts: Any) -> Any:
-    """One shape of several: lists of numbers and tensors, or vectors."""
+    """The broadcast shape of several shapes: lists of numbers and tensors, or vectors."""
     if all(isinstance(part, list) and all(type(n) is int for n in part) for part in parts):
         return [n for part in parts for n in part]
     return joining.concat(parts, 0)

@@ -170,7 +170,7 @@ class LinearOperatorBlockLowerTriangular(OfBlocks):
             operator.assert_non_singular()
 
     def _linop_inverse(self) -> LinearOperator:
-        """Row by row: of the last one what is solved for with the inverse of the rows above."""
+        """The inverse, row by row, by forward substitution."""
         found: list[list[LinearOperator]] = []
         for i, row in enumerate(self._operators):
             last = row[-1].inverse()

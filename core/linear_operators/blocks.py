@@ -1,4 +1,4 @@
-"""What operators of blocks share: arguments of one tensor, or of one per block."""
+"""The common part of block operators: arguments as one tensor, or one per block."""
 
 from __future__ import annotations
 

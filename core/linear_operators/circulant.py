@@ -1,4 +1,4 @@
-"""LinearOperatorCirculant and its like: matrices that a Fourier transform makes diagonal."""
+"""Circulant operators: matrices that a Fourier transform diagonalises."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Circulant(LinearOperator):
 
     @property
     def block_depth(self) -> int:
-        """How many axes of the spectrum are no batch axes."""
+        """The number of axes of the spectrum that are not batch axes."""
         return self._depth
 
     @property

@@ -1,4 +1,4 @@
-"""What operators share that are made of a list of operators."""
+"""The common part of operators made of a list of operators."""
 
 from __future__ import annotations
 

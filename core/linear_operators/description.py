@@ -1,4 +1,4 @@
-"""What is known of an operator before anything is computed: dtype, hints and shapes."""
+"""The static properties of an operator: dtype, hints and shapes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Described:
 
     @property
     def graph_parents(self) -> list[Any]:
-        """What the constructor was given as such."""
+        """The constructor's argument of this name."""
         return self._graph_parents
 
     @property

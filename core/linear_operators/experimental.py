@@ -1,3 +1,3 @@
-"""What TensorFlow calls `tf.linalg.experimental`."""
+"""`tf.linalg.experimental`."""
 
 from pinnace.linear_operators.krylov import conjugate_gradient as conjugate_gradient

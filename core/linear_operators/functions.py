@@ -14,7 +14,7 @@ KIND = "linear operator"
 
 
 def answer(function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function, or an op, of a linear operator gives.
+    """The result of a function, or an op, on a linear operator.
 
     Args:
         function: its name.

@@ -1,4 +1,4 @@
-"""What is promised of matrices, and what follows from it for their products."""
+"""Hints about matrices, and the hints of products that follow from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Hints(TypedDict):
 
 
 def hints_of(operator: LinearOperator) -> Hints:
-    """What is promised of an operator."""
+    """The hints of an operator."""
     return Hints(
         is_non_singular=operator.is_non_singular,
         is_self_adjoint=operator.is_self_adjoint,
@@ -70,7 +70,7 @@ def always(given: Hint, truth: bool, message: str) -> bool:
 
 
 def inherited(operator: LinearOperator, given: dict[str, Hint], relation: str) -> Hints:
-    """The hints of the adjoint or inverse: what is promised of the operator or of it.
+    """The hints of the adjoint or inverse: given, or derived from the operator's.
 
     Args:
         operator: the operator.

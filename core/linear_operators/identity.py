@@ -1,4 +1,4 @@
-"""LinearOperatorIdentity and LinearOperatorScaledIdentity: one number on the diagonal."""
+"""LinearOperatorIdentity and LinearOperatorScaledIdentity: a constant diagonal."""
 
 from __future__ import annotations
 

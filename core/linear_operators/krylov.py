@@ -1,4 +1,4 @@
-"""Methods that need no more of a matrix than its products with vectors."""
+"""Krylov methods, which only need matrix-vector products."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["conjugate_gradient"]
 
 
 class CGState(NamedTuple):
-    """Where the method of conjugate gradients has ended.
+    """The state of conjugate gradients.
 
     Attributes:
         i: how many iterations there were, an int32 scalar.

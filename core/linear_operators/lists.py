@@ -1,4 +1,4 @@
-"""What the operators made of several operators share."""
+"""The common part of operators made of several operators."""
 
 from __future__ import annotations
 

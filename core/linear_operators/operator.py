@@ -24,14 +24,14 @@ __all__ = ["LinearOperator"]
 
 
 class LinearOperator(DenseAnswers, Module, CompositeTensor):
-    """A matrix, or a batch of them, known by what it does: [..., m, n].
+    """A matrix, or a batch of matrices, represented by its action: [..., m, n].
 
     A subclass gives `_shape()`, `_shape_tensor()` and `_matmul(x, adjoint, adjoint_arg)`; all else
     follows from the dense matrix. It may override any method by its name with an underscore
     before it, `_determinant()` or `_solve(rhs, adjoint, adjoint_arg)`.
 
-    The hints are promises that nothing checks (the `assert_` methods do, when called): True or
-    False for what holds or does not, None for what is not known.
+    The hints are unchecked promises (the `assert_` methods check them): True or False for
+    properties that hold or do not, None for unknown.
 
     Args:
         dtype: of the entries, and of all tensors that the operator takes.

@@ -1,4 +1,4 @@
-"""What constructors of operators make of their tensors."""
+"""Conversion of the tensor arguments of operators' constructors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that operators without entries are given: numbers, or tensors that are known later."""
+"""Sizes of operators without entries: numbers, or tensors known only at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fills a static table: tensors, or the lines of a file."""
+"""Initializers of static tables: tensors, or the lines of a file."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class TableInitializer(AutoTrackable):
 
     @property
     def key_dtype(self) -> DType:
-        """Of the keys."""
+        """The dtype of the keys."""
         return self._key_dtype
 
     @property
     def value_dtype(self) -> DType:
-        """Of the values."""
+        """The dtype of the values."""
         return self._value_dtype
 
     def initialize(self, table: LookupTable) -> None:
@@ -101,7 +101,7 @@ def _entries(what: str, value: Any, dtype: Any) -> Tensor:
 
 
 class TextFileIndex:
-    """What of a line is a key or a value, beside the number of a column."""
+    """Which part of a line is a key or a value, besides column numbers."""
 
     WHOLE_LINE = WHOLE_LINE
     LINE_NUMBER = LINE_NUMBER

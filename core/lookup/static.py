@@ -104,12 +104,12 @@ class StaticVocabularyTable(AutoTrackable):
 
     @property
     def key_dtype(self) -> DType:
-        """Of the keys that are looked up."""
+        """The dtype of the keys."""
         return self._key_dtype
 
     @property
     def value_dtype(self) -> DType:
-        """Of the ids: int64."""
+        """The dtype of the ids: int64."""
         return dtypes.int64
 
     @property

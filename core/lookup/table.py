@@ -1,4 +1,4 @@
-"""What all tables have in common: a handle, lookups, and the functions they are saved with."""
+"""The base class of tables: a handle, lookups, and the functions for saving."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _numbers = itertools.count()
 
 
 def of_each_key(keys: Any, look: Callable[[Any], Tensor]) -> Any:
-    """What `look` finds for keys, with the rows or indices of ragged or sparse ones."""
+    """Look up keys with `look`; results keep the rows or indices of ragged or sparse keys."""
     if not is_composite(keys):
         return look(keys)
     if hasattr(keys, "flat_values"):  # ragged; its class is not imported for tables alone
@@ -66,12 +66,12 @@ class LookupTable(TrackableResource):
 
     @property
     def key_dtype(self) -> DType:
-        """Of the keys."""
+        """The dtype of the keys."""
         return self._key_dtype
 
     @property
     def value_dtype(self) -> DType:
-        """Of the values."""
+        """The dtype of the values."""
         return self._value_dtype
 
     @property

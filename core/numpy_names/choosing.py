@@ -93,7 +93,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> T
 
 
 def _broadcast_sizes(x: Tensor, y: Tensor) -> Any:
-    """What all axes but the last of both broadcast to."""
+    """The broadcast shape of all axes except the last."""
     known = shapes.broadcast_static_shape(x.shape[:-1], y.shape[:-1])
     if known.is_fully_defined():
         return known.as_list()
@@ -130,7 +130,7 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
 def select(
     condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], default: TensorLike = 0
 ) -> Tensor:
-    """At each place, the choice that belongs to the first condition that holds there.
+    """At each position, the choice of the first condition that holds there.
 
     Args:
         condlist: conditions.
@@ -152,7 +152,7 @@ def select(
 
 
 def nonzero(a: TensorLike) -> list[Tensor]:
-    """The places of what is not 0, in row-major order: a vector of indices for each axis, int64."""
+    """The indices of non-zero elements, in row-major order: a vector for each axis, int64."""
     x = atleast_1d(a)
     rank = known_rank("nonzero", x)
     places = selecting.where(casting.cast(x, dtypes.bool))

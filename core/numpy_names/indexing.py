@@ -1,4 +1,4 @@
-"""x[key] as in NumPy: arrays of indices and of bools beside integers and slices."""
+"""x[key] as in NumPy: with index arrays and boolean masks."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def _axis_of(items: tuple[Any, ...], plain: list[Any], place: int, rank: int) ->
 
 
 def _gathered(x: Tensor, axes: list[int], indices: list[Tensor]) -> Tensor:
-    """The values at all of the indices; their axes stand where the first of `axes` stood.
+    """The values at all indices; their axes are at the position of the first of `axes`.
 
-    Where `axes` are not next to each other, they stand in front.
+    If `axes` are not adjacent, they come first.
     """
     if len(axes) == 1:
         size = shapes.axis_sizes(x)[axes[0]]

@@ -1,4 +1,4 @@
-"""Which dtype two become in the modes "safe" and "all", where Python's numbers are weak.
+"""Dtype promotion in the modes "safe" and "all", where Python numbers are weak.
 
 A kind is a dtype and whether it is weak: inferred of Python's numbers, so that it gives way. The
 kinds form a lattice, and two of them become the first one that both lead to. The order in which
@@ -186,7 +186,7 @@ def _is_risky(first: Kind, second: Kind, result: Kind) -> bool:
 
 @functools.cache
 def _reached(kind: Kind) -> frozenset[Kind]:
-    """What a kind leads to, itself included."""
+    """The kinds reachable from a kind, including itself."""
     name = kind.dtype.name + "*" * kind.weak
     found = {kind}
     for one in _LEADS_TO.get(name, "").split():

@@ -70,7 +70,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def mod(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """What is left of `x1`, of the sign of `x2`; int8 of bools."""
+    """The remainder of `x1`, with the sign of `x2`; int8 for bools."""
     return division.floormod(*_bools_as(dtypes.int8, x1, x2))
 
 

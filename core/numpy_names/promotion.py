@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Preferences:
-    """What `experimental_enable_numpy_behavior` was told.
+    """The arguments of `experimental_enable_numpy_behavior`.
 
     Attributes:
         prefer_float32: a Python float counts as float32, and not as a float of any size.
@@ -87,7 +87,7 @@ def finfo(dtype: Any) -> Any:
 
 
 def default_float() -> DType:
-    """What a function makes when it is told nothing: float64, or float32 if that is preferred."""
+    """The default float dtype: float64, or float32 if that is preferred."""
     return dtypes.float32 if PREFERENCES.prefer_float32 else dtypes.float64
 
 
@@ -127,7 +127,7 @@ def promoted(*values: Any) -> list[Tensor]:
 def promoted_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     """Two values as tensors of one dtype, by NumPy's rules: also under weak promotion.
 
-    So TensorFlow has it: what is weak are operators and the functions of its own names.
+    As in TensorFlow: only operators and functions with its own names are weak.
     """
     if all(isinstance(value, (str, bytes)) for value in (x1, x2)):
         return made_array(x1), made_array(x2)
@@ -170,7 +170,7 @@ def _leaves(values: Any) -> Iterator[Any]:
 
 
 def _asked(value: Any) -> Any:
-    """What NumPy is asked about in place of a value: itself, or the dtype that it has."""
+    """The value or dtype to pass to NumPy's promotion in place of a value."""
     if isinstance(value, (Operands, IndexedSlices)):
         return value.dtype.numpy
     if isinstance(value, dtypes.DType):

@@ -1,4 +1,4 @@
-"""`tf.experimental.numpy.random`: numbers by chance under NumPy's names."""
+"""`tf.experimental.numpy.random`: random numbers under NumPy's names."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def rand(*size: int) -> Tensor:
 
 
 def poisson(lam: TensorLike = 1.0, size: Any = None) -> Tensor:
-    """How often something happens that happens `lam` times on average, int64.
+    """The number of events with expected value `lam`, int64.
 
     Args:
         lam: [...], the means; their axes follow those of `size`.

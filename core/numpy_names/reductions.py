@@ -1,4 +1,4 @@
-"""Sums, means and extremes over axes, over the whole array if no axis is named."""
+"""Sums, means and extremes over axes, by default over the whole array."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _variance(x: Tensor, axis: Any, ddof: int, keepdims: bool | None) -> Tensor:
 
 
 def _count(x: Tensor, axis: Any) -> Tensor:
-    """How many values go into each result."""
+    """The number of values in each result."""
     if axis is None:
         return shapes.size(x)
     sizes, rank = shapes.axis_sizes(x), known_rank("var", x)
@@ -264,7 +264,7 @@ def any(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor
 
 
 def count_nonzero(a: TensorLike, axis: Any = None) -> Tensor:
-    """How many are not 0, over `axis` (None: all of them), int64."""
+    """The number of non-zero elements over `axis` (None: all axes), int64."""
     return statistics.count_nonzero(made_array(a), axis)
 
 
@@ -285,7 +285,7 @@ def nanprod(
 def nanmean(
     a: TensorLike, axis: Any = None, dtype: Any = None, keepdims: bool | None = None
 ) -> Tensor:
-    """`mean` of what is not NaN.
+    """The `mean`, ignoring NaN.
 
     Args:
         a: numbers.

@@ -1,4 +1,4 @@
-"""Numbers at even distances, and at even distances of their logarithms."""
+"""Evenly spaced numbers, also on a logarithmic scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that take and give weak tensors, while the mode is "safe" or "all".
+"""Functions with weak tensors, while the mode is "safe" or "all".
 
 They are hooked while the mode lasts: outside of it they cost nothing more.
 """
@@ -91,7 +91,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Have them do again what they do without the mode."""
+    """Restore the functions' behaviour without the mode."""
     for hook, target in _installed:
         hook.targets = [one for one in hook.targets if one[1] is not target]
         if not hook.targets:
@@ -100,7 +100,7 @@ def uninstall() -> None:
 
 
 def promoted_call(function: Callable[..., Any], x: Any, y: Any) -> Any:
-    """A function of two values, both cast to what they become together, weak if that is."""
+    """A binary function with both values promoted, and a weak result if the promoted type is."""
     kind = _kind((x, y))
     if kind is None:
         return function(x, y)
@@ -114,7 +114,7 @@ def _is_of_library(module: str) -> bool:
 
 
 def _kind(values: Any) -> Kind | None:
-    """What the values become together; None if the lattice has no answer."""
+    """The promoted type of values; None if the lattice has none."""
     try:
         return joined(values, safe=PREFERENCES.mode == "safe")
     except UnknownKindError:
@@ -138,7 +138,7 @@ def _is_taken(value: Any) -> bool | None:
 
 
 def _is_inferred(value: Any) -> bool | None:
-    """Whether the dtype of a value was not told: weak tensors, and what Python has."""
+    """Whether a value's dtype was inferred: weak tensors, and Python numbers."""
     return True if is_weak(value) or type(value) in _PYTHON else None
 
 

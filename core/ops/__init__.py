@@ -1,6 +1,6 @@
 """Every op, and the operators of tensors that are ops.
 
-What an op is:
+An op consists of:
 
 - **signature**: `a: T, values: N*T, rest: (Tin), n: int32, h: resource -> y: T, ys: (Tout)`: a
   type attribute, a fixed dtype, `N*T` a list of N tensors of one type, `(Tin)` a list typed by
@@ -79,7 +79,7 @@ from pinnace.ops import random as random
 from pinnace.ops import registry
 from pinnace.ops import state as state
 
-# Families that few programs want; they are imported in this order when an op is missed.
+# Rarely used families; they are imported in this order when an op is missing.
 registry.later.add(
     "pinnace.ops.strings",
     "pinnace.ops.io",

@@ -1,7 +1,7 @@
-"""How an op takes a batch axis: from rows stacked along a new first axis, what it gives of each.
+"""Vectorisation rules: how an op is applied to rows stacked along a new first axis.
 
-A rule stands in the op's `OpDef.batch`; those that several ops share are here. Who follows them is
-`functions.control.batching`.
+A rule is an op's `OpDef.batch`; rules that several ops share are here. `functions.control.batching`
+applies them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BatchCall(Protocol):
         """The outputs of the op for other inputs, and attributes but for those given."""
 
     def rank(self, index: int) -> int:
-        """The number of axes that an input has in a row."""
+        """The rank of an input's rows."""
 
     def fixed(self, index: int) -> Array:
         """The value of an input that must be known before the run."""
@@ -55,7 +55,7 @@ class BatchCall(Protocol):
         """A tensor with an entry per axis, with that of the batch axis in front."""
 
     def count(self) -> Any:
-        """How many rows there are: a number, or a scalar."""
+        """The number of rows: an int, or a scalar."""
 
     def refuse(self, why: str) -> NoReturn:
         """Raise UnbatchableError."""

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
 
 _EAGER_CONTEXT = RunContext()
-# How many input specs an op remembers as checked before it starts over.
+# How many checked input specs an op remembers before its cache is cleared.
 _CHECKED_LIMIT = 4096
 _NDARRAY = np.ndarray
-# Numbers in a gradient from which an eager optimizer's step flushes denormals (ADR 24): it goes
-# over them a dozen times, and to begin and end that takes about 1 us.
+# Numbers of a gradient from which an eager optimizer's step flushes denormals (ADR 24): it makes a
+# dozen passes over them, and setting the mode takes about 1 us.
 _LARGE_STEP = 1 << 8
 # Kinds of effects that must not happen twice; what has others may call the user's code.
 _ONCE = frozenset({"write", "random"})
@@ -87,12 +87,12 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
         raise
 
 
-# `execute` of an op with one output that is no list: it gives that tensor.
+# `execute` for an op with a single output tensor.
 execute_one: Callable[..., Tensor] = execute
 
 
 class Repeat(NamedTuple):
-    """What is known of an eager call after one with its dtypes, shapes and attributes went well."""
+    """The prepared repetition of an eager call with known dtypes, shapes and attributes."""
 
     options: dict[str, Any]
     attrs: dict[str, Any]
@@ -198,7 +198,7 @@ def _tensor_of(value: Operands, arg: ArgDef) -> Tensor:
 
 
 class CompositeGivenError(Exception):
-    """An argument is ragged or sparse: the op cannot take it as it is."""
+    """An argument is ragged or sparse, which the op does not support."""
 
 
 def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Tensor:
@@ -319,8 +319,8 @@ def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tu
 def call_kernel(
     op: OpDef, kernel: Any, arrays: Sequence[Any], options: dict[str, Any], inputs: tuple[Any, ...]
 ) -> Any:
-    """kernel(*arrays, **options), silent about overflow, its failures in the words of inference."""
-    # What is called again where NumPy raises must not have written or drawn anything yet.
+    """kernel(*arrays, **options), without overflow warnings, with errors as in inference."""
+    # A kernel that is repeated after NumPy raises must not have written or drawn anything.
     silence = float_warnings.begin() if op.effect in _ONCE else None
     try:
         return kernel(*arrays, **options)
@@ -341,7 +341,7 @@ def call_kernel(
 def _explain_failure(
     op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], error: Exception
 ) -> NoReturn:
-    """What NumPy refused: in the words of inference if it refuses too, else NumPy's, our facts."""
+    """NumPy's error, with inference's message if inference fails too, and our details."""
     specs = input_specs(inputs)
     op.infer(
         InferCall(op, specs, op.full_attrs(attrs), lambda index: np.asarray(inputs[index]._array))
@@ -383,7 +383,7 @@ def input_specs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_specs(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> None:
-    """Inference on these specs, remembered: eager and traced calls fail with the same words."""
+    """Cached shape inference, so that eager and traced calls fail with the same message."""
     try:
         key = (
             *[
@@ -406,7 +406,7 @@ def check_specs(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> No
 
 
 def infer_shapes(op: OpDef, call: InferCall, count: int) -> tuple[Shape, ...]:
-    """One shape per output, however `infer` gave them."""
+    """One shape per output, in any form that `infer` returned."""
     shapes = op.infer(call)
     if isinstance(shapes, Shape):
         return (shapes,) * count

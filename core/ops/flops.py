@@ -1,7 +1,7 @@
 """Floating-point operations of one call of an op, from its attributes and shapes alone.
 
-A multiplication and an addition are two. What counts them stands in the op's `OpDef.flops`; this
-file has the formulas.
+A multiplication and an addition count as two. An op's counter is its `OpDef.flops`; this file has
+the formulas.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Shapes: TypeAlias = Sequence[tuple[int, ...]]
 # Attributes, shapes of the inputs and shapes of the outputs -> floating-point operations.
 Count: TypeAlias = Callable[[Mapping[str, Any], Shapes, Shapes], int]
 
-# Of each number of a softmax: its maximum, difference, exponential, sum and quotient.
+# Per number of a softmax: maximum, difference, exponential, sum and quotient.
 SOFTMAX = 5
 
 
@@ -25,7 +25,7 @@ def none(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
 
 
 def each(times: int) -> Count:
-    """The count of an op that does `times` operations for each number of its first input."""
+    """A counter of `times` operations per number of the first input."""
 
     def count(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
         del attrs, gave
@@ -35,14 +35,14 @@ def each(times: int) -> Count:
 
 
 def matrices(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of a product of matrices, single or in batches."""
+    """A matrix product, single or batched."""
     is_transposed = attrs.get("transpose_a") or attrs.get("adj_x")
     inner: int = took[0][-2 if is_transposed else -1]
     return 2 * math.prod(gave[0]) * inner
 
 
 def einsum(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of a contraction in one step: the product of the sizes of all axes."""
+    """A contraction in one step: the product of the sizes of all axes."""
     del gave
     terms = str(attrs["equation"]).split("->")[0].replace(" ", "").split(",")
     sizes: dict[str, int] = {}
@@ -58,43 +58,43 @@ def einsum(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
 
 
 def convolution(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of a convolution of any number of spatial axes; the filter is the second input."""
+    """A convolution with any number of spatial axes; the filter is the second input."""
     del attrs
     return 2 * math.prod(gave[0]) * math.prod(took[1][:-1])
 
 
 def input_gradient(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of the gradient of a convolution for its input."""
+    """The gradient of a convolution with respect to its input."""
     del attrs, gave
     return 2 * math.prod(took[2]) * math.prod(took[1][:-1])
 
 
 def filter_gradient(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of the gradient of a convolution for its filter."""
+    """The gradient of a convolution with respect to its filter."""
     del attrs
     return 2 * math.prod(took[2]) * math.prod(gave[0][:-1])
 
 
 def depthwise(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of a depthwise convolution."""
+    """A depthwise convolution."""
     del attrs
     return 2 * math.prod(gave[0]) * math.prod(took[1][:-2])
 
 
 def depthwise_input_gradient(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of the gradient of a depthwise convolution for its input."""
+    """The gradient of a depthwise convolution with respect to its input."""
     del attrs, gave
     return 2 * math.prod(took[2]) * math.prod(took[1][:-2])
 
 
 def depthwise_filter_gradient(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of the gradient of a depthwise convolution for its filter."""
+    """The gradient of a depthwise convolution with respect to its filter."""
     del attrs
     return 2 * math.prod(took[2]) * math.prod(gave[0][:-2])
 
 
 def pooling(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Of pooling: one for each element of each window."""
+    """Pooling: one for each element of each window."""
     del took
     taps: int = math.prod(attrs["ksize"])
     return math.prod(gave[0]) * taps

@@ -1,4 +1,4 @@
-"""OpDef: everything that is known of an op, in one place."""
+"""OpDef: the complete definition of an op."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ NOT_DIFFERENTIABLE = NotDifferentiable()
 class NoGradientDefined:
     """The mark of an op for which TensorFlow has registered nothing: asking is an error.
 
-    It stands where a gradient function does and raises when it is called, so that tapes and
-    functions need not look for it.
+    It is a gradient function that raises when called, so that tapes and functions need no check.
     """
 
     def __call__(self, call: OpCall, *_: Tensor | None) -> NoReturn:
@@ -104,7 +103,7 @@ class AttrDef:
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
+        """Whether the attribute must be given."""
         return self.default is _REQUIRED
 
 
@@ -131,7 +130,7 @@ class ArgDef:
 
     @property
     def is_list(self) -> bool:
-        """Whether it stands for several tensors."""
+        """Whether the argument is a list of tensors."""
         return bool(self.number_attr or self.list_attr)
 
 
@@ -155,7 +154,7 @@ def _parse_args(text: str, types: Mapping[str, object]) -> tuple[ArgDef, ...]:
 
 
 def _parse_arg(part: str, is_type_attr: bool) -> ArgDef:
-    # Without `re`: compiling an expression takes as long as reading a hundred arguments.
+    # Without `re`: compiling an expression takes as long as parsing a hundred arguments.
     name, _, kind = part.partition(":")
     kind = kind.strip()
     listed = kind[1:-1] if kind[:1] == "(" and kind[-1:] == ")" else ""
@@ -220,7 +219,7 @@ class InferCall:
         return Shape(None)
 
     def handle(self, index: int) -> TensorSpec | None:  # noqa: ARG002 (a graph's call needs it)
-        """The spec of the variable behind the resource input `index`, if the graph tells it."""
+        """The spec of the variable of the resource input `index`, if known."""
         return None
 
     def fail(self, problem: str, *facts: str) -> NoReturn:
@@ -244,14 +243,14 @@ def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[st
 def out_of_memory(
     error: MemoryError, op: OpDef, inputs: Sequence[Specs], where: str = ""
 ) -> ResourceExhaustedError:
-    """What says of an op that there was no memory for it; `error` itself, if that says so."""
+    """Add the op to an out-of-memory error; `error` itself, if it has one."""
     if isinstance(error, ResourceExhaustedError):
         return error
     return ResourceExhaustedError(explain(op, str(error) or "there is no memory", inputs) + where)
 
 
 class OpCall:
-    """One call of an op, as its gradient sees it.
+    """One call of an op, the argument of its gradient function.
 
     `inputs` has one entry per argument of the signature (a tuple for a list argument), `outputs` is
     flat.
@@ -274,7 +273,7 @@ class OpCall:
         self.wanted = wanted
 
     def needs(self, index: int) -> bool:
-        """Whether the gradient of input `index` is used: if not, it may be left out."""
+        """Whether the gradient of input `index` is used: if not, it may be skipped."""
         return self.wanted is None or id(self.inputs[index]) in self.wanted
 
     def attr(self, name: str) -> Any:
@@ -285,7 +284,7 @@ class OpCall:
 
 
 def handed_on(_: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """The gradient of an op that gives on what it takes: `dy` itself, slices or dense."""
+    """The gradient of an identity-like op: `dy` itself, slices or dense."""
     return (dy,)
 
 
@@ -384,7 +383,7 @@ class OpDef:
     traceless: bool = False
     reaches: str | Callable[[Attrs], str] = ""
     guarded: Kernel | None = None
-    # What follows is derived.
+    # Derived attributes.
     inputs: tuple[ArgDef, ...] = field(init=False)
     outputs: tuple[ArgDef, ...] = field(init=False)
     type_sets: dict[str, TypeSet] = field(init=False)
@@ -418,9 +417,9 @@ class OpDef:
         self.repeatable = self._is_repeatable()
 
     def _is_repeatable(self) -> bool:
-        """Whether dtypes, shapes and attributes are all an eager call depends on.
+        """Whether an eager call depends only on dtypes, shapes and attributes.
 
-        It must give one plain tensor.
+        It must return one plain tensor.
         """
         if self.kernel is None or self.effect is not None or self.wants_ctx or not self.inputs:
             return False
@@ -435,11 +434,11 @@ class OpDef:
 
     @property
     def stateful(self) -> bool:
-        """Whether it does anything beside giving outputs, or gives other outputs each time."""
+        """Whether it has side effects, or depends on anything but its inputs."""
         return self.effect is not None
 
     def reach(self, attrs: Attrs) -> str:
-        """The part of the outside world that it reaches with these attributes; "" is none."""
+        """The external resources it accesses with these attributes; "" is none."""
         return self.reaches if isinstance(self.reaches, str) else self.reaches(attrs)
 
     @property
@@ -458,7 +457,7 @@ class OpDef:
         raise InvalidArgumentError(f"{self.name}: attribute {name!r} is required")
 
     def full_attrs(self, attrs: Attrs) -> dict[str, Any]:
-        """`attrs` and the defaults of those that are not in it."""
+        """`attrs` with defaults for missing ones."""
         full = dict(attrs)
         for name, definition in self.attrs.items():
             if name not in full:
@@ -471,7 +470,7 @@ class OpDef:
         return full
 
     def input_count(self, arg: ArgDef, attrs: Attrs) -> int:
-        """How many tensors the argument stands for under `attrs`."""
+        """The number of tensors of the argument with `attrs`."""
         if arg.number_attr:
             return int(attrs[arg.number_attr])
         return len(attrs[arg.list_attr]) if arg.list_attr else 1
@@ -506,7 +505,7 @@ class OpDef:
 
 
 def _kernel_parameters(kernel: Kernel | None) -> tuple[tuple[str, ...], bool]:
-    """The attributes a kernel asks for, and whether it asks for the run's context."""
+    """The attributes that a kernel takes, and whether it takes the run's context."""
     if kernel is None or isinstance(kernel, np.ufunc):
         return (), False
     code = None if hasattr(kernel, "__wrapped__") else getattr(kernel, "__code__", None)

@@ -36,12 +36,12 @@ P = ParamSpec("P")
 G = TypeVar("G", bound=Callable[..., tuple[Any, ...]])
 
 _ops: dict[str, OpDef] = {}
-# Modules whose ops are seldom wanted; importing one registers them.
+# Modules of rarely used ops; importing one registers them.
 later = LateModules()
 
 
 def register(op: OpDef) -> OpDef:
-    """Put `op` in the table; give it its eager entry, and as family the folder it stands in."""
+    """Register `op`; set its eager entry, and its family by the folder it is in."""
     return _put(op, sys._getframe(1).f_globals["__name__"])  # as `namedtuple` finds its module
 
 
@@ -96,7 +96,7 @@ def _batch_rule_by_element(op: OpDef) -> BatchRule | None:
 
 
 def lookup(name: str) -> OpDef:
-    """The op of that name; UnimplementedError if this library does not have it."""
+    """The op with that name; UnimplementedError if this library does not have it."""
     found = find(name)
     if found is None:
         raise UnimplementedError(f"op {name!r} is not implemented")

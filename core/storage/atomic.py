@@ -92,7 +92,7 @@ def create_sibling(target: Path) -> tuple[Path, IO[bytes]]:
 
 
 def sync_file(file: IO[bytes]) -> None:
-    """Wait until what was written to `file` is on disk."""
+    """Wait until the data written to `file` are on disk."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -118,11 +118,11 @@ def _keep_mode(old: Path, new: Path) -> None:
 
 @contextlib.contextmanager
 def replace_folder(target: StrPath, *, journal: bool = False) -> Iterator[Path]:
-    """A folder to fill; when the block ends, it stands in the place of `target`, in one step.
+    """A folder to fill; when the block ends, it atomically replaces `target`.
 
-    If the block raises, `target` is what it was and nothing else is left. A process that is killed
-    inside the block leaves a hidden folder beside `target`, which nobody takes for the target, and
-    which a save into the same parent removes a day later.
+    If the block raises, `target` is unchanged and nothing else remains. A process that is killed
+    inside the block leaves a hidden folder beside `target`, which is never taken for the target,
+    and which a save into the same parent removes a day later.
 
     Args:
         target: the folder, which need not exist; its parent must. A symbolic link stays one.
@@ -268,7 +268,7 @@ def _raise(error: OSError) -> None:
 
 
 def _put(stage: Path, place: Path) -> None:
-    """`stage` becomes `place`; what was at `place`, if anything, is then at `stage`."""
+    """Move `stage` to `place`; a previous `place`, if any, is then at `stage`."""
     for _ in range(10):  # somebody else may make or remove `place` between two calls
         if place.exists():
             with contextlib.suppress(FileNotFoundError):
@@ -304,7 +304,7 @@ def _put_in_two_steps(place: Path, token: str) -> None:
 
 
 def _discard(folder: Path) -> None:
-    """Remove a folder that nobody needs; a failure is worth a line, not an error."""
+    """Remove an unused folder; a failure is logged, not raised."""
     import shutil
 
     try:
@@ -316,7 +316,7 @@ def _discard(folder: Path) -> None:
 
 
 def _can_exchange(stage: Path) -> bool:
-    """Whether folders can be exchanged where `stage` (empty) is; asked before the work is done."""
+    """Whether the file system of `stage` (empty) can exchange folders; checked in advance."""
     probe = stage / "probe"
     other = stage / "other"
     probe.mkdir()

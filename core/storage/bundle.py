@@ -58,7 +58,7 @@ def key_of(name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class BundleEntry:
-    """What the index says of a tensor.
+    """The index entry of a tensor.
 
     Attributes:
         dtype: of its elements.
@@ -80,7 +80,7 @@ class BundleEntry:
 
 
 class BundleReader:
-    """The tensors of a bundle, read when they are asked for.
+    """The tensors of a bundle, read on demand.
 
     Numbers are not copied: an array shows the file's bytes, mapped copy-on-write, so writing to it
     changes this process's view (also of arrays read later) and never the file.
@@ -157,7 +157,7 @@ class BundleReader:
         return len(self._names)
 
     def entry(self, name: str) -> BundleEntry:
-        """What the index says of a tensor.
+        """The index entry of a tensor.
 
         Raises:
             NotFoundError: the bundle has no tensor of that name.

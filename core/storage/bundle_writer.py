@@ -53,8 +53,8 @@ _CHUNK = 1 << 22
 class BundleWriter:
     """Writes tensors into the files of a bundle, as they are added.
 
-    Nothing stands under the bundle's names before `finish`; as a context manager, it finishes when
-    the block ends and leaves no trace if the block raises.
+    No file has its final name before `finish`; as a context manager, it finishes when the block
+    ends and removes everything if the block raises.
 
     Args:
         prefix: path of the bundle without the endings of its files; the folder is made if need be.
@@ -166,7 +166,7 @@ class BundleWriter:
         )
 
     def begin_shard(self) -> None:
-        """Let what is added from now on be in another data file, unless this one is empty."""
+        """Start another data file for the following values, unless this one is empty."""
         if self._done:
             raise FailedPreconditionError(f"bundle {self._prefix} is finished")
         if self._offset:
@@ -255,7 +255,7 @@ class BundleWriter:
                     path.unlink()
 
     def abort(self) -> None:
-        """Remove what was written; nothing after `finish`."""
+        """Remove the written files; no effect after `finish`."""
         if self._done:
             return
         self._done = True
@@ -337,7 +337,7 @@ class BundleWriter:
 
 
 def _shards_in_place(prefix: str) -> int:
-    """How many data files the bundle has that stands under this name; 0 if none does."""
+    """The number of data files of the existing bundle with this name; 0 if there is none."""
     try:
         return BundleReader(prefix).shards
     except OpError:

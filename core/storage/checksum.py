@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), and the masked form in which files keep it."""
+"""CRC-32C (Castagnoli), and its masked form in files."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def mask(crc: int) -> int:
 
 
 def masked_crc32c(data: BytesLike) -> int:
-    """What a file keeps beside `data`."""
+    """The checksum of `data` as stored in files."""
     return mask(crc32c(data))

@@ -1,4 +1,4 @@
-"""Files without a format: their lines, parts of equal length, and what is compressed in them."""
+"""Files without a record format: lines, fixed-length parts, compressed content."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _unpacked(file: IO[bytes], compression: str) -> IO[bytes]:
 
 
 class _Inflating(io.RawIOBase):
-    """The bytes a zlib stream stands for."""
+    """The decompressed bytes of a zlib stream."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,9 +1,9 @@
-"""What killed processes left of their writing: hidden files and folders, removed by a later save.
+"""Removal of hidden files and folders that killed processes have left.
 
-Who writes holds a lock on what it makes, which the system releases when the process ends, however
-it ends. What nobody holds, nothing has changed for a day and no journal names is nobody's any more:
-the day is for file systems whose locks other machines do not see, and for files that are whole and
-wait for others beside them.
+A writer holds a lock on its files, which the system releases when the process ends in any way. A
+file is removed if nobody holds its lock, nothing in it has changed for a day and no journal names
+it: the day is for file systems whose locks other machines do not see, and for complete files that
+wait for others.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def remove_leftovers(folder: Path, now: float) -> None:
 
 
 def _tokens_of_journals(folder: Path, names: list[str]) -> set[str]:
-    """What an overwrite in two steps still needs, until `repair_folder` has finished it."""
+    """The files that an unfinished overwrite in two steps needs, until `repair_folder` runs."""
     journals = (folder / name for name in names if name.endswith(_JOURNAL_ENDING))
     return {one.read_bytes()[:16].decode("ascii", "replace") for one in journals}
 

@@ -1,7 +1,7 @@
 """TFRecord files: records of any bytes, each with two checksums.
 
 A record is its length (uint64), the masked CRC-32C of those eight bytes, the bytes, and their
-masked CRC-32C, all little-endian. With `GZIP` or `ZLIB` the file as a whole is compressed.
+masked CRC-32C, all little-endian. With `GZIP` or `ZLIB` the whole file is compressed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class RecordWriter:
             self._put(footer)
 
     def flush(self) -> None:
-        """Hand what was written to the system, so that readers of the file find it."""
+        """Flush the written data to the system, so that readers of the file see them."""
         file = self._open()
         if self._deflate is not None:
             self._put_raw(self._deflate.flush(zlib.Z_SYNC_FLUSH))
@@ -141,7 +141,7 @@ class RecordWriter:
 
 
 def framed(record: bytes) -> bytes:
-    """A record with its length and checksums, as it stands in a file that is not compressed."""
+    """A record with its length and checksums, as in an uncompressed file."""
     length = struct.pack("<Q", len(record))
     head = length + _FOOTER.pack(masked_crc32c(length))
     return b"".join((head, record, _FOOTER.pack(masked_crc32c(record))))
@@ -152,7 +152,7 @@ class _Source(Protocol):
         """The next `count` bytes; fewer only at the end."""
 
     def may_hold(self, count: int) -> bool:
-        """Whether so many bytes can still come; asked before memory is reserved for them."""
+        """Whether this many bytes can still follow; checked before memory is reserved for them."""
 
 
 class _Plain:
@@ -172,7 +172,7 @@ class _Plain:
 
 
 class _Inflated:
-    """The bytes that a compressed file stands for, unpacked as they are asked for."""
+    """The decompressed bytes of a file, on demand."""
 
     def __init__(self, file: IO[bytes], window: int, name: str) -> None:
         self._file = file
@@ -262,7 +262,7 @@ def _records(path: StrPath, window: int | None) -> Iterator[bytes]:
 
 
 def open_records(file: IO[bytes], name: str, compression: str | None = None) -> Iterator[bytes]:
-    """The records of an open file from where it stands on; offsets count from there.
+    """The records of an open file from its current position, from which offsets count.
 
     Args:
         file: open for reading bytes; it stays open.

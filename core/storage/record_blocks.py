@@ -99,7 +99,7 @@ def _blocks(path: StrPath) -> Iterator[list[bytes]]:
 
 
 def _read(file: IO[bytes], count: int) -> bytes:
-    """`count` bytes, fewer at the end only: a pipe gives what it has."""
+    """`count` bytes, fewer only at the end: a pipe may return less per read."""
     piece = file.read(min(count, _MOST))
     if len(piece) == count or not piece:
         return piece
@@ -129,7 +129,7 @@ def _walk(data: bytes) -> tuple[list[bytes], list[int], int]:
 
 
 def _good(data: bytes, records: list[bytes], stops: list[int]) -> int:
-    """How many records there are before the first that does not match its checksums."""
+    """The number of records before the first with a wrong checksum."""
     found = np.array(list(map(_crc, records)), np.uint32)
     ends = np.array(stops)
     heads = np.empty_like(ends)
@@ -159,7 +159,7 @@ def _words(
 
 
 def _tables() -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
-    """What each byte of eight adds to their checksum, which is linear over GF(2)."""
+    """The contribution of each byte of eight to their checksum, which is linear over GF(2)."""
     zero = _crc(bytes(8))
     table = np.empty((8, 256), np.uint32)
     for place in range(8):

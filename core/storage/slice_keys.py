@@ -1,4 +1,4 @@
-"""The parts of a partitioned tensor: how they are written in words, and under which keys they are.
+"""The slices of a partitioned tensor: their text form, and their keys.
 
 Such a key sorts before every name: a zero, the name with its zeros escaped, the number of axes, and
 for each axis the start and the length, in a signed form whose bytes sort as the numbers do.

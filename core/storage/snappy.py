@@ -10,7 +10,7 @@ _MOST_EXPANSION = 22
 
 
 def unpack(data: bytes, where: str) -> bytes:
-    """The bytes that `data` stands for.
+    """Decompress `data`.
 
     Args:
         data: one compressed block.

@@ -93,7 +93,7 @@ def _lengths(stored: npt.NDArray[np.uint8], count: int, where: str) -> tuple[lis
 
 
 def _words(lengths: list[int], order: str) -> bytes:
-    """What the checksum of the lengths is of: four bytes each, eight from 2**32 on."""
+    """The bytes of the lengths' checksum: four each, eight from 2**32 on."""
     if not lengths or max(lengths) < 1 << 32:
         return np.array(lengths, order + "u4").tobytes()
     return b"".join(

@@ -1,9 +1,9 @@
 """Sorted tables: LevelDB's file format without filters, as tensor bundles use it.
 
-A table is a row of blocks, each followed by its compression type and a masked CRC-32C: data blocks,
-an empty meta-index block, an index block that locates the data blocks; then a footer that locates
-the last two. In a block, a key is written as what it shares with the key before, and the rest. The
-writer makes the bytes that TensorFlow makes.
+A table is a sequence of blocks, each followed by its compression type and a masked CRC-32C: data
+blocks, an empty meta-index block, an index block that locates the data blocks; then a footer that
+locates the last two. In a block, a key is stored as the length of the prefix shared with the
+previous key, and the rest. The writer produces the same bytes as TensorFlow.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class TableWriter:
             self._close_block(key)
 
     def finish(self) -> None:
-        """Write what is left: the last block, the index and the footer."""
+        """Write the last block, the index and the footer."""
         if self._data.count and self._last is not None:
             self._close_block(self._last)
         meta = self._put(_Block(1).finish())

@@ -1,4 +1,4 @@
-"""What happened during training, for TensorBoard: TensorFlow's `tf.summary`."""
+"""Summaries of training for TensorBoard: `tf.summary`."""
 
 from pinnace.summary import experimental as experimental
 from pinnace.summary.graphs import graph as graph

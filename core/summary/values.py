@@ -1,4 +1,4 @@
-"""What can be written: scalar, histogram, image, text, audio, graphs, anything with metadata."""
+"""Kinds of summaries: scalar, histogram, image, text, audio, graphs, anything with metadata."""
 
 from __future__ import annotations
 

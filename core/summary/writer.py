@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Defaults(threading.local):
-    """What one thread writes with. Class attributes are each new thread's start."""
+    """One thread's default writer and step. Class attributes are the initial values."""
 
     writer: SummaryWriter | None = None
     step: Any = None

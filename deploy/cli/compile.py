@@ -1,4 +1,4 @@
-"""`pinnace compile`: kernels ahead of time, beside a model, for processes without Numba."""
+"""`pinnace compile`: ahead-of-time kernels, stored with a model, for processes without Numba."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 from collections import Counter
@@ -70,7 +70,7 @@ def compile(
     path, _ = find_model(model, (SAVED_MODEL,))
     if output is None and not model.is_dir() and model.parent != path:
         raise InvalidArgumentError(
-            f"{model} is no folder that kernels can lie beside\n"
+            f"{model} is not a folder in which kernels can be stored\n"
             "  Try: save it as a SavedModel first, or --output FOLDER"
         )
     target = output or path / table.FOLDER

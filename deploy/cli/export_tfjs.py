@@ -1,4 +1,4 @@
-"""`pinnace export --tfjs`: the options of models for TensorFlow.js, and what they do."""
+"""`pinnace export --tfjs`: the options of TensorFlow.js exports, and their implementation."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 from collections.abc import Mapping

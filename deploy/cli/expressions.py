@@ -1,4 +1,4 @@
-"""Arrays written as expressions: numbers, lists, and a few functions of NumPy; nothing else runs.
+"""Arrays as expressions: numbers, lists, and a few NumPy functions; nothing else is evaluated.
 
 `np.ones((2, 3))`, `[[1, 2], [3, 4]]`, `np.arange(6).reshape(2, 3) / 5`, `random((8,), "float32")`
 """
@@ -61,7 +61,7 @@ def evaluate(text: str, seed: int = 0) -> Any:
         tree = ast.parse(text.strip(), mode="eval")
         return _Evaluator(text, seed).value(tree.body)
     except SyntaxError as error:
-        raise InvalidArgumentError(f"{_short(text)} is no expression: {error.msg}") from None
+        raise InvalidArgumentError(f"{_short(text)} is not an expression: {error.msg}") from None
     except InvalidArgumentError:
         raise
     except (RecursionError, MemoryError):

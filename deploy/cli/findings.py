@@ -1,4 +1,4 @@
-"""What a scan finds: how serious it is, and what it means for those who did not write the model."""
+"""The findings of a scan: their severity, and their meaning for a model's user."""
 
 from __future__ import annotations
 

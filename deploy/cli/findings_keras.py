@@ -1,4 +1,4 @@
-"""What a Keras file could do, from its configuration; nothing of it is run or unpickled."""
+"""What a Keras file could do, from its configuration; none of it is run or unpickled."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _read_hdf5(path: Path, found: Findings) -> Any:
             _look_at_links(file, found)
             config = file.attrs.get("model_config")
     except OSError as error:
-        raise DataLossError(f"{path} is no Keras file, or damaged: {error}") from None
+        raise DataLossError(f"{path} is not a Keras file, or is damaged: {error}") from None
     if config is None:
         return None
     return _json(config.encode() if isinstance(config, str) else bytes(config), path)
@@ -139,7 +139,7 @@ def _json(data: bytes, path: Path) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise DataLossError(f"{path}: the configuration is no JSON: {error}") from None
+        raise DataLossError(f"{path}: the configuration is not valid JSON: {error}") from None
 
 
 def _objects(config: Any) -> Iterator[dict[str, Any]]:

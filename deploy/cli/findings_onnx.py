@@ -1,4 +1,4 @@
-"""What an ONNX file could do, from its messages; nothing of it is run, no other file is opened."""
+"""What an ONNX file could do, from its messages; it is not run, and no other file is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ops of a SavedModel could do, by their names and by what the gate says of them."""
+"""What the ops of a SavedModel could do, by their names and the checks at load."""
 
 from __future__ import annotations
 

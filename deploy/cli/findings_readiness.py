@@ -1,4 +1,4 @@
-"""What a scan says of a SavedModel that cannot be loaded or run here: what loading it will say."""
+"""Why a SavedModel cannot be loaded or run here, without loading it."""
 
 from __future__ import annotations
 

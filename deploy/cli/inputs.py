@@ -1,4 +1,4 @@
-"""What `--inputs name=...` means: a file, JSON, an expression or a text, as an array that fits."""
+"""The values of `--inputs name=...`: a file, JSON, an expression or a string, as an array."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
     except (ValueError, EOFError) as error:
         if isinstance(error, InvalidArgumentError):
             raise
-        raise InvalidArgumentError(f"{path} is no NumPy file: {error}") from None
+        raise InvalidArgumentError(f"{path} is not a NumPy file: {error}") from None
 
 
 def random_input(spec: TensorSpec, random: np.random.Generator) -> Array:
@@ -330,4 +330,4 @@ def _read_numpy(path: Path, key: str | None) -> Any:
     except (ValueError, EOFError) as error:
         if isinstance(error, InvalidArgumentError):
             raise
-        raise InvalidArgumentError(f"{path} is no NumPy file: {error}") from None
+        raise InvalidArgumentError(f"{path} is not a NumPy file: {error}") from None

@@ -85,7 +85,7 @@ def read_onnx(path: Path) -> Any:
     except (DecodeError, ValueError) as error:
         raise DataLossError(f"{path} is damaged: {error}") from None
     if not model.HasField("graph") or not model.opset_import:
-        raise DataLossError(f"{path} is damaged: it is no ONNX model")
+        raise DataLossError(f"{path} is damaged: it is not an ONNX model")
     return model
 
 

@@ -1,4 +1,4 @@
-"""`pinnace scan`: what a model could do, to decide whether to trust it."""
+"""`pinnace scan`: what a model could do, as a basis for trusting it."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import dataclasses

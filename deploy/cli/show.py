@@ -1,4 +1,4 @@
-"""`pinnace show`: what a SavedModel is, without running it."""
+"""`pinnace show`: describes a SavedModel without running it."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import dataclasses

@@ -1,4 +1,4 @@
-"""What commands print: tables in colour on a terminal, plain columns where a program reads."""
+"""The output of commands: coloured tables on a terminal, plain columns for programs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """SavedModels as verified ONNX files.
 
-`flow` walks through an export: a program (`deploy/program`) is found and freed of its state,
-`converters` write it in operators (`ir`), `passes` improve them, `files` and `verification` make a
-file that is right (on inputs of `deploy/sampling`), `derived` what is made of it, `report` what is
-told of it. `deploy/refusals.py` says why a model is refused.
+`flow` contains the steps of an export: a program (`deploy/program`) is extracted and its state made
+inputs and outputs, `converters` translate it to operators (`ir`), `passes` optimise them, `files`
+and `verification` write and check the file (on inputs of `deploy/sampling`), `derived` makes
+further files from it, `report` describes the result. `deploy/refusals.py` has the reasons for
+refusing a model.
 
 - A converter writes operators one by one; what several are together, `passes` find afterwards, by
   what they compute and never by their names: `polynomials.py` and `normalisations.py` read

@@ -1,1 +1,1 @@
-"""Codecs for the parts of a SavedModel beside graphs and values: messages and back."""
+"""Codecs for the parts of a SavedModel other than graphs and values."""

@@ -59,7 +59,9 @@ class CallSpec:
         try:
             return self._signature()
         except (AttributeError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"these are no function's parameters: {error}") from error
+            raise InvalidArgumentError(
+                f"these are not the parameters of a function: {error}"
+            ) from error
 
     def _signature(self) -> inspect.Signature:
         kind = inspect.Parameter
@@ -138,7 +140,7 @@ class FunctionObject:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteObject:
-    """One concrete function by itself: a trace, or a signature."""
+    """A single concrete function: a trace, or a signature."""
 
     name: str
     keywords: tuple[str, ...] = ()
@@ -155,7 +157,7 @@ class ConstantObject:
 
 @dataclass(frozen=True, slots=True)
 class AssetObject:
-    """A file: its place in the list of assets."""
+    """An asset file: its index in the list of assets."""
 
     index: int
 
@@ -206,7 +208,7 @@ class SavedItem:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteInfo:
-    """How a concrete function is called, and the objects bound to its last arguments.
+    """The calling convention of a concrete function, and the objects bound to its last arguments.
 
     Attributes:
         bound: numbers of objects.
@@ -382,7 +384,7 @@ _PAIRS = ("args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults"
 
 
 def encode_call_spec(spec: CallSpec) -> messages.FunctionSpec:
-    """The parameters of a function; all seven parts of FullArgSpec are written."""
+    """The parameters of a function; all seven fields of FullArgSpec are written."""
     message = messages.FunctionSpec()
     named = message.fullargspec.named_tuple_value
     named.name = "FullArgSpec"
@@ -444,5 +446,5 @@ def decode_call_spec(message: messages.FunctionSpec, where: str) -> CallSpec:
 def _names(value: Any, where: str) -> tuple[str, ...]:
     names = tuple(value) if isinstance(value, (list, tuple)) else (None,)
     if not all(isinstance(name, str) for name in names):
-        raise InvalidArgumentError(f"{where}: {value!r:.100} are no names of parameters")
+        raise InvalidArgumentError(f"{where}: {value!r:.100} are not parameter names")
     return names

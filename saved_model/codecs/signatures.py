@@ -133,7 +133,7 @@ def decode_signature(message: SignatureDef, where: str) -> GraphSignature:
 def decode_infos(
     messages: Mapping[str, TensorInfo], where: str
 ) -> tuple[dict[str, GraphTensor], dict[str, CompositeSpec]]:
-    """The tensors of the inputs or outputs, and which of them make one composite value.
+    """The tensors of the inputs or outputs, and which of them form one composite value.
 
     Raises:
         InvalidArgumentError: a tensor has no name, or an unknown dtype; two have one name.
@@ -212,7 +212,7 @@ def decode_tensor_info(message: TensorInfo, where: str) -> GraphTensor:
     """
     encoding = message.WhichOneof("encoding")
     if encoding in ("coo_sparse", "composite_tensor"):
-        raise UnimplementedError(f"{where}: a tensor made of several stands where one should")
+        raise UnimplementedError(f"{where}: a composite tensor in place of a single one")
     if not message.name:
         raise InvalidArgumentError(f"{where}: the tensor has no name")
     return GraphTensor(

@@ -34,9 +34,9 @@ class NotEncodable(Exception):  # noqa: N818 (an answer; see `encodable`)
 
 
 class OpaqueSpec(TypeSpec):
-    """The spec of a composite value of a class that this library does not have, as stored.
+    """The spec of a composite value of an unknown class, as stored.
 
-    A function that takes or gives such a value can be loaded and saved again, not called.
+    A function with such arguments or results can be loaded and saved again, but not called.
     """
 
     __slots__ = ("message",)
@@ -55,20 +55,20 @@ class OpaqueSpec(TypeSpec):
 
     @property
     def tensors(self) -> int:
-        """The number of component tensors; 0 if the file does not say."""
+        """The number of component tensors; 0 if it is not in the file."""
         return max(self.message.num_flat_components, 0)
 
     @property
     def value_type(self) -> type:
-        """Not known."""
+        """Unknown."""
         return object
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Only with itself."""
+        """Whether it is the same spec."""
         return self == spec_or_value
 
     def is_subtype_of(self, other: object) -> bool:
-        """Only of itself."""
+        """Whether it is the same spec."""
         return self == other
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> Self | None:
@@ -86,7 +86,7 @@ class OpaqueSpec(TypeSpec):
 
 
 def encodable(value: Any) -> bool:
-    """Whether a SavedModel can hold the value."""
+    """Whether a SavedModel can represent the value."""
     try:
         encode_structure(value)
     except NotEncodable:
@@ -283,5 +283,5 @@ def _decode_named_tuple(message: StructuredValue, where: str) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _named_tuple(name: str, fields: tuple[str, ...]) -> Any:
-    # One class for each set of names, so that equal structures have one type.
+    # One class per set of names, so that equal structures have one type.
     return namedtuple(name, fields)  # noqa: PYI024 (the fields are only known now)

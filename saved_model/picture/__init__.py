@@ -1,1 +1,1 @@
-"""A graph as a picture: what is drawn, where it goes, and the page that shows it."""
+"""Drawings of a graph: its boxes, their layout, and the HTML page."""

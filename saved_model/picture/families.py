@@ -1,4 +1,4 @@
-"""Which family an op belongs to: what its box is coloured by."""
+"""The family of an op, which determines the colour of its box."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ UNKNOWN = "unknown"
 
 
 def family_of(op: OpDef) -> str:
-    """The family of an op: the folder it stands in, `unknown` if this library has no kernel."""
-    folder = getattr(op, "family", UNKNOWN)  # one that nobody registered has none
+    """The family of an op: the folder of its module, `unknown` without a kernel."""
+    folder = getattr(op, "family", UNKNOWN)  # an unregistered op has none
     return _FAMILIES.get(folder, folder)

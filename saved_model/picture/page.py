@@ -1,4 +1,4 @@
-"""A picture as one HTML file that needs nothing else."""
+"""A drawing as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def picture_page(graph: Graph, title: str = "", given: Mapping[str, str] | None 
         title=html.escape(scene.title),
         style=_file("view.css"),
         body=_file("view.html"),
-        # Names come from the model: none may end the element they stand in.
+        # Names come from the model: they are escaped, so that none can end its element.
         data=data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"),
         script=_file("view.js"),
     )
@@ -158,7 +158,7 @@ class _Crossings:
             self._add(self._path(edge.source), self._path(edge.target))
 
     def _path(self, number: int) -> tuple[int, ...]:
-        """The boxes around a box, from the whole to itself."""
+        """The enclosing boxes of a box, from the outermost."""
         missing = []
         while number not in self._paths:
             missing.append(number)
@@ -175,7 +175,7 @@ class _Crossings:
                 break
             common += 1
         if common in (len(source), len(target)):
-            return  # one is around the other
+            return  # one contains the other
         pair = source[common], target[common]
         self.siblings.setdefault(source[common - 1], {})[pair] = None
         for group, one in zip(source[common:], source[common + 1 :], strict=False):

@@ -1,4 +1,4 @@
-"""The content of a graph's picture: boxes in boxes, and the edges between them.
+"""The drawing of a graph as data: nested boxes, and the edges between them.
 
 Constants and reads of variables are written into the boxes that use them. Functions that are called
 and name scopes are boxes that can be opened.
@@ -36,7 +36,7 @@ _SPECIALS = "no kernel here: this op cannot be run"
 
 @dataclass(slots=True)
 class Box:
-    """One box of the picture.
+    """A box of the drawing.
 
     Attributes:
         number: by which edges and boxes refer to it.
@@ -75,7 +75,7 @@ class Edge:
 
 @dataclass(slots=True)
 class Scene:
-    """The picture of one graph, as data.
+    """The drawing of one graph.
 
     Attributes:
         title: of the picture.
@@ -332,7 +332,7 @@ class _Building:
 
 
 def _is_folded(node: Node) -> bool:
-    """Whether the node is written into others. What waits for it then waits for nothing drawn."""
+    """Whether the node is drawn inside others. Control edges to it are then not drawn."""
     op = node.op
     if op.alias or op is READ_VARIABLE:
         return len(node.inputs) == 1
@@ -340,7 +340,7 @@ def _is_folded(node: Node) -> bool:
 
 
 def _stays(node: Node, value: Value, outer: _Source) -> bool:
-    """Whether what `node` is given is what its function sees: a loop begins with a constant."""
+    """Whether the argument of `node` is constant in its function: not the start of a loop."""
     return outer.box is None and (value.dtype is dtypes.resource or node.op.runs != "loop")
 
 

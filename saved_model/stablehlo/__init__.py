@@ -1,6 +1,6 @@
 """StableHLO: what JAX's exports hold in an op `XlaCallModule`, made a graph of this library's ops.
 
-`module.decode_module` reads the portable form (MLIR bytecode of the dialect VHLO); `lowering` makes
-a graph of it when a function that holds one is decoded, so that engine, gradients, ONNX and server
-see ordinary nodes alone.
+`module.decode_module` reads the portable format (MLIR bytecode of the dialect VHLO); `lowering`
+translates it to a graph when a function that contains it is decoded, so that engine, gradients,
+ONNX and server only see ordinary nodes.
 """

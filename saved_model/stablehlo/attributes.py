@@ -1,4 +1,4 @@
-"""Attributes of a module: numbers, texts, lists, constants, words."""
+"""Attributes of a module: numbers, strings, lists, constants, enumerations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pinnace.saved_model.stablehlo.tables import Tables
     from pinnace.saved_model.stablehlo.types import Type
 
-# A list is a tuple; a dictionary has texts as keys; what nobody asks for is None.
+# A list is a tuple; a dictionary has string keys; unused kinds are None.
 Attribute: TypeAlias = (
     "bool | int | float | str | tuple[Any, ...] | dict[str, Any] | Constant | Type | None"
 )
@@ -27,7 +27,7 @@ Attribute: TypeAlias = (
 _MOST_ELEMENTS = 1 << 62
 # More than any list of axes or sizes has.
 _MOST_NUMBERS = 4096
-# The words of each enumeration of VHLO.
+# The values of each enumeration of VHLO.
 _WORDS: dict[int, tuple[str, ...]] = {
     3: ("EQ", "NE", "GE", "GT", "LE", "LT"),
     4: ("NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
@@ -61,7 +61,7 @@ class Constant:
         return self.content.ndim == 0
 
     def integers(self) -> tuple[int, ...]:
-        """The elements, of which there are few, as numbers."""
+        """The elements, of which there are few, as ints."""
         count = math.prod(n or 0 for n in self.type.shape)
         if count > _MOST_NUMBERS:
             refuse(f"a list of {count} numbers is too long")
@@ -128,14 +128,14 @@ class _Entry:
         return found
 
     def integer(self, width: int) -> int:
-        """A whole number of so many bits: a byte for eight or fewer."""
+        """An integer with this many bits: a byte for eight or fewer."""
         if width > 8:
             return self.cursor.signed()
         value = self.cursor.byte() & ((1 << width) - 1)
         return value - (1 << width) if value >> (width - 1) else value
 
     def number(self, element: Type) -> float | None:
-        """A floating-point number, None for a type whose numbers nobody asks for."""
+        """A floating-point number, None for unused types."""
         width = width_of(element)
         bits = self.integer(width) & ((1 << width) - 1)
         kind = _FLOATS.get(element if isinstance(element, str) else "")
@@ -186,7 +186,7 @@ def _integer(entry: _Entry) -> Attribute:
 
 
 def _numbers(entry: _Entry) -> Attribute:
-    """A plain list of numbers: its type, how many, their bytes."""
+    """A plain list of numbers: its type, length, and bytes."""
     element = entry.type()
     count = entry.cursor.number()
     content = entry.cursor.take(entry.cursor.number())
@@ -277,7 +277,7 @@ _VHLO: dict[int, Callable[[_Entry], Attribute]] = {
     24: _mesh_axis,
     25: _mesh,
 }
-# Places in the source (10 to 15 and 22) are not asked for: ops name them by number alone.
+# Source locations (10 to 15 and 22) are skipped: ops refer to them by number.
 _BUILTIN: dict[int, Callable[[_Entry], Attribute]] = {
     0: _Entry.list,
     1: _Entry.dictionary,

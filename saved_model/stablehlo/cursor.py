@@ -1,4 +1,4 @@
-"""Numbers, counts and sections of MLIR's bytecode, read one after the other."""
+"""Reads numbers, counts and sections of MLIR's bytecode."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refuse(why: str) -> NoReturn:
 
 
 class Cursor:
-    """A place in a part of the file. Every length is checked against what is left of the part.
+    """A position in a part of the file. Every length is checked against the remaining bytes.
 
     Args:
         data: the file.
@@ -41,7 +41,7 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """How many bytes are left."""
+        """The number of remaining bytes."""
         return self.end - self.position
 
     def byte(self) -> int:
@@ -63,12 +63,12 @@ class Cursor:
         return self.position - size
 
     def part(self, size: int) -> Cursor:
-        """The next bytes as a part of its own."""
+        """The next bytes as a separate part."""
         start = self.skip(size)
         return Cursor(self.data, start, start + size)
 
     def number(self) -> int:
-        """An unsigned number: the zeros below its first byte's lowest one count further bytes."""
+        """An unsigned number: the trailing zeros of its first byte count further bytes."""
         first = self.byte()
         if first & 1:
             return first >> 1
@@ -78,7 +78,7 @@ class Cursor:
         return (first | int.from_bytes(self.take(more), "little") << 8) >> (more + 1)
 
     def signed(self) -> int:
-        """A signed number, whose lowest bit is its sign."""
+        """A signed number, whose lowest bit is the sign."""
         value = self.number()
         return (value >> 1) ^ -(value & 1)
 
@@ -88,18 +88,18 @@ class Cursor:
         return value >> 1, bool(value & 1)
 
     def count(self) -> int:
-        """A number of things that take a byte each at least."""
+        """The number of items that take at least one byte each."""
         count = self.number()
         if count > self.left:
             refuse(f"{count} entries are announced where {self.left} bytes are left")
         return count
 
     def several(self, one: Callable[[], _T]) -> list[_T]:
-        """A count, and so many things."""
+        """A count, followed by that many items."""
         return [one() for _ in range(self.count())]
 
     def section(self) -> tuple[int, Cursor]:
-        """The kind of the section that begins here, and what is in it."""
+        """The kind and content of the section that starts here."""
         kind = self.byte()
         size = self.number()
         if kind & 0x80:

@@ -1,7 +1,7 @@
-"""What `jax.export` writes: a module of StableHLO with the structure of what it takes and gives.
+"""Files of `jax.export`: a module of StableHLO with the structure of its inputs and outputs.
 
-`Exported.serialize()` gives a FlatBuffer, whose tables JAX defines in serialization.fbs. It is read
-here without JAX: offsets are followed within the bytes, and nothing of it is run.
+`Exported.serialize()` returns a FlatBuffer, whose tables JAX defines in serialization.fbs. It is
+read here without JAX: offsets are checked against the bytes, and no code is run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pinnace.framework.specs import TensorSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# By number; a float0, which holds nothing, is given as a truth value. Others are float8 and float4.
+# By number; a float0, which has no value, is passed as a boolean. Others are float8 and float4.
 _DTYPES = (
     *(dtypes.bool, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
     *(dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64),
@@ -25,14 +25,14 @@ _DTYPES = (
     *(dtypes.bfloat16, dtypes.int4, dtypes.uint4),
 )
 _FLOAT0 = 22
-# What bytecode of MLIR begins with.
+# The magic number of MLIR bytecode.
 MAGIC = b"ML\xefR"
-# How deep structures nest; how many parts they have in all; how many values are taken or given.
+# Limits: nesting of structures, their parts, inputs or outputs.
 _DEPTH, _MOST_PARTS, _MOST_VALUES = 64, 1 << 16, 1 << 14
-# How many bytes the list of a table's fields has.
+# The size limit of a table's vtable in bytes.
 _MOST_FIELDS = 256
 _LEAF, _NONE, _TUPLE, _LIST, _DICT, _CUSTOM = range(6)
-# Fields of the tables, by where their offset stands in the list of offsets.
+# Fields of the tables, by the position of their offset in the vtable.
 _KIND = 4
 _CHILDREN, _NAMES = 6, 8
 _SHAPE, _DTYPE = 6, 8
@@ -71,7 +71,7 @@ class Exported:
 
 
 def is_standalone(start: bytes) -> bool:
-    """Whether a file that begins with these bytes is a module, or what `jax.export` writes.
+    """Whether a file that starts with these bytes is a module, or written by `jax.export`.
 
     Args:
         start: its first bytes; of a FlatBuffer so many that its root table is among them.
@@ -82,12 +82,12 @@ def is_standalone(start: bytes) -> bool:
         size = _root(start).width()
     except InvalidArgumentError:
         return False
-    # It had these fields in its first version, and has at most so many.
+    # Its fields in the first version, and the most it may have.
     return _KEPT < size <= _MOST_FIELDS
 
 
 def decode_exported(data: bytes) -> Exported:
-    """What `jax.export` serialised.
+    """Decode a file of `jax.export`.
 
     Args:
         data: all of it.
@@ -137,7 +137,7 @@ def _decoded(root: _Table) -> Exported:
 
 
 def _specs(root: _Table) -> list[TensorSpec]:
-    """The types of what is taken, from the list of all types or, in older files, one by one."""
+    """The types of the inputs, from the list of all types or, in older files, one by one."""
     indices = root.numbers(_IN_INDICES, "<I")
     if indices:
         known = [_spec(one) for one in root.tables(_VALUES)]
@@ -177,7 +177,7 @@ def _names(root: _Table, field: int, name: Callable[[tuple[str, ...]], str]) -> 
 
 
 def _argument(path: tuple[str, ...]) -> str:
-    """Positional arguments by number, as MLIR does; keywords by name."""
+    """Positional arguments by number, as in MLIR; keywords by name."""
     side, *rest = path or ("0",)
     if side == "1":
         return "_".join(rest)
@@ -216,7 +216,7 @@ def _leaves(tree: _Table) -> Iterator[tuple[str, ...]]:
 
 
 class _Table:
-    """A table of a FlatBuffer; every place is checked before it is read."""
+    """A table of a FlatBuffer; every offset is checked before it is read."""
 
     __slots__ = ("_data", "_offsets", "_place", "_size")
 
@@ -230,7 +230,7 @@ class _Table:
             refuse("a table reaches beyond the end")
 
     def width(self) -> int:
-        """How many bytes its list of offsets has."""
+        """The number of bytes of its vtable."""
         return self._size
 
     def _read(self, form: str, place: int) -> tuple[int, ...]:
@@ -239,7 +239,7 @@ class _Table:
         return struct.unpack_from(form, self._data, place)
 
     def _field(self, field: int) -> int | None:
-        """Where a field lies, None where it is left out."""
+        """The position of a field, None if it is omitted."""
         if field + 2 > self._size:
             return None
         (offset,) = self._read("<H", self._offsets + field)
@@ -250,7 +250,7 @@ class _Table:
         return place + offset
 
     def number(self, field: int, form: str) -> int:
-        """A whole number, 0 where it is left out."""
+        """An integer, 0 if it is omitted."""
         place = self._field(field)
         return 0 if place is None else self._read(form, place)[0]
 
@@ -260,7 +260,7 @@ class _Table:
         return None if place is None else _Table(self._data, self._follow(place))
 
     def _vector(self, field: int, width: int) -> tuple[int, int]:
-        """Where the elements of a list begin, and how many there are."""
+        """The position of a list's elements, and their number."""
         place = self._field(field)
         if place is None:
             return 0, 0
@@ -280,7 +280,7 @@ class _Table:
         return (self.octets(field) or b"").decode()
 
     def numbers(self, field: int, form: str) -> list[int]:
-        """A list of whole numbers."""
+        """A list of integers."""
         width = struct.calcsize(form)
         start, count = self._vector(field, width)
         if count > _MOST_VALUES:

@@ -125,7 +125,7 @@ def traced_module(
         return _traced(module, main, lead, functions)
     except RecursionError:
         raise InvalidArgumentError(
-            "StableHLO module: its calls and regions stand in one another too deeply"
+            "StableHLO module: its calls and regions are nested too deeply"
         ) from None
 
 

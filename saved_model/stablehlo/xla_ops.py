@@ -488,7 +488,7 @@ def _broadcast_helper(node: _XlaNode, xs: Sequence[Tensor]) -> Results:
         or list(axes) != sorted(set(axes))
         or axes[-1] >= len(high.shape)
     ):
-        raise InvalidArgumentError(f"broadcast_dims {list(axes)} are no axes of the other operand")
+        raise InvalidArgumentError(f"broadcast_dims {list(axes)} are not axes of the other operand")
     for axis in range(len(high.shape)):
         if axis not in axes:
             low = op("ExpandDims", low, axis)

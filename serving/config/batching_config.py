@@ -1,4 +1,4 @@
-"""How calls may be joined, and TensorFlow Serving's text files that say so.
+"""Options for batching, and TensorFlow Serving's text files that contain them.
 
 Source: TensorFlow Serving, session_bundle_config.proto; docs/reference/serving_api.md 3.
 """
@@ -19,7 +19,7 @@ _DEFAULT_BATCH_SIZE = 1000  # TensorFlow Serving's own
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """How calls may be joined.
+    """Options for batching calls.
 
     Attributes:
         max_batch_size: rows of one run. A single call may have more.
@@ -52,7 +52,7 @@ class BatchOptions:
             )
 
     def padded(self, rows: int) -> int:
-        """The number of rows that a run of these has."""
+        """The padded number of rows of a run."""
         sizes = self.allowed_batch_sizes
         if not sizes or rows > sizes[-1]:
             return rows

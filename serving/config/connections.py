@@ -1,4 +1,4 @@
-"""How many connections a port takes: by flag, or by how many files the process may have open."""
+"""The number of connections per port: by flag, or by the limit of open files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPARE_FILES = 256  # for models, and what is opened late
 def most_connections(settings: Settings) -> int:
     """The connections that each port of a server may have at once.
 
-    Unless the settings say, all ports together may have as many as leave some files.
+    By default all ports together may use the limit of open files minus a reserve.
     """
     if settings.max_connections:
         return settings.max_connections
@@ -24,7 +24,7 @@ def most_connections(settings: Settings) -> int:
 
 
 def open_files_limit() -> int:
-    """How many files the process may have open."""
+    """The process's limit of open files."""
     try:
         import resource
     except ImportError:  # not on every system
@@ -34,7 +34,7 @@ def open_files_limit() -> int:
 
 
 def raise_open_files_limit() -> None:
-    """Let the process have as many files open as it may let itself, up to what it can use."""
+    """Raise the soft limit of open files, up to the hard limit or what the server can use."""
     try:
         import resource
     except ImportError:

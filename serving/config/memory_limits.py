@@ -1,4 +1,4 @@
-"""How much memory this process may have, and what of it runs and requests may take by default."""
+"""The memory limit of this process, and the default shares of runs and requests."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def data_limit() -> int:
 
 
 def default_run_bytes() -> int:
-    """What one run may take: half of the memory."""
+    """The default limit of one run: half of the memory."""
     return memory_limit() // _RUN_PART
 
 
 def default_inflight_bytes() -> int:
-    """What the bodies of all requests may take: an eighth of the memory, at most a gigabyte."""
+    """The default limit of all request bodies: an eighth of the memory, at most a gigabyte."""
     limit = memory_limit()
     return min(limit // _REQUESTS_PART, _MOST_REQUESTS) if limit else _MOST_REQUESTS
 

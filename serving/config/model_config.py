@@ -37,22 +37,22 @@ class Latest:
     count: int = 1
 
     def choose(self, found: Iterable[int]) -> set[int]:
-        """The versions to serve of those found."""
+        """The versions to serve among those found."""
         return set(sorted(found)[-self.count :])
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Serve every version that is found."""
+    """Serve every version."""
 
     def choose(self, found: Iterable[int]) -> set[int]:
-        """The versions to serve of those found."""
+        """The versions to serve among those found."""
         return set(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Specific:
-    """Serve the versions that are named.
+    """Serve the named versions.
 
     Attributes:
         versions: their numbers.
@@ -61,7 +61,7 @@ class Specific:
     versions: frozenset[int]
 
     def choose(self, found: Iterable[int]) -> set[int]:
-        """The versions to serve of those found."""
+        """The versions to serve among those found."""
         return set(found) & self.versions
 
 
@@ -100,7 +100,7 @@ def check_models(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
             )
         if _UNADDRESSABLE.search(model.name):
             raise InvalidArgumentError(
-                f"Model name '{model.name}': must have no '/' and no ':', which stand in URLs"
+                f"Model name '{model.name}': must not contain '/' or ':', which are URL separators"
             )
         if not model.base_path:
             raise InvalidArgumentError(f"Model '{model.name}' needs a base path")

@@ -1,8 +1,8 @@
-"""Settings that platforms give containers by environment variables and folders.
+"""Settings that hosting platforms pass to containers by environment variables and folders.
 
-Flags come first. Source: the contracts for containers of Cloud Run and Knative (`PORT`), of Vertex
+Flags take precedence. Source: the container contracts of Cloud Run and Knative (`PORT`), of Vertex
 AI (`AIP_*`) and of SageMaker (`SAGEMAKER_BIND_TO_PORT`, `/opt/ml/model`), and the variables that
-Kubernetes gives each pod.
+Kubernetes sets in each pod.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _POD_DRAIN_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What a platform says, where flags do not.
+    """The platform's settings, for options without a flag.
 
     Attributes:
         port: for HTTP; None if it says nothing.
@@ -47,7 +47,7 @@ class Platform:
 def read_platform(
     environment: Mapping[str, str], sagemaker_model: Path = SAGEMAKER_MODEL
 ) -> Platform:
-    """What the environment of this process says.
+    """The settings in this process's environment.
 
     Args:
         environment: its variables.

@@ -223,7 +223,7 @@ class Settings:
 
     @property
     def sequences(self) -> SequenceOptions:
-        """The sequences of a version: none beside other workers, which their requests may reach."""
+        """The sequence options of a version: disabled with several workers."""
         return SequenceOptions(self.max_sequences * (self.workers == 1), self.sequence_idle_s)
 
     def _check_limits(self) -> None:
@@ -240,7 +240,7 @@ class Settings:
             )
 
     def read_models(self) -> tuple[ModelConfig, ...]:
-        """The models to serve, those of the configuration file included.
+        """The models to serve, including those of the configuration file.
 
         Raises:
             NotFoundError: there is no such file.

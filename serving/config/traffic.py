@@ -1,4 +1,4 @@
-"""How the traffic of a model is divided: between versions by weight, and copied to shadows."""
+"""Traffic splitting: requests distributed over versions by weight, and copied to shadows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STICKY_HEADERS = (b"x-request-id", b"x-api-key", b"authorization")
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A version that gets copies of requests and never answers.
+    """A version that gets copies of requests and whose results are not returned.
 
     Attributes:
         model: its name.
@@ -52,7 +52,7 @@ class Split:
     shares: tuple[tuple[str, float], ...]
 
     def versions(self) -> frozenset[int]:
-        """The versions that are named by number."""
+        """The versions given by number."""
         return frozenset(int(target) for target, _ in self.shares if target.isdigit())
 
     def choose(self, find: Callable[[str], T | None], headers: Mapping[bytes, bytes]) -> T | None:
@@ -74,7 +74,7 @@ class Split:
         return next((one for one, end in found if point < end), found[-1][0] if found else None)
 
     def parts(self, find: Callable[[str], T | None]) -> list[tuple[T, float]]:
-        """What gets requests, and which part of them, from 0 to 1.
+        """The targets of requests, and their fractions, from 0 to 1.
 
         Args:
             find: as for `choose`.
@@ -84,7 +84,7 @@ class Split:
         return [(one, weight / total) for one, weight in found if one is not None]
 
     def _place(self, headers: Mapping[bytes, bytes]) -> float:
-        """A number from 0 to 1: of the client's choice if there is one, else any."""
+        """A number from 0 to 1: from the client's key if there is one, else random."""
         for name in _STICKY_HEADERS:
             value = headers.get(name)
             if value:

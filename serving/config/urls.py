@@ -17,14 +17,14 @@ _SHORTEST_VALUE = 4  # of a query
 
 
 def public_url(url: str) -> str:
-    """A URL without user, password and query; a path of this machine as it is."""
+    """A URL without user, password and query; a local path unchanged."""
     if _URL.match(url) is None:
         return url
     return _QUERY.sub(f"?{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", url))
 
 
 def public_text(text: str, url: str) -> str:
-    """What a library says of a URL, without the secrets of that and of the environment.
+    """A library's message about a URL, without secrets from the URL or the environment.
 
     Args:
         text: of an error; libraries put into it what they like.

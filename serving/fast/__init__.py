@@ -1,6 +1,6 @@
 """Accelerations: the server answers the same without this folder.
 
-`http` is a front that answers plain requests on the connection, and readers of numbers; `grpc` is
-a server on grpcio's core, and messages known by their beginnings; `lingering` keeps the event loop
-awake. The rest of the server asks for them in `acceleration`, and nowhere else.
+`http` is a protocol class that answers common requests on the connection, with readers of numbers;
+`grpc` is a server on grpcio's core, with a cache of messages by prefix; `lingering` keeps the event
+loop awake. The rest of the server uses them only through `acceleration`.
 """

@@ -1,4 +1,4 @@
-"""Staying awake for a client that asks again as soon as it is answered."""
+"""Keeps the event loop spinning for a client that sends its next request at once."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ _NEAR_S = 0.0002
 
 
 class Lingering:
-    """Keeps the event loop looking for requests for a moment after a reply, where that is worth it.
+    """Keeps the event loop polling for requests for a moment after a reply, if that pays off.
 
-    A core with nothing to do halts, and takes some 50 µs to wake on a virtual machine: a client
-    that is alone waits for that at every request. If its last one came within 200 µs of the reply
-    before, the loop waits as long for the next without sleeping. What that costs is about what
-    halting and waking cost; a client that slows down costs it once. With one core nobody lingers:
-    the client may need it.
+    An idle core halts, and takes some 50 µs to wake on a virtual machine: a single client waits for
+    that at every request. If its last one came within 200 µs of the previous reply, the loop polls
+    as long for the next without sleeping. The cost is about that of halting and waking; a client
+    that slows down incurs it once. With one core there is no polling: the client may need the core.
 
     Args:
         cores: that this process may use; None asks the system.
@@ -31,7 +30,7 @@ class Lingering:
         self._answered_at = self._until = float("-inf")
 
     def note_reply(self, begun: float, now: float) -> None:
-        """Linger after a reply that leaves no request unanswered, if the next is to be expected.
+        """Poll after a reply that leaves no request pending, if the next one is expected.
 
         Args:
             begun: when its request came, on `time.perf_counter`'s clock.

@@ -1,6 +1,6 @@
 """The gRPC methods on grpc.aio: the public interface of grpcio, and the slower one.
 
-It serves where there is no other, and where grpcio's core is not as `fast` knows it.
+It is used without grpcio's core, or if the core's interface is unknown to `fast`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class AioServer:
         await self._server.start()
 
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
-        """Take no more calls, and end those that are still there after a time, or in a hurry."""
+        """Accept no more calls, and end the remaining ones after a grace period."""
         self._stopping.set()
         urgent = asyncio.ensure_future(hurry.wait())
         stopping = asyncio.ensure_future(self._server.stop(grace_s))
@@ -92,7 +92,7 @@ class AioServer:
     def unary(self, path: str, method: Unary) -> Any:
         """A method of one message each way, as grpc.aio takes it.
 
-        For grpc.aio it is one of streams: it waits for ever for the message of any other.
+        For grpc.aio it is one of many streams, whose next message may never come.
         """
 
         async def handle(_: object, context: Any) -> bytes:
@@ -112,7 +112,7 @@ class AioServer:
     async def _message(self, context: _Context) -> bytes:
         """The only message of a call.
 
-        A message is held as far as it came, and nobody counts it before it is there.
+        grpcio buffers a partial message, which is not counted before it is complete.
 
         Raises:
             UnimplementedError: there is none.

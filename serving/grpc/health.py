@@ -1,4 +1,4 @@
-"""`grpc.health.v1.Health`: what load balancers and Kubernetes ask."""
+"""`grpc.health.v1.Health`, for load balancers and Kubernetes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Health:
         methods.streams[f"/{_NAME}/Watch"] = self.watch
 
     async def check(self, data: bytes, _: Context) -> bytes:
-        """Whether the server, or the model named as service, answers."""
+        """Whether the server, or the model named as service, is ready."""
         status = self._status(parse(HealthCheckRequest, data).service)
         return HealthCheckResponse(status=status).SerializeToString()
 

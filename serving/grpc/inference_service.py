@@ -71,15 +71,15 @@ class InferenceService:
         methods.streams[f"/{_NAME}/ModelStreamInfer"] = self.model_stream_infer
 
     async def server_live(self, _: bytes, __: Context) -> bytes:
-        """Whether the server answers at all."""
+        """Whether the server is live."""
         return pb.ServerLiveResponse(live=True).SerializeToString()
 
     async def server_ready(self, _: bytes, __: Context) -> bytes:
-        """Whether every model has a version that answers."""
+        """Whether every model has a ready version."""
         return pb.ServerReadyResponse(ready=self._repository.is_ready()).SerializeToString()
 
     async def model_ready(self, data: bytes, _: Context) -> bytes:
-        """Whether a model answers."""
+        """Whether a model is ready."""
         message = parse(pb.ModelReadyRequest, data)
         try:
             self._repository.get(which_version(message.name, message.version))
@@ -120,7 +120,7 @@ class InferenceService:
         return await answer(self._exchange, Infer(message), which, data, context)
 
     async def model_stream_infer(self, context: Context) -> None:
-        """The same for each message of a stream; a refusal is a message of its own."""
+        """The same for each message of a stream; an error is a message of the stream."""
         while (data := await context.read()) is not None:
             response = pb.ModelStreamInferResponse()
             try:
@@ -179,7 +179,7 @@ class InferenceService:
             raise in_triton_words(error) from None
 
     async def repository_index(self, data: bytes, _: Context) -> bytes:
-        """Every version of every model, and where it stands."""
+        """Every version of every model, with its state."""
         message = parse(pb.RepositoryIndexRequest, data)
         _check_repository(message.repository_name)
         only_ready = message.ready
@@ -197,7 +197,7 @@ class InferenceService:
         return response.SerializeToString()
 
     async def repository_model_load(self, data: bytes, context: Context) -> bytes:
-        """Serve a model again that was unloaded, or look for its new versions."""
+        """Serve an unloaded model again, or look for its new versions."""
         self._exchange.control.check(headers_of(context.invocation_metadata()))
         message = parse(pb.RepositoryModelLoadRequest, data)
         _check_repository(message.repository_name)

@@ -1,6 +1,6 @@
-"""The gRPC port, opened beside HTTP's: to import grpcio takes longer than to answer over HTTP.
+"""The gRPC port, opened after HTTP's: importing grpcio takes longer than starting HTTP.
 
-The first answers over HTTP do not wait for it; the server is not ready before it is open.
+HTTP requests do not wait for it; the server is not ready before it is open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The gRPC port: the services on one server, beside the HTTP server on the same event loop."""
+"""The gRPC port: the services on one server, on the HTTP server's event loop."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def make_credentials(find: Callable[[], Certificates | None]) -> grpc.ServerCred
 
     def configure(certificates: Certificates | None) -> grpc.ServerCertificateConfiguration:
         if certificates is None:
-            raise UnavailableError("TLS: there are no certificates any longer")
+            raise UnavailableError("TLS: the certificates no longer exist")
         return grpc.ssl_server_certificate_configuration(
             [(certificates.key, certificates.chain)], certificates.client_ca or None
         )
@@ -104,7 +104,7 @@ async def listening(
     *,
     on_core: bool = True,
 ) -> AsyncIterator[int]:
-    """The services on a port for as long as the context lasts; at its end requests are drained.
+    """The services on a port while the context lasts; at its end requests are drained.
 
     Args:
         exchange: that answers.

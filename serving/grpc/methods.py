@@ -1,4 +1,4 @@
-"""The part that all methods of the gRPC front share, whichever server carries it.
+"""The common part of all gRPC methods, for both servers.
 
 A method is a coroutine of a request's bytes and a context; it raises what becomes the status. Two
 servers run them: `aio_server`, on grpc.aio, and, sooner, that of `fast` on grpcio's core.
@@ -53,7 +53,7 @@ class Context(Protocol):
 
 
 class Quick(Protocol):
-    """A call that can be answered without a task of its own."""
+    """A call that can be answered without a task."""
 
     exchanging: Exchanging | None
 
@@ -61,7 +61,7 @@ class Quick(Protocol):
         """The client's address."""
 
     def headers(self) -> Mapping[bytes, bytes]:
-        """Its metadata, as the exchange reads them."""
+        """Its metadata, in the form for the exchange."""
 
     def time_remaining(self) -> float | None:
         """Seconds until the client's deadline; None if it has none."""
@@ -163,5 +163,5 @@ def refused(error: BaseException) -> Reply:
 
 
 def details_of(reply: Reply) -> bytes:
-    """The message of a status, in UTF-8: as long as headers may be."""
+    """The message of a status, in UTF-8, truncated to the limit of headers."""
     return reply.body[:_MAX_DETAILS].decode("utf-8", "ignore").encode()

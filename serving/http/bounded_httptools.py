@@ -1,4 +1,4 @@
-"""A connection read by httptools, whose headers are counted: it reads any number of them itself."""
+"""A connection parsed by httptools, with a limit on headers, which httptools lacks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_THE_CONNECTION = frozenset({b"connection", b"upgrade", b"http2-settings", b"
 
 
 class _StopError(Exception):
-    """Nothing more is read from the connection.
+    """The connection is not read any further.
 
     Args:
         status: of the answer that says why; 0 for none.
@@ -130,7 +130,7 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """A request is answered: the next one is begun, or what came behind it is refused."""
+        """A request has been answered: start the next one, or refuse what followed it."""
         is_last = not self.pipeline
         super().on_response_complete()
         if is_last and self._refusal is not None:

@@ -1,7 +1,7 @@
 """Limits on connections before their request is known: headers, time, and how many there are.
 
-A front reads whatever comes until a request's headers are complete, and nobody has looked at a key
-by then. Each front that uvicorn has is bounded here in the same way.
+An HTTP parser reads until a request's headers are complete, before any key is checked. Each of
+uvicorn's protocol classes is limited here in the same way.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def bounds_of(settings: Settings) -> Bounds:
 
 
 class Bounded:
-    """Bounds a connection of uvicorn's; stands before its class.
+    """A mixin that limits a connection of uvicorn's.
 
     A class that has it calls `_await_head` when headers begin to arrive and `_end_head` when they
     are there.
@@ -94,14 +94,14 @@ class Bounded:
             self._watch_reading(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """The client read what was written."""
+        """The client has read the written data."""
         super().resume_writing()  # type: ignore[misc]
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
 
     def is_idle(self, now: float) -> bool:
-        """Whether no request is pending on the connection, for some time already.
+        """Whether no request has been pending on the connection for some time.
 
         Args:
             now: on `time.monotonic`'s clock.

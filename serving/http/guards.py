@@ -55,7 +55,7 @@ class Guarded:
 
 
 def metrics_paths(metrics_path: str) -> tuple[str, ...]:
-    """Where metrics are: as the settings say, and where Prometheus looks by itself; or nowhere."""
+    """The paths of metrics: as configured, and Prometheus' default; or none."""
     return tuple(dict.fromkeys((metrics_path, _METRICS))) if metrics_path else ()
 
 

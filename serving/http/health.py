@@ -1,4 +1,4 @@
-"""Whether the server lives and is ready, and what Prometheus reads."""
+"""Liveness, readiness, and metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(tags=["Health"])
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def live() -> Response:
-    """200 as long as the server answers at all."""
+    """200 while the server responds."""
     return json_response(b'{"live":true}')
 
 

@@ -72,7 +72,7 @@ class _Input:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The parts of a request beside the bytes of its tensors.
+    """A request without the bytes of its tensors.
 
     Attributes:
         id: of the request, given back.
@@ -123,7 +123,7 @@ class Infer:
     def is_quick(
         self, _: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int
     ) -> bool:
-        """Whether the tensors are bytes behind a short header, and none of them is of strings."""
+        """Whether the tensors are binary after a short header, and none has strings."""
         text = headers.get(LENGTH_HEADER, b"")
         if not text.isdigit() or len(text) > MAX_LENGTH_DIGITS:
             return False
@@ -349,7 +349,7 @@ def header_length(text: bytes, total: int) -> int:
 
 
 def read_question(document: Any) -> Question:
-    """The question that JSON asks.
+    """The request in a JSON header.
 
     Raises:
         InvalidArgumentError: it asks none; the message says where.
@@ -436,7 +436,7 @@ def _wanted(signature: Runnable, question: Question) -> tuple[RequestedOutput, .
         return tuple(RequestedOutput(name, question.is_binary, 0) for name in signature.outputs)
     # Each is written as often as it is asked.
     if len({output.name for output in question.outputs}) < len(question.outputs):
-        raise InvalidArgumentError("an output is asked twice")
+        raise InvalidArgumentError("an output is requested twice")
     for output in question.outputs:
         if output.name not in signature.outputs:
             known = ", ".join(sorted(signature.outputs))

@@ -1,10 +1,10 @@
 """JSON values ↔ arrays, one tensor at a time, by TensorFlow Serving's rules.
 
-Decoding has a fast way, in which `struct` packs whole lists, and an exact way, element by element,
-which is taken where the fast one finds anything unusual: it answers the same, and its errors name
-the element. `struct` is as strict as the rules (no text, no 1.0 for an integer), but for bools; and
-it is three times as fast as `np.array`. Calls into C take some thousand elements at a time, for
-other threads wait until they return.
+Decoding has a fast path, in which `struct` packs whole lists, and an exact path, element by
+element, which is used if the fast one finds anything unusual: it gives the same result, and its
+errors name the element. `struct` is as strict as the rules (no string, no 1.0 for an integer),
+except for bools; and it is three times as fast as `np.array`. Calls into C process some thousand
+elements at a time, since they hold the GIL.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _NONFINITE = {True: b"Infinity", False: b"-Infinity"}
 
 
 def may_hold_words(body: bytes) -> bool:
-    """Whether true, false or null may stand in the lists of a body: a glance at its bytes."""
+    """Whether true, false or null may occur in the lists of a body, by a scan of its bytes."""
     start = body.find(b"[")
     # `true` and `null` have a u, `false` an l. Names of features may have them too, so then the
     # word itself is looked for.
@@ -152,7 +152,7 @@ def _encode_parts(array: Array, name: str, most: int) -> Iterator[bytes]:
 
 
 def _items(array: Array) -> int:
-    """How many elements are written, or innermost lists where these are empty."""
+    """The number of elements in the text, or of innermost lists if these are empty."""
     return array.size or math.prod(size or 1 for size in array.shape)
 
 

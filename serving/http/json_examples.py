@@ -82,8 +82,8 @@ class JsonExamples:
 def read_examples(body: bytes) -> tuple[str, list[bytes]]:
     """The signature that a body names, and its examples, serialized.
 
-    The features of `context` stand before each example's own: where both have one, the example's
-    counts, for a later map entry replaces an earlier one.
+    The features of `context` precede each example's own: if both have one, the example's is used,
+    since a later map entry replaces an earlier one.
 
     Raises:
         InvalidArgumentError: the body cannot be understood; the message says where.

@@ -1,10 +1,10 @@
 """Large JSON texts, read some elements at a time: other threads run in between.
 
-A parser written in C holds the interpreter until it is done: for a megabyte of empty lists, texts
-or objects some 50 ms, in which no other model answers. Here NumPy finds the commas of a text and
-how deep each stands, the text is cut at commas, and each piece goes through the parser as a list or
-an object of its own. Whatever is wrong with a text is wrong with one of its pieces, since every
-byte but brackets, commas and the names of large members is in one.
+A parser written in C holds the GIL: for a megabyte of empty lists, strings or objects some 50 ms,
+in which no other model answers. Here NumPy finds the commas of a text and their nesting depth, the
+text is split at commas, and each piece is parsed as a separate list or object. An error in a text
+is an error in one of its pieces, since every byte except brackets, commas and the names of large
+members is in one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _STEPS[[ord("]"), ord("}")]] = -1
 
 
 def is_long(body: bytes) -> bool:
-    """Whether a parser would hold the interpreter for long: a glance at the bytes."""
+    """Whether a parser would hold the GIL for long, by a scan of the bytes."""
     if len(body) <= _SMALL_BYTES:
         return False
     begin = _skip_blanks(body, 0)
@@ -64,7 +64,7 @@ def is_long(body: bytes) -> bool:
 
 
 def parse_in_pieces(body: bytes, parse: ParsePiece, first_wins: bool = False) -> Json:
-    """The list or object that a text begins with; what stands after it need only be UTF-8.
+    """The list or object at the start of a text; the remainder need only be UTF-8.
 
     Args:
         body: JSON in UTF-8, for which `is_long` holds.
@@ -86,7 +86,7 @@ def parse_in_pieces(body: bytes, parse: ParsePiece, first_wins: bool = False) ->
 
 
 def pieces_of(items: Iterable[Any], count: int = PIECE_ITEMS) -> Iterator[list[Any]]:
-    """Items in lists of at most so many, for calls into C that others need not wait for."""
+    """Items in lists of limited length, for calls into C that hold the GIL."""
     left = iter(items)
     while piece := list(islice(left, count)):
         yield piece
@@ -95,7 +95,7 @@ def pieces_of(items: Iterable[Any], count: int = PIECE_ITEMS) -> Iterator[list[A
 def drop_items(value: Json) -> None:
     """Shorten the long lists of a value that nothing needs any more.
 
-    Freeing such a list in one step holds the interpreter as long as parsing it in one would.
+    Freeing such a list at once holds the GIL as long as parsing it at once.
     """
     pending = [value]
     while pending:
@@ -117,9 +117,9 @@ class DeepError(InvalidArgumentError):
 
 
 def shallow(body: bytes, parse: ParsePiece) -> bytes:
-    """A text with `null` in place of the lists and objects that are nested too deep.
+    """A text with `null` in place of lists and objects that are nested too deeply.
 
-    TensorFlow Serving reads what is nested however deep, and ignores it unless it is asked for.
+    TensorFlow Serving accepts any nesting depth, and ignores unused members.
 
     Args:
         body: JSON in UTF-8.
@@ -141,7 +141,7 @@ def shallow(body: bytes, parse: ParsePiece) -> bytes:
 
 
 def _deep_spans(body: bytes, begin: int) -> dict[int, list[tuple[int, int]]]:
-    """Lists and objects in so many others, in twice as many, and so on: where each stands."""
+    """The spans of lists and objects at a depth, at twice the depth, and so on."""
     ends: dict[int, tuple[list[int], list[int]]] = {}
     for start, steps, _, depths in _blocks(body, begin):
         outer = np.where(steps > 0, depths - 1, depths)
@@ -157,7 +157,7 @@ def _deep_spans(body: bytes, begin: int) -> dict[int, list[tuple[int, int]]]:
 def _without(
     body: bytes, spans: list[tuple[int, int]], inner: list[tuple[int, int]]
 ) -> Iterator[bytes]:
-    """The parts of a text, each with `null` in place of those that lie in it."""
+    """The parts of a text, each with `null` in place of nested parts."""
     at = 0
     for first, last in spans:
         parts = []
@@ -232,7 +232,7 @@ class _Splitter:
             first = last + 1
 
     def _ends(self, commas: npt.NDArray[np.intp], first: int, end: int) -> Iterator[int]:
-        """Where the pieces end: at commas, so that none is long but an element that is."""
+        """Where the pieces end: at commas, so that only single elements are long."""
         at = 0
         while first < end:
             # The last comma within a piece's length, or the next one.
@@ -270,7 +270,7 @@ def _skip_blanks(body: bytes, begin: int) -> int:
 
 
 def _comma_levels(body: bytes, begin: int) -> tuple[npt.NDArray[np.int8], int]:
-    """How many brackets are open at each comma, and where the value ends.
+    """The nesting depth of each comma, and the end of the value.
 
     Args:
         body: a text.
@@ -334,7 +334,7 @@ def _blocks(body: bytes, begin: int) -> Iterator[tuple[int, _Bytes, _Truths, _De
 def _ignore_escaped(
     block: npt.NDArray[np.uint8], quotes: npt.NDArray[np.bool_], is_escaped: bool
 ) -> bool:
-    """Drop the escaped quotes: those behind an odd number of backslashes.
+    """Drop the escaped quotes: those after an odd number of backslashes.
 
     Args:
         block: some bytes of a text.

@@ -38,7 +38,7 @@ class JsonPredict:
         self._infer = Infer()
 
     def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
-        """The request body parsed: JSON, an .npy file, or JSON with tensors as bytes behind it.
+        """The parsed request body: JSON, an .npy file, or JSON followed by binary tensors.
 
         Raises:
             InvalidArgumentError: it cannot be understood; the message says where.
@@ -58,7 +58,7 @@ class JsonPredict:
         return Decoded(name, feeds, encode, encode)
 
     def read_json(self, servable: Servable, body: bytes) -> tuple[str, Arrays, Form]:
-        """The signature that a body asks, what it is fed, and how that stood there."""
+        """The requested signature, its inputs, and their JSON form."""
         call = parse_predict(body)
         name = call.signature_name
         try:
@@ -69,7 +69,7 @@ class JsonPredict:
     def is_quick(
         self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int
     ) -> bool:
-        """Whether the tensors are bytes behind a short header."""
+        """Whether the tensors are binary after a short header."""
         return LENGTH_HEADER in headers and self._infer.is_quick(servable, body, headers, begin)
 
     def refuse(self, error: BaseException) -> Reply:

@@ -49,7 +49,7 @@ _ESCAPED_KEYS = {
 
 
 class Form(enum.Enum):
-    """How tensors stand in a body.
+    """The form of tensors in a body.
 
     Attributes:
         ROW: a list with one entry per example.
@@ -64,7 +64,7 @@ class Form(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PredictCall:
-    """A predict body whose tensors are not decoded yet: that needs the signature.
+    """A predict body whose tensors are not decoded yet, which needs the signature.
 
     Attributes:
         signature_name: of the signature to run.
@@ -191,7 +191,7 @@ def encode_joined(
 
 
 def _repeats_key(body: bytes, document: dict[str, Json]) -> bool:
-    """Whether a key of the document stands twice in its text: orjson takes the last one."""
+    """Whether a key of the document occurs twice in its text: orjson uses the last one."""
     # Where no name or text stands after the first list, only what is before it can repeat.
     start = body.find(b"[")
     end = start if start >= 0 and body.find(b'"', start) < 0 else len(body)

@@ -1,8 +1,8 @@
 """JSON text ↔ Python values, with the liberties that TensorFlow Serving takes.
 
-orjson reads what is strict JSON. What it refuses is read again by `json`, which knows NaN and
-Infinity; so a request pays for these liberties only when it takes them. Long texts go through both
-in pieces. The liberties:
+orjson parses strict JSON. What it refuses is parsed again by `json`, which accepts NaN and
+Infinity; so only requests with these extensions pay for them. Long texts are parsed in pieces. The
+extensions are:
 
 - `NaN`, `Infinity`, `-Infinity`, `Inf` and `-Inf` are numbers;
 - bytes after the end of the value are ignored;
@@ -158,7 +158,7 @@ def type_name(value: Json) -> str:
 
 
 class _NumberError(Exception):
-    """A number that no tensor can hold; no ValueError, which json might take for its own."""
+    """A number that no tensor can hold; not a ValueError, which json might catch."""
 
 
 def _parse_error(message: str, offset: int) -> InvalidArgumentError:
@@ -167,7 +167,7 @@ def _parse_error(message: str, offset: int) -> InvalidArgumentError:
 
 
 def _spell_infinity(text: str, added: list[int]) -> str:
-    """`Inf` as `Infinity`, which `json` knows; `added` gets where the text grew."""
+    """Replace `Inf` by `Infinity`, which `json` accepts; `added` gets the insertion points."""
 
     def spell(match: re.Match[str]) -> str:
         word = match.group()
@@ -204,7 +204,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _head(value: Json, budget: list[int]) -> Json:
-    """The first values of a value, at most as many as the budget has."""
+    """The first values of a nested value, up to a budget."""
     budget[0] -= 1
     if isinstance(value, list):
         return [_head(item, budget) for item in value[: max(budget[0], 0)] if budget[0] > 0]

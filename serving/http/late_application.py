@@ -1,10 +1,10 @@
-"""The application, made when it is first needed: the hot routes answer before it is imported.
+"""The FastAPI application, created on first use: hot routes answer before it is imported.
 
-FastAPI and what it imports take longer than everything else that a small model needs to answer. The
-service's own life needs none of it, so the server is ready first. The application is made in a
-thread: by the first request that needs it, or a moment after the start, when whoever waited at the
-door has been answered. Where that fails, as without a free file descriptor, it is tried again;
-until then its requests are told so, and questions for life are answered here.
+Importing FastAPI takes longer than everything else that a small model needs. The service's own
+lifespan needs none of it, so the server is ready first. The application is created in a thread: by
+the first request that needs it, or shortly after the start. If that fails, for example without a
+free file descriptor, it is tried again; until then its requests get an error, and liveness requests
+are answered here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LIFE = frozenset({"/healthz", "/v2/health/live"})
 
 
 class LateApplication:
-    """An ASGI application with the service's life, and its routes once they are asked for.
+    """An ASGI application with the service's lifespan, whose routes are created on demand.
 
     Args:
         service: that answers.

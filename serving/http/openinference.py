@@ -77,7 +77,7 @@ async def server_metadata(request: Request) -> Response:
 
 @router.get("/v2/health/live")
 async def server_live() -> Response:
-    """200 as long as the server answers at all."""
+    """200 while the server responds."""
     return json_response(b'{"live":true}')
 
 
@@ -105,7 +105,7 @@ async def all_statistics(models: Models) -> Response:
 @router.get(_MODEL + "/ready")
 @router.get(_VERSION + "/ready")
 async def model_ready(models: Models, which: WhichModel) -> Response:
-    """200 if the model answers, 503 if it does not, 404 if there is none."""
+    """200 if the model is ready, 503 if it is not, 404 if it does not exist."""
     if which.name not in models:
         raise NotFoundError(f"Model '{which.name}' is not served")
     try:
@@ -175,7 +175,7 @@ async def model_statistics(models: Models, which: WhichModel) -> Response:
 
 @router.post("/v2/repository/index")
 async def repository_index(request: Request, models: Models) -> Response:
-    """Every version of every model, and where it stands; with `ready`, those that answer."""
+    """Every version of every model, with its state; with `ready`, only ready ones."""
     asked = await _document(request)
     only_ready = asked.get("ready", False)
     if not isinstance(only_ready, bool):
@@ -211,7 +211,7 @@ async def _controlled(request: Request) -> None:
     response_class=Response,
 )
 async def load_model(request: Request, models: Models, name: ModelName) -> Response:
-    """Serve a model again that was unloaded, or look for new versions of one that is served."""
+    """Serve an unloaded model again, or look for new versions of one that is served."""
     check_load(_parameters(await _document(request)))
     await asyncio.to_thread(models.load, name)
     return Response()

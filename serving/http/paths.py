@@ -1,4 +1,4 @@
-"""Paths as TensorFlow Serving matches them: words in any case, names without '/' and ':'."""
+"""Paths matched as in TensorFlow Serving: case-insensitive words, names without '/' and ':'."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WordConvertor(Convertor[str]):
     regex = "[^/:]+"
 
     def convert(self, value: str) -> str:
-        """The name; quoted once by `FoldedPaths`, so that an encoded '/' stays part of it."""
+        """The name; percent-encoded once by `FoldedPaths`, so that an encoded '/' is part of it."""
         return unquote(value)
 
     def to_string(self, value: str) -> str:
@@ -59,7 +59,7 @@ register_url_convertor("digits", DigitsConvertor())
 
 
 class FoldedPaths:
-    """Writes the fixed words of a model's path in lower case, and leaves names encoded.
+    """Converts the fixed words of a model's path to lower case, and leaves names encoded.
 
     Args:
         app: that is asked then.
@@ -69,7 +69,7 @@ class FoldedPaths:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, with the path that the routes know."""
+        """Pass the request on, with the normalised path."""
         if scope["type"] == "http":
             raw = scope.get("raw_path") or b""
             # ASCII whatever the client sent: other bytes are in %xx, or are no path of a model.

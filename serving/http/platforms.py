@@ -1,4 +1,4 @@
-"""The routes that managed platforms ask: SageMaker's, and those that Vertex AI's variables name.
+"""The routes of managed platforms: SageMaker's, and those named by Vertex AI's variables.
 
 A request to predict names no model there: it is for the only one that is served.
 """

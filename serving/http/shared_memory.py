@@ -56,7 +56,7 @@ async def system_memory_status(regions: Held, name: Name) -> Response:
 
 @router.post(_SYSTEM + _REGION + "/register", response_class=Response)
 async def register_system_memory(request: Request, regions: Held, name: Name) -> Response:
-    """Open a part of an object of shared memory under a name."""
+    """Map a part of a shared memory object under a name."""
     limit_s = request.app.state.settings.body_timeout_s
     document = parse_json(await read_body(request, _MAX_BYTES, limit_s))
     if not isinstance(document, dict):
@@ -71,7 +71,7 @@ async def register_system_memory(request: Request, regions: Held, name: Name) ->
 @router.post(_SYSTEM + "/unregister", response_class=Response)
 @router.post(_SYSTEM + _REGION + "/unregister", response_class=Response)
 async def unregister_system_memory(regions: Held, name: Name) -> Response:
-    """Forget all regions, or one; what is not registered is no error."""
+    """Unregister all regions, or one; an unknown name is not an error."""
     regions.unregister(name)
     return Response()
 
@@ -86,7 +86,7 @@ async def cuda_memory_status(regions: Held) -> Response:
 @router.post(_CUDA + "/unregister", response_class=Response)
 @router.post(_CUDA + _REGION + "/unregister", response_class=Response)
 async def unregister_cuda_memory(regions: Held) -> Response:
-    """Nothing, which is what there is to forget."""
+    """Has no effect: there are no such regions."""
     del regions
     return Response()
 

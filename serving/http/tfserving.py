@@ -99,11 +99,11 @@ async def regress(request: Request, which: WhichModel) -> Response:
 @router.post(_MODEL + ":explain", include_in_schema=False)
 @router.post(_VERSION + ":explain", include_in_schema=False)
 async def explain(models: Models, which: WhichModel) -> Response:
-    """KServe v1 has it; a SavedModel says nothing about why it answers as it does."""
+    """KServe v1 has this route; SavedModels have no explanations, so it is an error."""
     models.get(which)
     raise UnimplementedError(
         f"Model '{which.name}' has no explainer\n"
-        "  Try: ':predict'; an explainer is a server of its own that asks this one"
+        "  Try: ':predict'; an explainer is a separate server that sends requests to this one"
     )
 
 
@@ -111,7 +111,7 @@ async def explain(models: Models, which: WhichModel) -> Response:
 @router.get(_VERSION)
 @router.get(_LABEL)
 async def status(request: Request, models: Models, which: WhichModel) -> Response:
-    """Where the versions of a model stand: TensorFlow Serving REST, model status."""
+    """The status of a model's versions: TensorFlow Serving REST, model status."""
     shadow_report: ShadowReport = request.app.state.shadow_report
     statuses: list[dict[str, object]] = []
     for status in models.status(which):

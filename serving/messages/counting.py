@@ -1,8 +1,8 @@
 """The fields of a message counted in its bytes, before anything is made of them.
 
-To read a field of two bytes can make an object of hundreds, and other threads wait until all of
-them are made. What is counted are messages within messages, entries of maps and sizes of shapes,
-however deep they lie. Numbers and texts are not: they take at most some sixteen times their bytes.
+Reading a field of two bytes can create hundreds of objects, and other threads wait meanwhile.
+Nested messages, map entries and sizes of shapes are counted, at any depth. Numbers and strings are
+not: they take at most some sixteen times their bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHAPES = frozenset({"pinnace.inference.ModelInferRequest.InferInputTensor.shape
 
 
 class Level:
-    """One kind of message as it is counted.
+    """How one kind of message is counted.
 
     Attributes:
         inner: the fields whose occurrences count, by number; with the kind of message that they
@@ -63,7 +63,7 @@ class Level:
 
 
 def has_few_fields(data: bytes, most: int) -> bool:
-    """Whether a message has at most so many fields, or is none; their insides do not count."""
+    """Whether a message has at most this many fields, without nested ones."""
     begin, end = 0, len(data)
     for _ in range(most):
         if begin >= end:
@@ -76,7 +76,7 @@ def has_few_fields(data: bytes, most: int) -> bool:
 
 
 def has_few_messages(data: bytes, kind: type[Message], most: int) -> bool:
-    """Whether a message holds at most so many others, at all depths.
+    """Whether a message contains at most this many others, at all depths.
 
     Args:
         data: of it.
@@ -90,7 +90,7 @@ def has_few_messages(data: bytes, kind: type[Message], most: int) -> bool:
 
 
 def last_part(data: bytes, paths: Collection[tuple[int, ...]]) -> tuple[tuple[int, ...], int]:
-    """Where the last field within the last field, and so on, begins: what ends the message.
+    """The start of the last field within the last field, and so on.
 
     Args:
         data: of the message.
@@ -159,7 +159,7 @@ def _holds_many(kind: Descriptor, seen: set[str]) -> bool:
 
 
 def _left(data: bytes, begin: int, end: int, level: Level, left: int, depth: int) -> int:
-    """How many more a message may hold; less than none if it holds too many.
+    """How many more messages are allowed; negative if there are too many.
 
     Args:
         data: that it is in.

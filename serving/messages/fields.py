@@ -43,7 +43,7 @@ def parse(kind: type[M], data: bytes, name: str = "") -> M:
         merge(message, data)
     except DecodeError as error:
         if _NO_MEMORY in str(error):
-            raise MemoryError("there is no memory for the request") from None
+            raise MemoryError("there is not enough memory for the request") from None
         raise InvalidArgumentError(f"The request is no {name or kind.DESCRIPTOR.name}") from None
     return message
 

@@ -100,7 +100,7 @@ class Infer:
                 known = ", ".join(sorted(signature.outputs))
                 raise InvalidArgumentError(f"there is no output '{output.name}'; there are {known}")
         if len({output.name for output in asked}) < len(asked):  # each is written as often
-            raise InvalidArgumentError("an output is asked twice")
+            raise InvalidArgumentError("an output is requested twice")
         wanted = asked or [RequestedOutput(key, True, 0) for key in signature.outputs]
         encode = _Inferred(servable, message.id, wanted)
         return Decoded(name, self._feeds(), encode, sequence=sequence)

@@ -1,8 +1,8 @@
-"""Large messages read a piece at a time: other threads run in between.
+"""Large messages parsed in pieces, so that other threads run in between.
 
-Protobuf's parser holds the interpreter until it is done: for a megabyte of short texts or small
-numbers some 10 to 20 ms, in which no other model answers. What a message's bytes say does not
-change where they are cut between two fields, and read one after the other into the same message.
+Protobuf's parser holds the GIL: for a megabyte of short strings or small numbers some 10 to 20 ms,
+in which no other model answers. A message's meaning does not change if its bytes are split between
+two fields, and parsed one after the other into the same message.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WHOLE = (
 
 
 def merge(message: Message, data: bytes) -> None:
-    """What `message.MergeFromString(data)` does.
+    """Equivalent to `message.MergeFromString(data)`.
 
     Raises:
         DecodeError: the bytes are no such message. What it holds then is not defined.
@@ -50,7 +50,7 @@ def merge(message: Message, data: bytes) -> None:
 
 
 def _is_slow(kind: Any, data: bytes, begin: int, end: int, depth: int) -> bool:
-    """Whether somewhere in a message many small values lie one behind the other.
+    """Whether a message contains many consecutive small values.
 
     Large values alone are copied by the parser faster than here.
 
@@ -86,7 +86,7 @@ def _is_slow(kind: Any, data: bytes, begin: int, end: int, depth: int) -> bool:
 
 
 def _merge(message: Any, data: bytes, begin: int, end: int, depth: int) -> None:
-    """Read a part of the data into a message.
+    """Parse a part of the data into a message.
 
     Args:
         message: that gets what stands there.
@@ -167,7 +167,7 @@ def _merge_entry(
 def _merge_numbers(
     message: Any, field: FieldDescriptor, data: bytes, start: int, stop: int
 ) -> bool:
-    """Read a list of numbers that lie one behind the other."""
+    """Parse a packed list of numbers."""
     if not field.is_repeated or field.type in _WHOLE:
         return False
     size = _FIXED.get(field.type)

@@ -218,7 +218,7 @@ def _set(names: AbstractSet[str]) -> str:
 
 
 def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
-    """The numbers of most requests: raw bytes of the dtype that the signature has.
+    """The numbers of most requests: raw bytes in the signature's dtype.
 
     Returns:
         None where only the full rules can tell what they are, or what is wrong.
@@ -264,7 +264,7 @@ def _large_entry(key: str, array: Array, as_content: bool) -> Long | None:
     """A large output as its entry of `PredictResponse.outputs`.
 
     A message would hold it several times, and other threads wait for each copy. Fields of a message
-    may stand behind it, so the entry follows the rest of the response.
+    may be in any order, so the entry follows the rest of the response.
 
     Returns:
         None where a message is as good.

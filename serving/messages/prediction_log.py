@@ -75,7 +75,7 @@ def read_logs(path: Path) -> Iterator[PredictionLog]:
         try:
             yield PredictionLog.FromString(record)
         except DecodeError:
-            raise InvalidArgumentError(f"{path}: record {i} is no PredictionLog") from None
+            raise InvalidArgumentError(f"{path}: record {i} is not a PredictionLog") from None
 
 
 def encode_log(

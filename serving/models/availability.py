@@ -1,4 +1,4 @@
-"""Whether models that are to be served can be: before anything that answers is touched."""
+"""Checks that models can be served before anything that is served is changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_available(models: Iterable[ServedModel]) -> None:
-    """Raise unless each model has a version that was asked for and answers.
+    """Raise unless each model has a requested version that is ready.
 
     Raises:
         UnknownError: one has none; as TensorFlow Serving has it.
@@ -40,14 +40,14 @@ def check_available(models: Iterable[ServedModel]) -> None:
 
 
 def is_answering(model: ServedModel) -> bool:
-    """Whether a model has a version that was asked for and answers."""
+    """Whether a model has a requested version that is ready."""
     policy, there = model.config.policy, model.table.servables.keys()
     is_there = not isinstance(policy, Specific) or bool(policy.versions & there)
     return model.table.newest is not None and is_there
 
 
 def look_at(models: Iterable[ModelConfig]) -> list[object]:
-    """What is there of the versions of models, to compare with another look."""
+    """The present versions of models, for comparison with a later check."""
     found: list[object] = []
     for config in models:
         try:

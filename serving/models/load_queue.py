@@ -22,7 +22,7 @@ _MOST_SLOW = 8
 
 @dataclass(slots=True)
 class _Task:
-    """What waits for its turn."""
+    """A waiting task."""
 
     name: str
     work: Callable[[], None]
@@ -31,17 +31,16 @@ class _Task:
 
 @dataclass(slots=True)
 class _Load:
-    """What a model loads now."""
+    """The version that a model is loading."""
 
     stop: Stop
     begun: float
 
 
 class LoadQueue:
-    """Does one task at a time, and those of one model in their order, in threads of its own.
+    """Runs one task at a time, and those of one model in order, in separate threads.
 
-    A load that takes long lets the next model have its turn, so that one that never ends holds
-    nobody up.
+    A slow load yields to the next model, so that one that never ends blocks nobody.
 
     Args:
         slow_after_s: seconds after which a load is passed by others.
@@ -57,7 +56,7 @@ class LoadQueue:
         self._ending: UnavailableError | None = None
 
     def add(self, name: str, work: Callable[[], None]) -> Future[None]:
-        """Do something with a model when it is its turn.
+        """Queue a task for a model.
 
         Args:
             name: of the model.
@@ -76,19 +75,19 @@ class LoadQueue:
         return task.future
 
     def is_pending(self, name: str) -> bool:
-        """Whether something of a model is done now, or waits for its turn."""
+        """Whether a task of a model is running or waiting."""
         with self._lock:
             return name in self._busy or any(task.name == name for task in self._waiting)
 
     def is_loading_for(self, name: str, seconds: float) -> bool:
-        """Whether what a model loads now has taken this long already."""
+        """Whether a model's current load has taken this long already."""
         with self._lock:
             load = self._loads.get(name)
         return load is not None and time.monotonic() - load.begun >= seconds
 
     @contextmanager
     def loading(self, name: str, where: str) -> Iterator[Stop]:
-        """In this context a task loads a version, which may take long.
+        """A context in which a task loads a version, which may take long.
 
         Args:
             name: of the task's model.
@@ -113,14 +112,14 @@ class LoadQueue:
                 del self._loads[name]
 
     def end(self, name: str, reason: Exception) -> None:
-        """End what a model loads now."""
+        """Cancel a model's current load."""
         with self._lock:
             load = self._loads.get(name)
         if load is not None:
             load.stop.end(reason)
 
     def close(self) -> None:
-        """End what is loaded, and do nothing else."""
+        """Cancel all loads, and run no more tasks."""
         with self._lock:
             self._ending = UnavailableError("the server ends, and loads no models any longer")
             waiting, self._waiting = self._waiting, []
@@ -137,13 +136,13 @@ class LoadQueue:
             self._slow.add(name)
             self._give_turn()
         LOG.warning(
-            "%s has been loading for %g s; other models are loaded beside it",
+            "%s has been loading for %g s; other models are loaded meanwhile",
             where,
             self._slow_after_s,
         )
 
     def _give_turn(self) -> None:
-        """Start the next task in a thread, if it is its turn."""
+        """Start the next task in a thread, if none is running."""
         task = self._next()
         if task is not None:
             threading.Thread(

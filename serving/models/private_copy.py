@@ -1,12 +1,12 @@
-"""A version's folder → a copy that no other process changes, mapped in its place.
+"""A private copy of a version's folder, mapped instead of the original.
 
-Weights are mapped from their file. Whoever cuts that file short in place (`cp`, `rsync --inplace`,
-a full disk under a writer) would end every process that maps it, by SIGBUS; a hard link would be
-the same file, and be cut with it. So the files are copied, whatever their size: where the file
-system shares blocks between copies (btrfs, xfs) this costs nothing, elsewhere the space of one
-version in the folder for temporary files, and a read that loading needs anyway. Workers share one
-copy, so that the system still keeps the weights once. Where there is no space, the original is
-read into the memory of each process, and the log says so.
+Weights are memory-mapped. Truncating the file in place (`cp`, `rsync --inplace`, a full disk under
+a writer) would end every process that maps it, by SIGBUS; a hard link would be the same file, and
+be truncated with it. So the files are copied, whatever their size: on file systems with
+copy-on-write (btrfs, xfs) this costs nothing, elsewhere the space of one version in the folder for
+temporary files, and a read that loading needs anyway. Workers share one copy, so that the weights
+are in memory once. If there is no space, the original is read into the memory of each process, and
+the log says so.
 
 A copy is locked by who uses it; the system takes the locks from who is killed, and the next copy
 that is made removes the unused ones.
@@ -59,7 +59,7 @@ class PrivateCopy:
         _IN_USE.add(self)
 
     def release(self) -> None:
-        """Use it no longer: the last one who does removes it. Does nothing the second time."""
+        """Release it: the last user deletes it. A second call has no effect."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0 or self._process != os.getpid():
             return
@@ -70,7 +70,7 @@ class PrivateCopy:
         os.close(descriptor)
 
     def discard(self) -> None:
-        """Remove it: no other process knows it."""
+        """Delete it: no other process uses it."""
         descriptor, self._descriptor = self._descriptor, -1
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(descriptor)
@@ -86,7 +86,7 @@ def release_copies() -> None:
 
 
 def held_copy(path: Path) -> PrivateCopy | None:
-    """The copy that lies here, if this process uses it already; it is in use once more then."""
+    """The copy at this path, if this process uses it already; its use count increases."""
     for copy in list(_IN_USE):
         if copy.path in (path, path.parent):
             return open_copy(copy.path, keeps=copy.keeps)

@@ -1,11 +1,10 @@
 """Versions at a URL → copies on this machine, through fsspec: s3, gs, http, memory and others.
 
-A version is fetched whole before it is loaded, into a folder that is given its name when it is
-complete, never visible by half. The copies of a URL are kept in the cache folder, so that a server
-that starts again, and its workers, fetch nothing twice; `PINNACE_CACHE` says where that is. Those
-of versions that were replaced go, but for the last few. Who may read a store, and where it is, say
-the variables of the library that speaks to it (`AWS_ACCESS_KEY_ID`…) or fsspec's own
-(`FSSPEC_S3_ENDPOINT_URL`…).
+A version is downloaded completely before it is loaded, into a folder that is renamed when it is
+complete. The copies are kept in the cache folder, so that a restarted server, and its workers,
+download nothing twice; `PINNACE_CACHE` sets the folder. Copies of replaced versions are deleted,
+except for the last few. Credentials and endpoints come from the environment variables of the
+storage libraries (`AWS_ACCESS_KEY_ID`…) or fsspec's own (`FSSPEC_S3_ENDPOINT_URL`…).
 """
 
 from __future__ import annotations
@@ -274,7 +273,7 @@ def open_store(url: str) -> tuple[Any, str]:
 
 @functools.cache
 def _same_host() -> Any:
-    """Keeps aiohttp from following a redirect to another host: only that of the URL is trusted."""
+    """Prevents aiohttp from following redirects to other hosts: only the URL's host is trusted."""
     import aiohttp
 
     async def judge(_: object, __: object, redirect: Any) -> None:
@@ -306,7 +305,7 @@ def _at_most(size: int, error: OpError) -> Any:
 
 @contextmanager
 def asking(url: str, what: str = "") -> Iterator[None]:
-    """A block in which a store is asked: what it raises becomes one of this library's errors.
+    """A block with requests to a store: exceptions become errors of this library.
 
     Args:
         url: that is asked.

@@ -1,9 +1,9 @@
-"""Folders of models → versions that answer: scanning, loading beside the old, swapping, unloading.
+"""The models of a server: polling, loading, replacing and unloading versions.
 
-Models are loaded in the turns of a `LoadQueue`, without a lock; what they change is changed in a
-moment under one. Requests only read: a model's state is one frozen `Table`, replaced by one
-assignment, so that a look-up takes no lock and never sees half a change. A version that was
-replaced lives until the last request that holds it is answered.
+Models are loaded by tasks of a `LoadQueue`, without a lock; changes are made briefly under one.
+Requests only read: a model's state is one frozen `Table`, replaced by one assignment, so that a
+lookup takes no lock and never sees a partial change. A replaced version lives until the last
+request that uses it is answered.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Repository:
 
     @property
     def loads(self) -> LoadMetrics:
-        """Counts what is loaded and warmed."""
+        """Counts loaded and warmed versions."""
         return self._updater.loads
 
     @loads.setter
@@ -92,7 +92,7 @@ class Repository:
         self._updater.loads = metrics
 
     def start(self) -> None:
-        """Load every model, then look for changes in a thread. Does nothing the second time.
+        """Load every model, then poll for changes in a thread. A second call has no effect.
 
         A model that takes very long is loaded while the others answer already.
 
@@ -129,9 +129,9 @@ class Repository:
         self._unload_all()
 
     def replace_models(self, models: Iterable[ModelConfig]) -> None:
-        """Serve these models and no others. Those that stay are not disturbed.
+        """Serve exactly these models. Those that stay are not interrupted.
 
-        Either all of it is done or nothing: what is new is loaded and checked beside what answers.
+        It is all or nothing: new models are loaded and checked while the old ones serve.
 
         Args:
             models: all of them.
@@ -144,7 +144,7 @@ class Repository:
         _finish(self._replace(models))
 
     def _replace(self, models: Iterable[ModelConfig]) -> list[Future[None]]:
-        """As `replace_models`; what is new of those that stay is loaded later."""
+        """As `replace_models`; new versions of unchanged models are loaded later."""
         with self._replacing, ExitStack() as staging:
             configs = check_models(models)
             before = self._models
@@ -176,7 +176,7 @@ class Repository:
 
     @contextmanager
     def _staging(self, names: AbstractSet[str]) -> Iterator[None]:
-        """In this context, models of these names are loaded beside what is served, and only so."""
+        """A context in which models with these names are loaded in addition to the served ones."""
         with self._writing:
             self._staged_names = names
         try:
@@ -187,7 +187,7 @@ class Repository:
                 self._was_staged.notify_all()
 
     def _load_staged(self, models: Mapping[str, ServedModel]) -> list[ServedModel]:
-        """Load models beside those that are served; those that the start does not wait for."""
+        """Load models in addition to those served, without waiting for those that may be late."""
         loads: dict[Future[None], ServedModel] = {}
         for name, model in models.items():
             self._queue.end(name, AbortedError(f"the configuration of model '{name}' changed"))
@@ -213,7 +213,7 @@ class Repository:
     def _close_others(
         self, models: Mapping[str, ServedModel], kept: Mapping[str, ServedModel]
     ) -> None:
-        """Give up models, and close the versions that the others do not have."""
+        """Drop models, and close the versions that others do not share."""
         with self._writing:
             for name, model in models.items():
                 other = kept.get(name)
@@ -227,7 +227,7 @@ class Repository:
             self._updater.collect()
 
     def _retire(self, model: ServedModel) -> None:
-        """Keep nothing of what a model loads now."""
+        """Drop the version that a model is loading."""
         model.is_retired = True
         name = model.config.name
         self._queue.end(name, AbortedError(f"model '{name}' is served no longer"))
@@ -251,7 +251,7 @@ class Repository:
         self._updater.collect()
 
     def _look_at(self, model: ServedModel) -> None:
-        """Look for versions of a model when it is its turn, unless it has one already."""
+        """Look for versions of a model by a queued task, unless it has one already."""
         name = model.config.name
 
         def look() -> None:
@@ -264,7 +264,7 @@ class Repository:
             self._queue.add(name, look)
 
     def _look_at_urls(self) -> None:
-        """As `refresh`, for models at URLs, whose polls and downloads hold up no other model."""
+        """As `refresh`, for models at URLs, whose polls and downloads delay no other model."""
         for model in list(self._models.values()):
             if not is_remote(model.config.base_path) or not model.is_wanted:
                 continue
@@ -317,13 +317,13 @@ class Repository:
             self._updater.collect()
 
     def all_statuses(self, name: str) -> list[VersionStatus]:
-        """Where the versions of a model stand, newest first; empty if there is none."""
+        """The status of a model's versions, newest first; empty if there is none."""
         model = self._models.get(name)
         statuses = {} if model is None else model.table.statuses
         return sorted(statuses.values(), key=lambda s: s.version, reverse=True)
 
     def parts(self, name: str) -> dict[int, float]:
-        """Version -> its part, from 0 to 1, of the requests that name none; empty if undivided."""
+        """Version -> its fraction, from 0 to 1, of requests without a version."""
         split, model = self._splits.get(name), self._models.get(name)
         return {} if split is None or model is None else parts_of(split, model.table)
 
@@ -333,7 +333,7 @@ class Repository:
         return {} if model is None else model.table.labels
 
     def get(self, which: Which) -> Servable:
-        """The version that a request asks for.
+        """The requested version.
 
         Raises:
             NotFoundError: it is not loaded.
@@ -350,7 +350,7 @@ class Repository:
         return servable
 
     def route(self, which: Which, headers: Mapping[bytes, bytes]) -> Servable:
-        """The version that answers a request: of those with weights, if it asks for none.
+        """The version for a request: chosen by weight if it names none.
 
         Args:
             which: what it asks for.
@@ -382,7 +382,7 @@ class Repository:
         return servable
 
     def status(self, which: Which) -> list[VersionStatus]:
-        """Where the versions stand that a request asks for, newest first.
+        """The status of the requested versions, newest first.
 
         Raises:
             NotFoundError: there are none.
@@ -421,7 +421,7 @@ class Repository:
         return [servable for table in tables for servable in table.servables.values()]
 
     def is_ready(self) -> bool:
-        """Whether the start is over, every way in is open, and every model has an answer."""
+        """Whether the start is complete, all ports are open, and every model is ready."""
         return (
             not self.unopened_ports
             and not self.is_leaving
@@ -432,12 +432,12 @@ class Repository:
         )
 
     def is_ready_for(self, name: str) -> bool:
-        """Whether a model has an answer, and the server is not to end."""
+        """Whether a model is ready, and the server is not shutting down."""
         model = self._models.get(name)
         return not self.is_leaving and model is not None and model.table.newest is not None
 
     def _configured(self, name: str) -> ServedModel:
-        """The model of this name, once it is not being replaced. Whoever calls holds the lock."""
+        """The model with this name, once it is not being replaced. The caller holds the lock."""
         self._was_staged.wait_for(lambda: name not in self._staged_names)
         model = self._models.get(name)
         if model is None:
@@ -485,7 +485,7 @@ class Repository:
             return None
 
     def _stage(self, model: ServedModel) -> None:
-        """Load what is new of a model, beside the one that is served."""
+        """Load the new versions of a model, in addition to the served ones."""
         old = self._models.get(model.config.name)
         if old is not None and old.config.base_path == model.config.base_path:
             model.table = old.table
@@ -505,7 +505,7 @@ class Repository:
             raise model.why_silent()
 
     def _refresh_model(self, model: ServedModel) -> None:
-        """Make what is loaded agree with what is on the disk and what is asked for."""
+        """Update the loaded versions to those on disk and in the configuration."""
         if model.is_retired or model.config.name in self._staged_names:
             return
         gone = self._updater.load_wanted(model)
@@ -539,7 +539,7 @@ class Repository:
 
 
 def _finish(tasks: Iterable[Future[None]]) -> None:
-    """Wait for all of them, then raise what the first raised that did."""
+    """Wait for all of them, then raise the first error."""
     wait(tasks := list(tasks))
     for task in tasks:
         task.result()

@@ -1,4 +1,4 @@
-"""One loaded version of a model: its signatures, and where they run."""
+"""One loaded version of a model: its signatures, and their execution."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_TEXT = 2**14  # bytes of texts with which a run may be on the event loop
 
 
 class Servable:
-    """One loaded version of a model: each signature with the lane where its calls wait.
+    """One loaded version of a model: each signature with its lane of waiting calls.
 
     Args:
         name: of the model.
@@ -131,7 +131,7 @@ class Servable:
         )
 
     def batches(self, signature: str) -> str:
-        """How calls of a signature are joined, in words."""
+        """How calls of a signature are batched, as text."""
         options = self._batching
         if options is None or not _may_join(self.signatures[signature]):
             return "none"
@@ -160,7 +160,7 @@ class Servable:
         return self._runners.lost
 
     def remember(self, key: object, value: object) -> None:
-        """Keep what was made out of a signature in `remembered`, which clients cannot make grow."""
+        """Cache a value derived from a signature in `remembered`, which clients cannot grow."""
         if self._closed:
             return  # what is remembered may hold the version, which is to go
         if len(self.remembered) >= _MAX_REMEMBERED:

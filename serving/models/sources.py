@@ -1,4 +1,4 @@
-"""Where the versions of a model lie: in folders of this machine, or at a URL."""
+"""Where the versions of a model are: in local folders, or at a URL."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)(?:::|://)")
 
 
 class Place(Protocol):
-    """Where one version lies."""
+    """Where one version is."""
 
     def fingerprint(self) -> tuple[object, ...]:
         """A fingerprint that changes when the version's files are replaced."""
 
     def fetched(self) -> AbstractContextManager[Path]:
-        """Its folder or file on this machine, at least as long as the block lasts.
+        """Its local folder or file, valid at least inside the block.
 
         Raises:
             OpError: it cannot be had.
@@ -57,13 +57,13 @@ class LocalPlace:
 
 
 def is_remote(base_path: str) -> bool:
-    """Whether models there are fetched: a URL of any scheme but `file`."""
+    """Whether models there are downloaded: a URL of any scheme except `file`."""
     match = _URL.match(base_path)
     return match is not None and match[1].lower() not in ("file", "local")
 
 
 def find_places(base_path: str) -> Mapping[int, Place]:
-    """The versions of a model, by number.
+    """Find the versions of a model, by number.
 
     Args:
         base_path: folder of numbered folders, or a SavedModel or ONNX file, which is its own

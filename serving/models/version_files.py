@@ -1,10 +1,10 @@
-"""The files of a version: every link is resolved, and what lies outside the model is refused.
+"""The files of a version: links are resolved, and files outside the model are refused.
 
-Whoever sends a model chooses the links in it, and the server opens them with its own rights. A
-file may therefore be a link to anything below the model's base folder (Kubernetes mounts volumes
-so), and to nothing else. Files are opened step by step from that folder, and no step is a link:
-what becomes one after it was looked at is not followed. A hard link cannot be told from the file
-that it is: the system gives a file no second path to compare.
+The author of a model chooses its links, and the server opens them with its own permissions. A file
+may therefore be a link to anything below the model's base folder (Kubernetes mounts volumes this
+way), but to nothing else. Files are opened step by step from that folder, without following links:
+one that is created after the check has no effect. A hard link cannot be distinguished from its
+file.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Files: TypeAlias = dict[Path, VersionFile]
 
 @contextmanager
 def links_within(base: Path) -> Iterator[None]:
-    """In this context, links of versions may lead to anything below a folder.
+    """A context in which links of versions may lead to anything below a folder.
 
     Args:
         base: of a model's versions.
@@ -75,7 +75,7 @@ def links_within(base: Path) -> Iterator[None]:
 
 
 def base_of(path: Path) -> Path:
-    """The folder, without links, below which everything of a version must lie.
+    """The resolved folder below which all files of a version must be.
 
     Args:
         path: of the version: a folder, or an ONNX file. What a user names is what it leads to;
@@ -202,7 +202,7 @@ def _followed(path: Path) -> Path:
 
 
 def facts_of(facts: os.stat_result) -> tuple[int, ...]:
-    """What changes when a file does, or another one takes its place."""
+    """A file's identity and modification facts, which change when it does."""
     times = (facts.st_mtime_ns, facts.st_ctime_ns)
     return (facts.st_dev, facts.st_ino, facts.st_size, *times)
 

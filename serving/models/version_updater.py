@@ -1,7 +1,7 @@
-"""One model's versions: those that are wanted and there are loaded, the others are unloaded.
+"""Loads the wanted versions of a model, and unloads the others.
 
-Called in the turns of a `LoadQueue`. What is loaded goes into the model's table in a moment under
-the repository's lock; requests that hold a version keep it until they are answered.
+Called by tasks of a `LoadQueue`. Loaded versions are added to the model's table under the
+repository's lock; requests keep their version until they are answered.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class VersionUpdater:
             found = find_places(model.config.base_path)
         except OpError as error:
             if model.problem is None and model.table.newest is not None:
-                LOG.warning("model '%s': %s; what is loaded stays", model.config.name, error)
+                LOG.warning("model '%s': %s; the loaded versions stay", model.config.name, error)
             model.problem = error
             return []
         model.problem = None
@@ -178,11 +178,11 @@ class VersionUpdater:
         self._has_garbage = True
 
     def collect(self) -> None:
-        """Give back the memory of versions that were unloaded, as far as it waits for Python.
+        """Collect the garbage of unloaded versions.
 
-        Weights go with the last request. Graphs and their constants are full of cycles, and Python
-        looks for these when enough small objects were made, not when much memory is held. While it
-        looks nothing else runs, so that it may do so for a small part of the time only.
+        Weights are freed with the last request. Graphs and their constants are full of reference
+        cycles, and Python collects these after a number of allocations, not when much memory is
+        held. Collection blocks all other threads, so it runs for only a small part of the time.
         """
         if not self._has_garbage or time.monotonic() < self._collect_at:
             return

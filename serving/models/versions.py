@@ -1,4 +1,4 @@
-"""Versions of a model: where they lie on the disk, and where they stand in their life."""
+"""Versions of a model: their folders, and their states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KERAS_FILES = (".keras", ".h5", ".hdf5")
 
 
 class State(enum.IntEnum):
-    """Life of a version; the numbers are those of `ModelVersionStatus.State`."""
+    """The state of a version; the numbers are those of `ModelVersionStatus.State`."""
 
     UNKNOWN = 0
     START = 10
@@ -27,7 +27,7 @@ class State(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class VersionStatus:
-    """Where a version stands.
+    """The status of a version.
 
     Attributes:
         version: its number.
@@ -89,7 +89,7 @@ def is_saved_model(path: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a path leads to a file. Of names that are too long Python raises, before 3.14."""
+    """Whether a path leads to a file. Python before 3.14 raises for names that are too long."""
     return os.path.isfile(path)  # noqa: PTH113 - for that
 
 
@@ -105,7 +105,7 @@ def _messages(path: Path) -> list[Path]:
 
 
 def version_named(name: str) -> int | None:
-    """The version that a folder's name is; None if it is no number."""
+    """The version number that is a folder's name; None if it is not a number."""
     is_number = name.isascii() and name.isdigit() and len(name) < 40
     return int(name) if is_number and int(name) <= _MAX_VERSION else None
 

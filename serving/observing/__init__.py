@@ -1,7 +1,6 @@
-"""Who looks on while requests are answered; none of it changes an answer.
+"""Metrics, logs, traces and other observers of requests; none changes a result.
 
-`metrics`, `load_metrics`, `shadow_metrics` and `stuck_runs` are what Prometheus reads, kept in the
-`ledger` where several processes count; `history` is what the page shows. The watchers, which see
-each request that is over, are `access_log`, `recording`, `shadows` and `tracing`; `replay` asks
-again what was recorded.
+`metrics`, `load_metrics`, `shadow_metrics` and `stuck_runs` are exported to Prometheus, through the
+`ledger` with several processes; `history` is shown by the page. The observers of completed requests
+are `access_log`, `recording`, `shadows` and `tracing`; `replay` repeats recorded requests.
 """

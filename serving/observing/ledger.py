@@ -1,7 +1,7 @@
-"""Counts of several worker processes in memory that all of them see.
+"""Counters of several worker processes in shared memory.
 
-Each worker writes its own page and reads all of them, so that nothing is locked. A worker that
-takes another one's place goes on with its page: counters never fall.
+Each worker writes its own page and reads all of them, so no lock is needed. A worker that replaces
+another continues its page: counters never decrease.
 """
 
 from __future__ import annotations

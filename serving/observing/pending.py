@@ -1,4 +1,4 @@
-"""Prometheus gauges of the requests that a server has and did not answer yet: what scales it."""
+"""Prometheus gauges of pending requests, for autoscaling."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Pending(NamedTuple):
 
 
 class PendingRequests:
-    """Counts what is pending when somebody asks: requests themselves do nothing for it.
+    """Counts pending requests when read: requests themselves do no work for it.
 
     Args:
         repository: whose versions have the requests.

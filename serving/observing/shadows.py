@@ -1,7 +1,7 @@
-"""Shadow versions: copies of answered requests run on them, and what they give is compared.
+"""Shadow versions: copies of answered requests run on them, and their results are compared.
 
-Nobody waits for a shadow. Its runs have a thread of low priority and a short queue; what comes when
-the queue is full is dropped and counted.
+Requests do not wait for a shadow. Its runs have a thread of low priority and a short queue; copies
+that find the queue full are dropped and counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prometheus metrics of runs that never ended: threads whose places others took."""
+"""Prometheus metrics of runs that never ended, whose threads were replaced."""
 
 from __future__ import annotations
 

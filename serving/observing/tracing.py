@@ -1,7 +1,7 @@
 """OpenTelemetry: a span for each request, and one for each of its stages. Needs the extra `otel`.
 
-Where traces go, and which are kept, OTEL_* variables say, as for any program. Spans are made in a
-thread when a request is over, of the times that were taken anyway.
+The OTEL_* variables configure the exporter and the sampling, as in any program. Spans are created
+in a thread when a request is complete, from times that are recorded anyway.
 """
 
 from __future__ import annotations

@@ -83,5 +83,5 @@ def check_origin(headers: RequestHeaders) -> None:
     if is_foreign:
         shown = "none" if origin is None else origin[:200].decode("latin-1")
         raise PermissionDeniedError(
-            f"Only a page of this server may ask for this, got Origin: {shown}"
+            f"Only pages of this server may send this request, got Origin: {shown}"
         )

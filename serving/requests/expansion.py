@@ -1,9 +1,9 @@
-"""Limits on what a request may expand to, read and answered: checked before it is allocated.
+"""Limits of the size that a request or its reply expands to, checked before allocation.
 
-A few bytes can expand to much: a value that fills a shape, a compressed body, a context that is
+A few bytes can expand to many: a value that fills a shape, a compressed body, a context that is
 repeated for each example. Decoders check here before they allocate. The decoded size of a request
-counts among the bytes that a server holds for all requests. An answer has a limit too: encoders ask
-here with what an array takes at least, and count what they write in pieces.
+counts against the bytes that a server holds for all requests. A reply has a limit too: encoders
+check an array's minimum size here, and count the pieces that they write.
 """
 
 from __future__ import annotations

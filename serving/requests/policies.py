@@ -43,7 +43,7 @@ class ApiKeys:
         self._names, self._seen = self._read()
         self._look_at = time.monotonic() + _LOOK_S
         if not self._names:
-            raise InvalidArgumentError(f"{path}: has no API key; nobody could ask")
+            raise InvalidArgumentError(f"{path}: has no API key; every request would be refused")
 
     def __call__(self, request: Request) -> None:
         """Raise unless the request has a key of the file.

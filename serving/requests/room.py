@@ -1,8 +1,8 @@
 """Whether there is memory for decoding and answering requests.
 
 A limit on the bytes of bodies is not enough: numbers as text become objects of several times their
-size before they are an array. Large allocations are reserved here before they begin. If memory ran
-out inside a library that cannot handle it, the whole process would end.
+size before they are an array. Large allocations are reserved here in advance. If memory ran out
+inside a library that cannot handle it, the whole process would end.
 """
 
 from __future__ import annotations

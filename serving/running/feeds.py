@@ -1,4 +1,4 @@
-"""Whether arrays fit a signature."""
+"""Checks whether arrays match a signature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
-    """Whether the arrays have the shapes that the signature declares.
+    """Check that the arrays have the shapes declared by the signature.
 
     TensorFlow feeds a graph whatever it is given, and its ops complain: a signature that can do
     so has `run_other_shapes`.
@@ -47,7 +47,7 @@ def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
 
 
 def misfits(signature: Runnable, feeds: Arrays) -> str:
-    """What does not have the declared shape, for the error of an op that could not take it."""
+    """Describe arrays with undeclared shapes, for the error of an op that failed on them."""
     return "; ".join(
         _misfit(name, spec, feeds[name])
         for name, spec in signature.inputs.items()
@@ -63,7 +63,7 @@ def _misfit(name: str, spec: TensorSpec, array: Array) -> str:
 
 
 def fits_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
-    """Whether a shape is one that the spec allows."""
+    """Whether a shape matches the spec."""
     dims = spec.shape.dims
     if dims is None:
         return True
@@ -85,7 +85,7 @@ def _dtype_name(array: Array) -> str:
 
 
 def _word(name: str) -> str:
-    """What TensorFlow's runtime calls a dtype in errors."""
+    """TensorFlow's name of a dtype in error messages."""
     return _WORDS.get(name, name)
 
 

@@ -1,9 +1,9 @@
 """The queue of one signature, and how its calls run: joined, on the event loop or in a thread.
 
-All calls that are queued when a runner is free run as one batch; nothing waits for a timer unless
-`batch_timeout_s` asks for it. A thread that finishes a run takes the next calls from the queue
-itself: waiting for the event loop, busy with other requests, would leave a core idle. Everything
-else of a lane belongs to the event loop's thread.
+All calls that are queued when a runner becomes free run as one batch; there is no delay unless
+`batch_timeout_s` requests one. A thread that finishes a run takes the next calls from the queue
+itself: waiting for a busy event loop would leave a core idle. Everything else in a lane belongs to
+the event loop's thread.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Lane:
 
     @property
     def joins(self) -> bool:
-        """Whether calls are joined: so far no row depended on others."""
+        """Whether calls are batched: so far no row depended on others."""
         return self._joins
 
     def submit(self, call: Call, now: float = 0.0) -> None:
@@ -305,7 +305,7 @@ class Lane:
         return Run(calls, rows, total, options.padded(total), elements)
 
     def _take_some(self, now: float, most: int, limit_s: float) -> tuple[list[Call], list[int]]:
-        """The first call, with those behind it that can be joined and fit into the run; their rows.
+        """The first call, with those after it that can be batched and fit into the run; their rows.
 
         Args:
             now: on `time.perf_counter`'s clock.
@@ -475,13 +475,15 @@ class Lane:
                     break
                 self._in_threads.remove(run)
                 self._stuck.append(run)
-                LOG.error("%s does not end a run that nobody waits for: it goes on", self._name)
+                LOG.error(
+                    "%s does not end a run without waiting clients: it is still running", self._name
+                )
         self._arm_sweep()
         if gone and self._waiting:
             self._schedule()
 
     def _gone_at(self, run: Run) -> float:
-        """The time after which a run that should have ended counts as hung."""
+        """The time after which an overdue run counts as hung."""
         if not run.started or run.ended:
             return _NEVER
         last = max((call.deadline for call in run.calls), default=_NEVER)

@@ -1,7 +1,7 @@
-"""Runs of a signature with shapes that it does not declare.
+"""Runs of a signature with shapes other than declared.
 
-TensorFlow runs a graph on whatever it is fed. Plans and compiled code here rely on what is
-declared, so that other shapes get a plan of their own, made of the same graph without that.
+TensorFlow runs a graph on any shapes. Plans and compiled code here rely on the declared ones, so
+other shapes get a separate plan, made of the same graph without them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Requests that belong together: each sequence has its own values of what a model assigns.
+"""Sequences: each has separate values of the variables that a model assigns.
 
-A model that assigns variables when it is asked, as a recurrent network that keeps its state, gives
-each client that names a sequence the state of that sequence: it begins as the model's file has it,
-goes on from request to request, and is forgotten at the end. The weights are shared.
-Source: docs/reference/serving_api.md 4; Triton's sequence extension.
+A model that assigns variables during a request, such as a stateful recurrent network, keeps a
+separate state for each sequence id: it starts from the saved values, carries over from request to
+request, and is dropped at the end. The weights are shared. Source: docs/reference/serving_api.md 4;
+Triton's sequence extension.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_BYTES = 2**28  # that the sequences of a version have together
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a request stands in a sequence.
+    """The position of a request in a sequence.
 
     Attributes:
         id: of the sequence: a number or a text, which are different ones.
@@ -53,7 +53,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class SequenceOptions:
-    """How many sequences a version may have.
+    """Limits of a version's sequences.
 
     Attributes:
         most: at once; 0 for none.
@@ -236,7 +236,7 @@ class Sequences:
         return made
 
     def lane(self, signature_name: str, run: Callable[[Arrays], Arrays]) -> Lane:
-        """Where the calls of a sequence wait for each other.
+        """The lane of the calls of a sequence.
 
         Args:
             signature_name: of the calls.

@@ -1,6 +1,7 @@
-"""What one version of a model answered, and how long that took: Triton's statistics.
+"""Statistics of one version of a model, for Triton's statistics extension.
 
-Counted on the event loop, beside the metrics, which have the same for all versions of a model.
+They are counted on the event loop, in addition to the metrics, which combine all versions of a
+model.
 """
 
 from __future__ import annotations

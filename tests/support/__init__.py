@@ -1,1 +1,1 @@
-"""What tests share, by name."""
+"""Helpers shared by tests."""

@@ -1,4 +1,4 @@
-"""Programs with pictures that are changed at random; Keras runs them, and so do we.
+"""Programs with random image augmentation, run by Keras and by this library.
 
 Run as a program: `python changed_pictures.py PACKAGES FOLDER ANSWERS`, where PACKAGES has SciPy,
 Pillow and pandas.

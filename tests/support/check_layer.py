@@ -155,7 +155,7 @@ def _widened(config: Any) -> Any:
 def _check_gradient(
     layer: Layer, inputs: Any, told: dict[str, Any], generator: np.random.Generator
 ) -> None:
-    """In float64, along one random direction of the inputs and the trainable weights."""
+    """Check gradients in float64, along one random direction of the inputs and weights."""
     wide = type(layer).from_config(_widened(layer.get_config()))
     xs = structure.map_structure(_wide, inputs)
     wide(xs, **told)

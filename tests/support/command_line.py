@@ -1,4 +1,4 @@
-"""The command line in this process: what it prints, and its exit code."""
+"""Runs the command line in this process: its output, and its exit code."""
 
 import contextlib
 import io
@@ -10,7 +10,7 @@ from pinnace.deploy.cli.main import main
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command did.
+    """The result of a command.
 
     Attributes:
         code: its exit code.

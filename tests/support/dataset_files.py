@@ -1,7 +1,7 @@
 """Small files in the formats of Keras's datasets, in a folder as Keras keeps them.
 
-Run as a program they are loaded by `keras.datasets` of the Python that runs it, which writes down
-what it got: `python dataset_files.py FOLDER ANSWERS`.
+Run as a program, they are loaded by `keras.datasets` of the running Python, which writes the
+results: `python dataset_files.py FOLDER ANSWERS`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
 
 
 def write_all(home: Path) -> None:
-    """One file, or as many as it has, of each dataset."""
+    """Write the files of each dataset."""
     folder = home / "datasets"
     (folder / "fashion-mnist").mkdir(parents=True)
     rng = np.random.default_rng(3)
@@ -139,7 +139,7 @@ def _archive(folder: Path, inner: str, files: dict[str, bytes]) -> None:
 
 
 def answers(datasets: Any) -> dict[str, Any]:
-    """What every call gives, as texts: dtypes, shapes and elements."""
+    """The results of every call, as text: dtypes, shapes and elements."""
     found = {}
     for name, calls in CALLS.items():
         module = getattr(datasets, name)

@@ -1,4 +1,4 @@
-"""Strategies for arrays, and references made of Python's own functions of numbers."""
+"""Hypothesis strategies for arrays, and references based on Python's math functions."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def with_axis(
 
 
 def random_arrays(build: Callable[[np.random.Generator], tuple[Any, ...]]) -> Strategy:
-    """What `build` makes of a generator."""
+    """The results of `build` on a generator."""
     return st.integers(0, 2**32 - 1).map(lambda seed: build(np.random.default_rng(seed)))
 
 

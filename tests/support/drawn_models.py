@@ -76,7 +76,7 @@ def models(keras: Any) -> dict[str, Any]:
 
 
 def told(dot: Any) -> dict[str, Any]:
-    """What a graph of pydot's says, by the texts of its boxes: their keys are others each time."""
+    """A pydot graph by the texts of its boxes, since their keys differ each time."""
     boxes: dict[str, str] = {}
 
     def walk(graph: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def told(dot: Any) -> dict[str, Any]:
 
 
 def answers(keras: Any, model_to_dot: Any) -> dict[str, Any]:
-    """What is drawn of each model with each of the options."""
+    """The drawing of each model with each of the options."""
     return {
         f"{name} {options}": told(model_to_dot(model, **options))
         for name, model in models(keras).items()

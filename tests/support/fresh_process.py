@@ -1,4 +1,4 @@
-"""Python in a process of its own: what a person would see who starts anew."""
+"""Python in a fresh process, as a user starts it."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def run_fresh(
     environment: Mapping[str, str | None] | None = None,
     timeout_s: float = 300.0,
 ) -> str:
-    """What `code` prints, run in an empty folder.
+    """The output of `code`, run in an empty folder.
 
     Args:
         code: a program; it finds `arguments` in `sys.argv[1:]`.

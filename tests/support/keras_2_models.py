@@ -37,7 +37,7 @@ def masked_coder(keras: Any) -> Any:
 
 @case(OLDER, inputs=(("int32", 7), ("int32", 7)))
 def masked_gru(keras: Any) -> Any:
-    """One state, which is no list, a mask that sums carry, and the last output alone."""
+    """A single state, not in a list, a mask passed through sums, and only the last output."""
     source, x = _masked(keras, "source")
     target, y = _masked(keras, "target")
     (state,) = _coder(keras, x, "GRU")

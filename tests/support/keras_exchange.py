@@ -1,4 +1,4 @@
-"""One side of an exchange of Keras files: makes, writes, reads and trains the models of a folder.
+"""One side of an exchange of Keras files: creates, saves, loads and trains a folder's models.
 
     python keras_exchange.py LIBRARY write|read FOLDER [NAME…]
 
@@ -42,7 +42,7 @@ def argument(model: Any, xs: list[Array], tf: Any) -> Any:
 
 
 def step(model: Any, xs: Any, targets: Any) -> float:
-    """One step of training; the loss before it."""
+    """One training step; returns the loss before it."""
     found = model.train_on_batch(xs, targets)
     return float(found[0] if isinstance(found, list) else found)
 

@@ -1,4 +1,4 @@
-"""Models that Keras and this library both make, from one description, to exchange as files."""
+"""Models that Keras and this library both build, from one description, to exchange as files."""
 
 import zlib
 from collections.abc import Callable

@@ -272,7 +272,7 @@ OTHERS = {
 
 
 def results_of(ops: Any) -> dict[str, Any]:
-    """What every case gives: arrays by name, number and place."""
+    """The results of every case: arrays by name, number and index."""
     found = {}
     for name, cases in CASES.items():
         for number, arguments in enumerate(cases):

@@ -1,9 +1,9 @@
 """Kill a process again and again while it saves checkpoints, and see that none is lost.
 
 Run as `python kill_while_saving.py FOLDER KILLS SEED`. A child is forked for each kill: it saves
-through a CheckpointManager and over one fixed name in turn, and says on a pipe what is saved. It is
-killed at a random moment. Then every checkpoint it said must be there and whole, and the one under
-the fixed name must hold what was said last, or what was being written.
+alternately through a CheckpointManager and to one fixed name, and reports each save on a pipe. It
+is killed at a random moment. Then every reported checkpoint must exist and be complete, and the one
+under the fixed name must contain the last reported save, or the one in progress.
 """
 
 import os
@@ -44,7 +44,7 @@ _MEAN_S = 0.05  # of a child's life, in which an idle machine saves some ten tim
 
 
 def save_without_end(folder: Path, number: int, pipe: int) -> None:
-    """What a child does, until it is killed."""
+    """The child process, until it is killed."""
     model = Model()
     checkpoint = train.Checkpoint(model=model)
     manager = train.CheckpointManager(checkpoint, folder, max_to_keep=3)
@@ -68,7 +68,7 @@ def restored(path: str) -> int:
 
 
 def check(folder: Path, said: list[tuple[int, str]]) -> int:
-    """That nothing said is lost; the last number."""
+    """Check that no reported save is lost; returns the last number."""
     managed = [(number, path) for number, path in said if path != "fixed"]
     if managed:
         latest = train.latest_checkpoint(folder)

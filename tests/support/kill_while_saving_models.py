@@ -51,7 +51,7 @@ class Model(tf.Module):
 
 
 def save_without_end(folder: Path, number: int, pipe: int) -> None:
-    """What a child does, until it is killed."""
+    """The child process, until it is killed."""
     while True:
         number += 1
         model = Model(folder, number)
@@ -91,7 +91,7 @@ class Tensorflow:
         )
 
     def ask(self, folder: Path, found: int) -> None:
-        """That it finds the same."""
+        """Check that a fresh process loads the same."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{folder / 'model'}\n")

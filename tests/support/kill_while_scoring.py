@@ -34,7 +34,7 @@ def child(arguments: list[str]) -> int:
 
 
 def entries(folder: Path) -> int:
-    """How many files are in a folder, hidden ones too."""
+    """The number of files in a folder, including hidden ones."""
     return len(list(folder.rglob("*"))) if folder.exists() else 0
 
 

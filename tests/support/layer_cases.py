@@ -1,4 +1,4 @@
-"""Layers that Keras and this library both make and call, from one description."""
+"""Layers that Keras and this library both build and call, from one description."""
 
 import zlib
 from collections.abc import Callable

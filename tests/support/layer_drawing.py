@@ -219,7 +219,7 @@ def attended(draw: Any, /, name: str, call: str, **options: Any) -> Case:
 
 
 def layers_of_rank(rank: int) -> dict[str, st.SearchStrategy[Case]]:
-    """Those that come in one, two and three dimensions."""
+    """The layers that exist in one, two and three dimensions."""
     options: Any = {"data_format": st.just("channels_last")}
     return {
         f"Conv{rank}D": convolution(f"Conv{rank}D", rank, filters=channels),

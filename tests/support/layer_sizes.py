@@ -1,4 +1,4 @@
-"""Layers in drawn configurations, as JSON: what one library after the other is asked for sizes.
+"""Layers in random configurations, as JSON, whose output shapes both libraries compute.
 
 python layer_sizes.py LIBRARY CASES ANSWERS
 """

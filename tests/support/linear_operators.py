@@ -1,4 +1,4 @@
-"""Linear operators of every class, drawn, each beside its dense matrix as NumPy makes it."""
+"""Random linear operators of every class, each with its dense matrix in NumPy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Case:
 
     @property
     def matrix(self) -> Array:
-        """Its matrix."""
+        """The dense matrix."""
         return np.asarray(self.dense(*self.parts))
 
 
@@ -183,7 +183,7 @@ def tridiagonal(form: str) -> Callable[[Numbers], Case]:
 
 
 def circulant(kind: str, depth: int) -> Callable[[Numbers], Case]:
-    """Of entries of the dtype that is drawn: real ones have a Hermitian spectrum."""
+    """A circulant of the drawn dtype: a real one has a Hermitian spectrum."""
 
     def dense(spectrum: Array, *, whole: bool) -> Array:
         shape = spectrum.shape[-depth:]

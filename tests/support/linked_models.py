@@ -141,7 +141,7 @@ REFUSED: Mapping[str, tuple[str, Callable[[Path, Path], None]]] = {
 
 
 def _mounted(model: Path, _: Path) -> None:
-    """As Kubernetes mounts a volume: each name is a link, through one that is exchanged."""
+    """As a mounted Kubernetes volume: each name is a link, through one that is replaced."""
     held = model / "..2026_11_28"
     held.mkdir()
     for entry in list(model.iterdir()):

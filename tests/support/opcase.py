@@ -52,7 +52,7 @@ class _Options:
 
 @dataclass(frozen=True)
 class OpCase(_Options):
-    """One op, inputs to draw for it, and what it must give.
+    """One op, random inputs for it, and the reference of its results.
 
     Args:
         op: the op's name.
@@ -97,7 +97,7 @@ class OpCase(_Options):
         return in_dtype(xs, self.float_dtypes()[0]), attrs
 
     def float_dtypes(self) -> tuple[DType, ...]:
-        """What the floating point inputs run in."""
+        """The dtypes of floating-point inputs."""
         if self.dtypes is not None:
             return self.dtypes
         sets = self.definition.type_sets.values()
@@ -147,7 +147,7 @@ def widened(xs: Inputs) -> Inputs:
 
 
 def is_float(x: Any) -> bool:
-    """Whether an array holds floating point numbers, 16-bit ones too."""
+    """Whether an array has floating-point numbers, including 16-bit ones."""
     return bool(x.dtype.kind == "f" or x.dtype == ml_dtypes.bfloat16)
 
 
@@ -201,7 +201,7 @@ def _tensor(x: Array) -> Tensor:
 
 
 def arrays_of(result: Any) -> tuple[Array, ...]:
-    """What `execute` gave, as flat arrays."""
+    """The results of `execute`, as flat arrays."""
     return tuple(np.asarray(t._array) for t in _flat(result))
 
 
@@ -214,7 +214,7 @@ def _flat(result: Any) -> list[Tensor]:
 
 
 def references(case: OpCase, xs: Inputs) -> tuple[Array, ...]:
-    """What must come out, flat."""
+    """The expected results, flat."""
     with np.errstate(all="ignore"):
         result = case.reference(*widened(xs))
     return tuple(np.asarray(y) for y in (result if isinstance(result, tuple) else (result,)))

@@ -1,4 +1,4 @@
-"""A cluster of Ray on this machine, and `pinnace score` on it, in processes of their own."""
+"""A local Ray cluster, and `pinnace score` on it, in separate processes."""
 
 import contextlib
 import json

@@ -35,7 +35,7 @@ def recorded_calls(path: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]
 
 
 def largest_difference(model: Any, path: Path) -> float:
-    """How far a loaded model's answers are from the recorded ones; dtypes and shapes must agree."""
+    """The largest difference from the recorded results; dtypes and shapes must agree."""
     worst = 0.0
     for signature, inputs, outputs in recorded_calls(path):
         found = _call(model, signature, inputs)

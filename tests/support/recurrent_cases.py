@@ -1,4 +1,4 @@
-"""The recurrent layers and models that Keras and this library both make, from one description."""
+"""The recurrent layers and models that Keras and this library both build."""
 
 import zlib
 from collections.abc import Callable

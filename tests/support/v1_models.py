@@ -10,7 +10,7 @@ from support.recorded import largest_difference
 
 
 def load_v1(folder: Path) -> Any:
-    """What is in the folder of one program; a frozen graph as a model with one signature."""
+    """The model of one program's folder; a frozen graph as a model with one signature."""
     about = json.loads((folder / "about.json").read_text())
     if about["kind"] == "saved_model":
         return saved_model.load(folder / "model", tags=about["tags"])
@@ -20,5 +20,5 @@ def load_v1(folder: Path) -> Any:
 
 
 def answers_of(folder: Path) -> float:
-    """How far its answers are from TensorFlow's."""
+    """The differences of its results from TensorFlow's."""
     return largest_difference(load_v1(folder), folder / "io.npz")

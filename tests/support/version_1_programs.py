@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 in many styles, each with the name that tests know it by."""
+"""TensorFlow 1 programs in many styles, each with a name for tests."""
 
 from pathlib import Path
 

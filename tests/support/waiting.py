@@ -1,4 +1,4 @@
-"""Waiting for what happens: tests never wait for time to pass where they can ask."""
+"""Waiting for conditions: tests poll instead of sleeping for a fixed time."""
 
 import asyncio
 import time

@@ -1,7 +1,7 @@
-"""Takes from this process what Windows does not have, as far as Linux can do without.
+"""Removes from this process the POSIX functions that Windows lacks, as far as possible.
 
-`os.name` stays: paths and sockets are still this system's. What depends on it, as on what Windows'
-own file system refuses, has tests of its own. NumPy asks `os.uname` on Linux. Import this before
+`os.name` stays: paths and sockets are still this system's. Behaviour that depends on it, or on
+Windows' own file system, has separate tests. NumPy needs `os.uname` on Linux. Import this before
 pinnace.
 """
 

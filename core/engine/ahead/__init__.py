@@ -1,8 +1,7 @@
-"""Kernels compiled ahead of time, in one library per processor: the installation's, and a model's.
+"""Kernels compiled ahead of time, in one library per processor, for the installation or a model.
 
-`writing` has them made, by `codegen.objects` and a linker: `installing` those that all programs
-share, `pinnace compile` those beside a model; `reading` finds
-them again where neither Numba nor a compiler is. `table` is what lies beside the libraries,
-`calling` a kernel as a Python function. `processors` says which library fits a machine, `trust`
-whether its bytes are to be run at all.
+`writing` compiles and links them, with `codegen.objects` and a linker: `installing` the general
+kernels, `pinnace compile` those of a model; `reading` loads them where there is neither Numba nor a
+compiler. `table` is the libraries' table of contents, `calling` wraps a kernel as a Python
+function. `processors` selects the library for a machine, `trust` decides whether its code may run.
 """

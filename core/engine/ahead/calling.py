@@ -1,7 +1,7 @@
-"""A kernel's entry point in machine code as a function of Python.
+"""The entry point of a kernel in machine code as a Python function.
 
-Entry points (`codegen.entry_points`) read NumPy's arrays where its headers have their fields: a
-process looks once whether its own NumPy has them there.
+Entry points (`codegen.entry_points`) read the fields of NumPy arrays at the offsets of NumPy's
+headers: a process checks once that its NumPy has them there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pinnace.ops.kernels import pieces
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What an entry point may raise: whoever loads it writes their addresses to where `errors_of` says.
-# (Where Numba is loaded, LLVM knows Python's names of them as something else.)
+# Exceptions that an entry point may raise: the loader writes their addresses to the table that
+# `errors_of` names. (If Numba is loaded, LLVM resolves Python's names for them differently.)
 ERRORS: tuple[type[Exception], ...] = (TypeError, MemoryError)
-# Bytes from the head of an array, and of its dtype, to fields.
+# Byte offsets of fields in an array object and in its dtype.
 TYPE, DATA, RANK, SHAPE, STEPS, DTYPE, FLAGS, ORDER, NUMBER = 8, 16, 24, 32, 40, 56, 64, 26, 28
 # Bits of an array's flags.
 IN_ONE_PIECE, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
@@ -29,12 +29,12 @@ _FAST_CALL = 0x80  # METH_FASTCALL
 
 
 def errors_of(symbol: str) -> str:
-    """The symbol of the table of errors that belongs to an entry point."""
+    """The symbol of the table of exceptions of an entry point."""
     return f"{symbol}_errors"
 
 
 def kernel_of(symbol: str) -> str:
-    """The symbol of the kernel itself, which takes arguments as Numba does."""
+    """The symbol of the kernel itself, which has Numba's calling convention."""
     return f"{symbol}_kernel"
 
 
@@ -50,11 +50,11 @@ class _Method(ctypes.Structure):
 
 
 def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any]:
-    """The function of an entry point.
+    """The Python function of an entry point.
 
     Args:
         symbol: the entry point's.
-        address: of any symbol that was loaded with it.
+        address: of any symbol of the same library.
     """
     errors = (ctypes.c_void_p * len(ERRORS)).from_address(address(errors_of(symbol)))
     errors[:] = [id(one) for one in ERRORS]
@@ -72,7 +72,7 @@ def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any
 
 @functools.cache
 def can_call() -> bool:
-    """Whether arrays of this Python and NumPy have their fields where entry points look."""
+    """Whether Python and NumPy have the fields of arrays at the expected offsets."""
     words = ctypes.sizeof(ctypes.c_void_p)
     if sys.implementation.name != "cpython" or words != 8 or object.__basicsize__ != 16:
         return False

@@ -1,8 +1,7 @@
-"""Makes the library of the kernels that all programs share.
+"""Builds the library of the general kernels.
 
-As a program, `python -m pinnace.engine.ahead.installing`. The library lies in the package, and
-takes two minutes of a processor's time. Nothing is made where it is there and its kernels are still
-the same.
+Run as `python -m pinnace.engine.ahead.installing`. The library is part of the package, and takes
+two minutes of processor time. An existing library with the same kernels is kept.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from pinnace.framework.errors import FailedPreconditionError
 
 
 def make(names: list[str], folder: Path) -> float | None:
-    """Make the library for processors; the seconds that it took, None if it is there already.
+    """Build the library for processors; the seconds it took, None if it is up to date.
 
     Args:
         names: see `processors`.
-        folder: that is made, or replaced.
+        folder: created or replaced.
 
     Raises:
         FailedPreconditionError: Numba or a linker is missing, or a kernel cannot be compiled.
@@ -64,7 +63,7 @@ def _is_made(names: list[str], texts: list[str], folder: Path) -> bool:
 
 
 def main() -> int:
-    """Run the command line; it fails only where it is asked to."""
+    """Run the command line; errors are fatal only if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--processors", default=processors.family(), help="names, comma-separated (%(default)s)"

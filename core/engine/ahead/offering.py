@@ -1,4 +1,4 @@
-"""What a model brings with it: kernels that were compiled ahead, for those who ask for them."""
+"""Registers the precompiled kernels that are stored with a model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def offer(model: Path) -> None:
-    """Let this process use the kernels beside a model, if there are any that can be trusted.
+    """Make this process use the kernels stored with a model, if they can be trusted.
 
     Args:
-        model: its own folder, not a copy of it.
+        model: its original folder, not a copy.
     """
     if reading.load(model):
         compiler.adopt()

@@ -1,7 +1,7 @@
 """Processors that kernels are compiled for, and whether this machine is one of them.
 
-The levels of x86-64 are those of its psABI. What a machine has is asked of Linux, which names
-features in words of its own; a feature that it has no word for is not used.
+The levels of x86-64 are those of its psABI. Linux reports a machine's features, under its own
+names; a feature without a name there is not used.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Processor(NamedTuple):
     """What to compile for.
 
     Attributes:
-        name: as the user says it.
+        name: as given by the user.
         cpu: LLVM's name.
-        features: LLVM's, with their signs.
-        requires: Linux' names of the features that a machine must have.
+        features: LLVM's names, with their signs.
+        requires: Linux' names of the required features.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Processor(NamedTuple):
     requires: tuple[str, ...]
 
 
-# LLVM's name -> Linux'; the same where it is not here.
+# LLVM's name -> Linux' name, for those that differ.
 _X86_WORDS = {
     "sse3": "pni",
     "sse4.1": "sse4_1",
@@ -84,27 +84,27 @@ _LEVELS = {
 
 
 def known() -> list[str]:
-    """The names that can be compiled for on a machine of this kind."""
+    """The processor names that can be compiled for on this architecture."""
     machine = platform.machine().lower()
     return [NATIVE, *(_LEVELS if machine in _X86 else ("generic",) if machine in _ARM else ())]
 
 
 def family() -> str:
-    """The most demanding of the processors above that this machine is one of, by its name."""
+    """The most demanding of the processors above that this machine supports, by name."""
     here = flags()
     fitting = [name for name, words in _LEVELS.items() if here.issuperset(words)]
     return fitting[-1] if platform.machine().lower() in _X86 else "generic"
 
 
 def processor(name: str, host: tuple[str, Mapping[str, bool]]) -> Processor:
-    """The processor of a name.
+    """The processor with a name.
 
     Args:
         name: one of `known()`.
-        host: what LLVM says of this machine: its processor, and which features that has.
+        host: LLVM's name and features of this machine.
 
     Raises:
-        InvalidArgumentError: there is none of that name.
+        InvalidArgumentError: the name is unknown.
     """
     if name not in known():
         raise InvalidArgumentError(
@@ -135,7 +135,7 @@ def _native(cpu: str, features: Mapping[str, bool]) -> Processor:
 
 @functools.cache
 def flags() -> frozenset[str]:
-    """The features of this machine, as Linux names them; none where nobody tells."""
+    """The features of this machine, as Linux names them; empty if they are not reported."""
     try:
         text = _CPU_INFO.read_text(errors="replace")
     except OSError:

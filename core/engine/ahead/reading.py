@@ -1,7 +1,7 @@
-"""Finds, checks and loads the library of the installation and those beside models.
+"""Finds, verifies and loads the library of the installation and those of models.
 
-Bytes are read once, compared with the table, and run from memory: nobody can exchange them in
-between, and a file that is cut short later harms nobody.
+A file is read once, verified against the table, and executed from memory: it cannot be exchanged in
+between, and truncating it later has no effect.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class Loaded(NamedTuple):
-    """A library of this process.
+    """A loaded library.
 
     Attributes:
         folder: where it was found.
-        table: the digest of its table.
-        entries: what the table says of it.
-        code: the library.
+        table: the digest of its table of contents.
+        entries: its entry in the table.
+        code: the library's handle.
     """
 
     folder: Path
@@ -42,12 +42,12 @@ class Loaded(NamedTuple):
     code: ctypes.CDLL
 
 
-# The library of kernels that all programs share (`installing`): as trusted as the code around it.
+# The library of the general kernels (`installing`): as trusted as the code of the package.
 INSTALLED = Path(__file__).parents[1] / "library"
 
 _lock = threading.Lock()
 _libraries: list[Loaded] = []
-# Why libraries of folders are not used; a folder and its reason are told once.
+# Reasons why folders' libraries are not used; each is reported once.
 _refused: dict[Path, str] = {}
 _made: dict[str, Callable[..., Any]] = {}
 _numbers = itertools.count(1)
@@ -55,15 +55,15 @@ _has_looked = False
 
 
 def load(model: Path) -> bool:
-    """Load the kernels beside a model, if there are any for this machine that can be trusted.
+    """Load the kernels stored with a model, if some fit this machine and can be trusted.
 
-    Why they are not used, if they are not, is logged once, and told by `notes`.
+    The reason for not using them is logged once, and returned by `notes`.
 
     Args:
         model: its folder.
 
     Returns:
-        Whether there are kernels that were not there before.
+        Whether kernels were added.
     """
     folder = model / table.FOLDER
     if not (folder / table.FILE).is_file():
@@ -82,7 +82,7 @@ def load(model: Path) -> bool:
 
 
 def find(text: str) -> Callable[..., Any] | None:
-    """A kernel that was compiled ahead; None if no library has it.
+    """A precompiled kernel; None if no library has it.
 
     Args:
         text: of its module, the header included.
@@ -96,13 +96,13 @@ def find(text: str) -> Callable[..., Any] | None:
         found = _made.get(digest)
         if found is not None:
             return found
-        # The latest first: it was compiled for this very model.
+        # The latest first: it was compiled for this model.
         for loaded in reversed(_libraries):
             symbol = loaded.entries.kernels.get(digest)
             if symbol is not None:
                 try:
                     found = _made[digest] = _function(loaded.code, symbol)
-                except ValueError as error:  # it has no such symbol
+                except ValueError as error:  # the library lacks the symbol
                     _refuse(loaded.folder, str(error))
                 else:
                     return found
@@ -110,7 +110,7 @@ def find(text: str) -> Callable[..., Any] | None:
 
 
 def _look() -> None:
-    """Load the library of the installation, if there is one for this machine."""
+    """Load the library of the installation, if it has one for this machine."""
     global _has_looked
     with _lock:
         if _has_looked:
@@ -130,12 +130,12 @@ def _installed() -> Loaded:
     file = INSTALLED / chosen.file
     if trust.digest_of(file.read_bytes()) != chosen.sha256:
         raise RefusedError(f"{chosen.file} is damaged")
-    # By its path: processes share its pages.
+    # Loaded by its path, so that processes share its pages.
     return Loaded(INSTALLED, trust.digest_of(content), chosen, ctypes.CDLL(str(file)))
 
 
 def installed() -> tuple[Library | None, str]:
-    """The library of the installation, where it is used; else None, and why it is not."""
+    """The library of the installation if it is used; else None, and the reason."""
     if not _has_looked:
         _look()
     with _lock:
@@ -156,7 +156,7 @@ def _function(code: ctypes.CDLL, symbol: str) -> Callable[..., Any]:
 
 
 def notes() -> list[str]:
-    """What this process uses of what was compiled ahead, and what it does not use, and why."""
+    """Which precompiled libraries this process uses, and which it does not, and why."""
     with _lock:
         found = [
             f"compiled ahead: {len(one.entries.kernels)} kernels for {one.entries.processor} in "
@@ -173,7 +173,7 @@ def _told(folder: Path, reason: str) -> str:
 
 def _refuse(folder: Path, reason: str) -> None:
     if _refused.get(folder) != reason:
-        import logging  # late: most processes never come here
+        import logging  # imported here: most processes never get here
 
         _refused[folder] = reason
         logging.getLogger("pinnace").warning("%s", _told(folder, reason))
@@ -198,10 +198,10 @@ def _loaded(folder: Path) -> Loaded | None:
         )
     chosen = fitting(table.read(content))
     if Path(chosen.file).name != chosen.file:
-        raise RefusedError(f"{chosen.file} does not lie beside the table")
+        raise RefusedError(f"{chosen.file} is not in the table's folder")
     code = trust.content_of(folder / chosen.file)
     if trust.digest_of(code) != chosen.sha256:
-        raise RefusedError(f"{chosen.file} is not what the table says")
+        raise RefusedError(f"{chosen.file} does not match the table")
     library = _opened(code)
     return Loaded(folder, digest, chosen, library)
 
@@ -214,7 +214,7 @@ def _require_system() -> None:
 
 
 def fitting(libraries: list[Library]) -> Library:
-    """The library that asks for most of what this machine has.
+    """The library with the most demanding requirements that this machine fulfils.
 
     Raises:
         RefusedError: there is none for this processor.
@@ -236,17 +236,17 @@ def fitting(libraries: list[Library]) -> Library:
 
 
 def _opened(code: bytes) -> ctypes.CDLL:
-    """A library that is run from memory."""
+    """Load a library from memory."""
     try:
         descriptor = os.memfd_create("pinnace_kernels", os.MFD_CLOEXEC)
         try:
             with os.fdopen(descriptor, "wb", closefd=False) as file:
                 file.write(code)
-            # The loader knows libraries by their paths, and descriptors' numbers come again: each
-            # path is one of its own.
+            # The loader identifies libraries by path, and descriptor numbers are reused: use unique
+            # paths.
             return ctypes.CDLL(f"/proc/self/fd/{'/' * next(_numbers)}{descriptor}")
         finally:
             os.close(descriptor)
     except OSError as error:
-        # Its path would be another each time.
+        # Its path would differ each time.
         raise RefusedError(f"they cannot be loaded: {str(error).rpartition(': ')[2]}") from error

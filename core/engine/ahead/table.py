@@ -1,7 +1,7 @@
-"""The table beside a model's libraries: which kernels they hold, and for which processors.
+"""The table of contents of libraries: their kernels, and the processors they are for.
 
-JSON. `kernels` names what the machine code was made from beside each kernel's own text: another
-version of pinnace asks for the same texts, and would get other code.
+It is JSON. `kernels` has a digest of everything besides a kernel's own source that determines its
+machine code: another version of pinnace compiles the same source to other code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pinnace.engine.ahead.trust import RefusedError
 FOLDER = "assets.extra/pinnace_kernels"
 FILE = "kernels.json"
 _FORMAT = 2
-# What texts of kernels import, and what stands between them and Python.
+# Modules that kernels' sources import, and those that generate their entry points.
 _SOURCES = (
     "ahead/calling.py",
     "codegen/activations.py",
@@ -47,12 +47,12 @@ class Library(NamedTuple):
 
     Attributes:
         processor: its name.
-        machine: the architecture, as the system names it.
-        requires: the features that a machine must have, as Linux names them.
-        file: the library's name, beside the table.
+        machine: the architecture, as in `platform.machine()`.
+        requires: the required processor features, as Linux names them.
+        file: the library's name, in the table's folder.
         sha256: of that file.
-        kernels: the symbol of each entry point, by the digest of the kernel's text.
-        refused: why others are not there, by the digest of their texts.
+        kernels: the symbol of each entry point, by the digest of the kernel's source.
+        refused: why other kernels are missing, by the digest of their sources.
     """
 
     processor: str
@@ -65,7 +65,7 @@ class Library(NamedTuple):
 
 
 def digest_of_text(text: str) -> str:
-    """What a kernel is found by.
+    """The digest that identifies a kernel.
 
     Args:
         text: of its module, the header included.
@@ -74,13 +74,13 @@ def digest_of_text(text: str) -> str:
 
 
 def symbol_of(digest: str) -> str:
-    """The name of a kernel's entry point in machine code, by the digest of its text."""
+    """The symbol of a kernel's entry point, by the digest of its source."""
     return f"pinnace_{digest[:24]}"
 
 
 @functools.cache
 def version() -> str:
-    """Changes with whatever machine code is made from, beside its own text."""
+    """A digest of everything besides its own source that determines a kernel's machine code."""
     digest = hashlib.sha256(f"format {_FORMAT}".encode())
     for name in _SOURCES:
         digest.update((Path(__file__).parents[1] / name).read_bytes())
@@ -88,11 +88,11 @@ def version() -> str:
 
 
 def written(libraries: list[Library], pinnace: str) -> bytes:
-    """The table's file.
+    """The table as a file.
 
     Args:
-        libraries: what it tells about.
-        pinnace: the version that made them, for people.
+        libraries: its entries.
+        pinnace: the version that compiled them, for information.
     """
     told = {
         "format": _FORMAT,
@@ -104,10 +104,10 @@ def written(libraries: list[Library], pinnace: str) -> bytes:
 
 
 def read(content: bytes) -> list[Library]:
-    """What a table tells about.
+    """The entries of a table.
 
     Raises:
-        RefusedError: it is damaged, or made by a version whose kernels are others.
+        RefusedError: it is corrupt, or from a version with other kernels.
     """
     try:
         told = json.loads(content)

@@ -1,9 +1,9 @@
-"""Which machine code of a file may be run.
+"""Decides which machine code in files may be run.
 
-A folder counts if it is the user's own or the superuser's, and nobody else may write to it. That
-says who put files there, not whose they are: a model that was fetched and unpacked is the user's
-own, too, and was never meant to run code. So what lies beside a model must be vouched for as well:
-`pinnace compile` notes the digest of its table in the cache folder, from which machine code is read
+A folder is trusted if it belongs to the user or the superuser, and nobody else may write to it.
+That says who wrote the files, not who made them: a downloaded model belongs to the user too, and
+was never meant to run code. So libraries stored with a model must be vouched for as well: `pinnace
+compile` records the digest of their table in the cache folder, from which machine code is loaded
 anyway; or the environment has it in PINNACE_KERNELS.
 """
 
@@ -21,7 +21,7 @@ from pinnace.storage.atomic import write_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Nobody compiles so much: what is larger is not read into memory.
+# Larger files are not read into memory: no library is this large.
 _MOST_BYTES = 1 << 30
 
 
@@ -30,7 +30,7 @@ class RefusedError(Exception):
 
 
 def is_safe(folder: Path) -> bool:
-    """Whether only the user, or the superuser, can have written what lies in a folder."""
+    """Whether only the user, or the superuser, can have written the files in a folder."""
     try:
         facts = folder.stat()
     except OSError:
@@ -39,17 +39,17 @@ def is_safe(folder: Path) -> bool:
 
 
 def _is_ours(facts: os.stat_result) -> bool:
-    # The superuser may change whatever runs here anyway.
+    # The superuser may change any code that runs here anyway.
     return not hasattr(os, "getuid") or (
         facts.st_uid in {os.getuid(), 0} and not facts.st_mode & 0o022
     )
 
 
 def content_of(path: Path) -> bytes:
-    """What a file holds, if only the user or the superuser can have written it.
+    """The content of a file that only the user or the superuser can have written.
 
     Raises:
-        RefusedError: others can, or it cannot be read.
+        RefusedError: others can have written it, or it cannot be read.
     """
     if not is_safe(path.parent):
         raise RefusedError(
@@ -57,7 +57,7 @@ def content_of(path: Path) -> bytes:
             "it"
         )
     try:
-        # A pipe would have its opener wait.
+        # Opening a pipe would block.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as file:
             facts = os.fstat(descriptor)
@@ -74,15 +74,15 @@ def content_of(path: Path) -> bytes:
 
 
 def digest_of(content: bytes) -> str:
-    """The SHA-256 of bytes, as a table names it."""
+    """The SHA-256 of bytes, as in a table."""
     return hashlib.sha256(content).hexdigest()
 
 
 def vouch(digest: str) -> Path:
-    """Note that what has this digest was made here; the note.
+    """Record that content with this digest was compiled here; returns the record's file.
 
     Raises:
-        FailedPreconditionError: there is no cache folder that can be trusted and written to.
+        FailedPreconditionError: there is no trusted, writable cache folder.
     """
     folder = _folder()
     if folder is None:
@@ -90,7 +90,7 @@ def vouch(digest: str) -> Path:
             "nothing can be vouched for: PINNACE_CACHE is empty\n  Try: PINNACE_CACHE=FOLDER"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    # Whoever runs the model reads it: there is nothing secret in it.
+    # Readable by all users who run the model: it is not secret.
     folder.chmod(0o755)
     if not is_safe(folder):
         raise FailedPreconditionError(
@@ -104,7 +104,7 @@ def vouch(digest: str) -> Path:
 
 
 def is_vouched(digest: str) -> bool:
-    """Whether this user, or the superuser, has said that what has this digest may be run."""
+    """Whether this user, or the superuser, has vouched for this digest."""
     if digest in config.settings.trusted_kernels:
         return True
     folder = _folder()

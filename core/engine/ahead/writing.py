@@ -1,4 +1,4 @@
-"""Kernels to one library per processor, with a table of them, in a folder beside a model."""
+"""Compiles kernels to one library per processor, with a table, in a model's folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pinnace.engine.ahead.processors import Processor
 
 _COMPILERS = ("cc", "gcc", "clang")
-# What entry points call of Python is defined in the process that loads them.
+# The Python symbols that entry points call are defined in the process that loads them.
 _OPTIONS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-s")
 
 
@@ -36,8 +36,8 @@ class Written(NamedTuple):
     """A library that was written.
 
     Attributes:
-        library: what the table says of it.
-        seconds: to compile and to link; those of all its kernels, one after another.
+        library: its entry in the table.
+        seconds: to compile and to link, summed over its kernels.
         bytes: of its file.
     """
 
@@ -47,7 +47,7 @@ class Written(NamedTuple):
 
 
 def linker() -> list[str]:
-    """The command that links: a C compiler, or that of the package `ziglang`.
+    """The link command: a C compiler, or the package `ziglang`.
 
     Raises:
         FailedPreconditionError: there is none, or this system is not Linux.
@@ -69,10 +69,10 @@ def linker() -> list[str]:
 
 
 def chosen(names: Sequence[str]) -> list[Processor]:
-    """The processors of these names, each once.
+    """The processors with these names, without duplicates.
 
     Raises:
-        InvalidArgumentError: there is none of a name.
+        InvalidArgumentError: a name is unknown.
     """
     from pinnace.engine.codegen import objects  # imports Numba
 
@@ -86,25 +86,25 @@ def write(
     target: Path,
     advance: Callable[[], object],
 ) -> list[Written]:
-    """Compile kernels, and put their libraries and table into a folder, in one step.
+    """Compile kernels, and write their libraries and table to a folder, atomically.
 
-    Whoever runs them must vouch for the table (`trust`).
+    The table must be vouched for before its code is run (`trust`).
 
     Args:
         texts: of the kernels' modules, their header included.
         wanted: processors to compile for.
-        target: the folder, which is made, or replaced.
-        advance: called after each kernel, by any thread.
+        target: the folder, created or replaced.
+        advance: called after each kernel, from any thread.
 
     Raises:
-        FailedPreconditionError: there is no C compiler, or it cannot do what it is asked.
+        FailedPreconditionError: there is no C compiler, or it cannot target the processor.
         InternalError: the program that compiles kernels has failed.
     """
     command = linker()
     target.parent.mkdir(parents=True, exist_ok=True)
     cores = os.cpu_count() or 1
     workers = min(len(wanted), cores)
-    programs = -(-cores // workers)  # for each processor
+    programs = -(-cores // workers)  # per processor
     with replace_folder(target, journal=True) as folder, tempfile.TemporaryDirectory() as scratch:
 
         def make(processor: Processor) -> Written:
@@ -116,7 +116,7 @@ def write(
             made = list(pool.map(make, wanted))
         content = table.written([one.library for one in made], VERSION)
         (folder / table.FILE).write_bytes(content)
-        # Another user may be the one who runs the model.
+        # The model may be run by another user.
         for path in (folder, *folder.iterdir()):
             path.chmod(0o755 if path.is_dir() else 0o644)
     return made
@@ -136,7 +136,7 @@ def _library(
     kernels = {digest: table.symbol_of(digest) for digest, reason in answers if not reason}
     refused = {digest: reason for digest, reason in answers if reason}
     file = f"{processor.name}.so"
-    # Names of objects in a file: there may be more than a command line takes.
+    # Names of object files in a file: there may be too many for a command line.
     listed = scratch / "objects"
     listed.write_text("".join(f'"{scratch / symbol}.o"\n' for symbol in kernels.values()))
     _run([*command, *_OPTIONS, "-o", str(folder / file), f"@{listed}", "-lm"])

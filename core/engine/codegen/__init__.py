@@ -1,1 +1,1 @@
-"""Parts of a plan as machine code: compiled by Numba in a process of its own, and kept."""
+"""Machine code for parts of a plan, compiled by Numba in a process of its own and cached."""

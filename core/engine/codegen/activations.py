@@ -1,9 +1,8 @@
-"""What becomes of a sum before it is written: rectifiers, and curves of its exponential.
+"""Activations in the epilogue of a product: rectifiers, and functions of the exponential.
 
-Rectifiers are a few instructions on each vector that a tile holds. Curves (SiLU, the sigmoid, the
-hyperbolic tangent) are some thirty, and a tile has 28 vectors: they are a loop over memory, one
-function for all tiles of a kernel, which a tile puts its sums into and takes them back from. That
-memory never leaves the first-level cache.
+Rectifiers are a few instructions on each vector of a tile. SiLU, the sigmoid and tanh are some
+thirty, and a tile has 28 vectors: they are a loop over memory, in one function for all tiles of a
+kernel. A tile stores its sums for it and loads the results; that memory stays in the L1 cache.
 
 Importing this module imports Numba.
 """
@@ -24,24 +23,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
-# Bits of a tile's mode, behind those of `vectors`: sums above 0, or between 0 and 6; each times its
-# hard sigmoid; or one of three curves. One of them at most, but for CLIP, which is RECTIFY's, and
-# SIXTHS, which is GATE's: a division by 6, not a multiplication by the float32 that is nearest 1/6.
+# Bits of a tile's mode, after those of `vectors`: clamp sums to at least 0, or to 0 and 6; multiply
+# each by its hard sigmoid; or one of three curves. At most one is set, except that CLIP modifies
+# RECTIFY, and SIXTHS modifies GATE: it divides by 6 instead of multiplying by the nearest float32
+# to 1/6.
 RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH, SIXTHS = 4, 8, 16, 32, 64, 128, 256
 _CURVES = SILU | SIGMOID | TANH
-# From here on the power of two that an exponential has is 0.
+# From here on the exponential underflows to 0.
 _MOST = 88.0
 _SIGN = -(1 << 31)
-# Approximate inverses with 14 digits are an instruction of processors with registers of 64 bytes.
+# Processors with 64-byte registers have an instruction for approximate inverses of 14 bits.
 _INVERSE = "llvm.x86.avx512.rcp14.ps.512"
 _INVERSE_LANES = 16
 
 
 class CurveWriter(VectorWriter):
-    """Writes curves of one vector."""
+    """Generates the curves of one vector."""
 
     def constant(self, number: Any) -> Any:
-        """A vector of one float32."""
+        """A vector with one float32 in all lanes."""
         return ir.Constant(self.vector, [float(np.float32(number))] * self.lanes)
 
     def _fma(self, a: Any, b: Any, c: Any) -> Any:
@@ -49,7 +49,7 @@ class CurveWriter(VectorWriter):
         return self.builder.call(self.function(name, self.vector, [self.vector] * 3), [a, b, c])
 
     def _series(self, x: Any, coefficients: Sequence[Any]) -> Any:
-        """A polynomial, the highest power's coefficient first."""
+        """A polynomial; the highest power's coefficient comes first."""
         first, *rest = coefficients
         value = self.constant(first)
         for one in rest:
@@ -60,7 +60,7 @@ class CurveWriter(VectorWriter):
         return self.builder.bitcast(x, ir.VectorType(_I32, self.lanes))
 
     def _sign(self, x: Any) -> Any:
-        """The bits of a vector's signs."""
+        """The sign bits of a vector."""
         signs = ir.Constant(ir.VectorType(_I32, self.lanes), [_SIGN] * self.lanes)
         return self.builder.and_(self._bits(x), signs)
 
@@ -70,10 +70,9 @@ class CurveWriter(VectorWriter):
         )
 
     def _fall(self, x: Any) -> tuple[Any, Any]:
-        """e⁻ˣ of numbers of at least 0, in parts: (1 - part) * power.
+        """e⁻ˣ of numbers that are at least 0, as (1 - part) * power.
 
-        The part's digits are exact where it is small; the power of two is 0 where the result is no
-        normal number.
+        A small part keeps its precision; the power is 0 where the result would be subnormal.
         """
         builder = self.builder
         most = self.constant(_MOST)
@@ -90,11 +89,11 @@ class CurveWriter(VectorWriter):
         return part, power
 
     def _divided(self, a: Any, b: Any) -> Any:
-        """a / b, of numbers b between 1 and 2."""
+        """a / b, for b between 1 and 2."""
         builder = self.builder
         if self.lanes != LANES or LANES != _INVERSE_LANES:
             return builder.fdiv(a, b)
-        # A division takes as long as all the rest.
+        # A division would take as long as everything else.
         rough = builder.call(
             self.function(_INVERSE, self.vector, [self.vector, self.vector, _I16]),
             [b, self.constant(0), ir.Constant(_I16, -1)],
@@ -103,7 +102,7 @@ class CurveWriter(VectorWriter):
         return builder.fmul(a, self._fma(rough, rest, rough))
 
     def sigmoid(self, x: Any) -> Any:
-        """1 / (1 + e⁻ˣ), by the exponential that cannot overflow."""
+        """1 / (1 + e⁻ˣ), by an exponential that cannot overflow."""
         builder, one = self.builder, self.constant(1)
         part, power = self._fall(self._size(x))
         small = self._fma(builder.fneg(part), power, power)
@@ -121,11 +120,11 @@ class CurveWriter(VectorWriter):
         part, power = self._fall(builder.fadd(size, size))
         less = self._fma(part, power, builder.fsub(self.constant(1), power))
         value = self._divided(less, builder.fsub(self.constant(2), less))
-        value = self._size(value)  # NaN has a sign, too
+        value = self._size(value)  # NaN has a sign too
         return builder.bitcast(builder.or_(self._bits(value), self._sign(x)), self.vector)
 
     def write(self, target: Any, source: Any, count: Any, mode: Any) -> None:
-        """The body of `activate`."""
+        """Generate the body of `activate`."""
         builder = self.builder
         to, given = self.number_pointer(target), self.number_pointer(source)
 
@@ -148,7 +147,7 @@ class CurveWriter(VectorWriter):
 
 
 def _curve(module: Any, lanes: int) -> Any:
-    """The function of a module that does `activate`, by vectors of `lanes` numbers."""
+    """The function `activate` of a module, for vectors of `lanes` numbers."""
     name = f"pinnace_curve_{lanes}"
     found = module.globals.get(name)
     if found is None:
@@ -162,10 +161,9 @@ def _curve(module: Any, lanes: int) -> Any:
 
 
 def _activate_type(context: Any, target: Any, source: Any, count: Any, mode: Any) -> Any:
-    """A curve of `count` numbers at an address, written to another or to the same one.
+    """Apply a curve to `count` numbers at an address, in place or to another address.
 
-    Which curve, the mode says: SiLU, the sigmoid or the tangent, each within 4 ulp; sigmoids below
-    the smallest normal number are 0.
+    The mode selects SiLU, the sigmoid or tanh, each within 4 ulp; subnormal sigmoids are 0.
     """
     del context
 
@@ -181,10 +179,10 @@ activate: Any = intrinsic(_activate_type)
 
 
 class ActivationWriter(VectorWriter):
-    """Writes what is done to sums when they are complete."""
+    """Generates the epilogue of complete sums."""
 
     def activated(self, sums: list[Any], mode: Any) -> list[Any]:
-        """The sums as the mode says; NaN stays."""
+        """The sums with the mode's activation; NaN is kept."""
 
         def rectified() -> list[Any]:
             return self.either(mode, RECTIFY, lambda: self._rectified(sums, mode), lambda: sums)
@@ -215,8 +213,8 @@ class ActivationWriter(VectorWriter):
             ir.Constant(self.vector, [number] * self.lanes)
             for number in (0.0, 6.0, 3.0, float(np.float32(1 / 6)))
         )
-        # What the sixth leaves of a number is divided as well, or the quotients would all be wrong
-        # to one side.
+        # The remainder is divided as well, otherwise all quotients would be biased in one
+        # direction.
         divides = builder.icmp_signed("!=", builder.and_(mode, integer(SIXTHS)), integer(0))
         again = builder.select(divides, sixth, zero)
         fma = self.function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
@@ -234,7 +232,7 @@ class ActivationWriter(VectorWriter):
         builder = self.builder
         with builder.goto_entry_block():
             room = builder.alloca(self.vector, len(sums))
-        # What the stack has anyway: more would take a register of the tile's.
+        # The stack's own alignment: more would take a register from the tile.
         room.align = 16
         first = builder.bitcast(room, ir.FloatType().as_pointer())
         places = [builder.gep(first, [integer(i * self.lanes)]) for i in range(len(sums))]

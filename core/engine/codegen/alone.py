@@ -1,4 +1,4 @@
-"""A kernel taken out of Numba's library: LLVM's module of it alone, and the kinds it takes."""
+"""Extracts a kernel from Numba's library: its LLVM module alone, and its argument kinds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.core import types
 from pinnace.engine.ahead import calling
 from pinnace.engine.codegen import entry_points
 
-# What the libraries of C and of mathematics have, and LLVM may call by itself.
+# Functions of libc and libm that LLVM may call.
 _C_FUNCTIONS = re.compile(
     "memcpy|memmove|memset|bcmp|memcmp|malloc|free|abs|"
     "(a?cosh?|a?sinh?|a?tanh?|atan2|cbrt|ceil|copysign|erfc?|exp2?|expm1|fabs|floor|fma|fmax|fmin|"
@@ -21,11 +21,11 @@ _C_FUNCTIONS = re.compile(
 
 
 class UnfitError(Exception):
-    """A kernel that cannot stand alone; the message says why."""
+    """A kernel that cannot be extracted; the message says why."""
 
 
 def only(dispatcher: Any) -> tuple[Any, str, Any]:
-    """The library of the one signature, the function's name there, and that signature."""
+    """The library of the only signature, the function's name in it, and the signature."""
     found = list(dispatcher.overloads.values())
     if len(found) != 1:
         raise UnfitError(f"it has {len(found)} signatures")
@@ -34,7 +34,7 @@ def only(dispatcher: Any) -> tuple[Any, str, Any]:
 
 
 def kind_of(kind: Any) -> str:
-    """An argument's kind, as the table has it."""
+    """An argument's kind, in the table's notation."""
     if isinstance(kind, types.Array):
         if kind.layout not in "CA" or not kind.aligned:
             raise UnfitError(f"an array of layout {kind.layout} cannot be handed over")
@@ -47,7 +47,7 @@ def kind_of(kind: Any) -> str:
 
 
 def results_of(kind: Any) -> list[str]:
-    """The kinds of what a function gives back, as the table has them."""
+    """The kinds of a function's results, in the table's notation."""
     if isinstance(kind, types.NoneType):
         return []
     if isinstance(kind, types.BaseTuple):
@@ -57,10 +57,10 @@ def results_of(kind: Any) -> list[str]:
 
 
 def module_of(library: Any, name: str, symbol: str) -> Any:
-    """A copy of a library's module in which only one function, by another name, can be called."""
+    """A copy of a library's module with one public function, renamed."""
     if library.has_dynamic_globals:
         raise UnfitError("it has addresses of this process in it")
-    # A copy: the process may go on to run the original.
+    # A copy: the process may continue to run the original.
     module = binding.parse_assembly(library.get_llvm_str())
     for function in module.functions:
         if not function.is_declaration:
@@ -70,7 +70,7 @@ def module_of(library: Any, name: str, symbol: str) -> Any:
 
 
 def sweep(module: Any, target: Any) -> None:
-    """Let go of what the kernel does not reach: functions for Python, and what these need."""
+    """Remove what the kernel does not use: wrappers for Python, and their dependencies."""
     if hasattr(binding, "create_new_module_pass_manager"):
         passes = binding.create_new_module_pass_manager()
         passes.add_global_dead_code_eliminate_pass()
@@ -85,10 +85,10 @@ def sweep(module: Any, target: Any) -> None:
 
 
 def refuse_strange(module: Any) -> None:
-    """See to it that a module needs nothing but the libraries of C, and Numba's runtime.
+    """Check that a module needs only libc, libm and Numba's runtime.
 
     Raises:
-        UnfitError: it does.
+        UnfitError: it needs something else.
     """
     needed = [one.name for one in module.functions if one.is_declaration]
     needed += [one.name for one in module.global_variables if one.is_declaration]
@@ -98,35 +98,35 @@ def refuse_strange(module: Any) -> None:
 
 
 def _is_there(name: str) -> bool:
-    """Whether a function is there without Numba."""
+    """Whether a function exists without Numba."""
     is_own = name.startswith("llvm.") or name in entry_points.RUNTIME
     return is_own or _C_FUNCTIONS.fullmatch(name) is not None
 
 
 def address_of(dispatcher: Any) -> int:
-    """Where the machine code of a kernel of this process is, which takes arguments as Numba does.
+    """The address of a kernel's machine code in this process, with Numba's calling convention.
 
     Args:
         dispatcher: Numba's, with one signature.
 
     Raises:
-        UnfitError: it has others.
+        UnfitError: it has several signatures.
     """
     library, name, _ = only(dispatcher)
     return int(library.get_pointer_to_function(name))
 
 
 def callable_object(dispatcher: Any, symbol: str, target: Any = None) -> bytes:
-    """A kernel of this process as an object that a process without Numba links and calls.
+    """A kernel as an object file that a process without Numba links and calls.
 
     Args:
         dispatcher: Numba's, with one signature.
         symbol: of its entry point; see `entry_points`.
-        target: LLVM's machine that writes it; Numba's own by default, which writes for this
-            processor, and code that LLVM itself links.
+        target: LLVM's target machine; by default Numba's, for this processor, for LLVM's own
+            linker.
 
     Raises:
-        UnfitError: it needs what only Numba has.
+        UnfitError: it needs Numba.
     """
     library, name, signature = only(dispatcher)
     arguments = [kind_of(one) for one in signature.args]
@@ -144,7 +144,7 @@ def callable_object(dispatcher: Any, symbol: str, target: Any = None) -> bytes:
     refuse_strange(module)
     runtime = entry_points.runtime([one.name for one in module.functions if one.is_declaration])
     for part in filter(None, (text, runtime)):
-        # Known before it is read, or LLVM warns that parts are for different machines.
+        # Set before parsing, otherwise LLVM warns about modules for different machines.
         head = f'target datalayout = "{module.data_layout}"\ntarget triple = "{module.triple}"\n'
         module.link_in(binding.parse_assembly(head + part))
     for function in module.functions:

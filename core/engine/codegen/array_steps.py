@@ -1,4 +1,4 @@
-"""Which steps over arrays generated kernels have statements for, and what elementwise ones are."""
+"""Which steps over arrays have statements in generated kernels, and which are elementwise."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class UnsupportedError(Exception):
-    """There is no statement for a step, or none for its shapes."""
+    """A step, or its shapes, has no statement."""
 
 
 def multiplications(node: Node, sizes: Mapping[Value, tuple[int, ...]]) -> int:
-    """How many multiplications a product takes; 0 for other steps."""
+    """The number of multiplications of a product; 0 for other steps."""
     if node.op.product != "matrix" or len(sizes[node.inputs[0]]) < 2:
         return 0
     inner = sizes[node.inputs[0]][-2 if flips(node)[0] else -1]
@@ -32,22 +32,22 @@ def flips(node: Node) -> tuple[bool, bool]:
 
 
 def is_made(node: Node) -> bool:
-    """Whether a step puts its result where it is wanted."""
+    """Whether a step can write its result to a given address."""
     return node.op.product == "matrix" or is_elementwise(node)
 
 
 def is_elementwise(node: Node) -> bool:
-    """Whether a step makes each number of float32 from those at the same place."""
+    """Whether a step computes each float32 number from those at the same index."""
     return forms.template(node, chooses=True) is not None
 
 
 def numbers_used(node: Node) -> tuple[Value, ...]:
-    """The values whose numbers an elementwise step uses."""
+    """The inputs whose numbers an elementwise step uses."""
     return node.inputs if "{" in (node.op.fuse or "") else ()
 
 
 def lies_as(size: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """How a value of this size lies in the shape: full, row, column or scalar."""
+    """How a value of this size is broadcast to the shape: full, row, column or scalar."""
     if size == shape:
         return "full"
     if math.prod(size) == 1:

@@ -1,4 +1,4 @@
-"""Counters that several threads of machine code count with.
+"""Atomic counters for threads of machine code.
 
 Importing this module imports Numba.
 """
@@ -19,7 +19,7 @@ def _counter(builder: Any, address: Any) -> Any:
 
 
 def _fetch_add_type(context: Any, address: Any, amount: Any) -> Any:
-    """Add to the int64 at an address; what it was before."""
+    """Add to the int64 at an address; returns the previous value."""
     del context
 
     def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -34,7 +34,7 @@ fetch_add: Any = intrinsic(_fetch_add_type)
 
 
 def _load_type(context: Any, address: Any) -> Any:
-    """The int64 at an address; what was written before it was counted is seen from then on."""
+    """The int64 at an address, with acquire semantics."""
     del context
 
     def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -48,7 +48,7 @@ load: Any = intrinsic(_load_type)
 
 
 def _pause_type(context: Any) -> Any:
-    """Let the other thread of a core go on while this one waits."""
+    """A spin-wait hint to the processor."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:

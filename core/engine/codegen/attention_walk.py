@@ -1,13 +1,14 @@
-"""Attention in the text of the kernel that walks a network's table (`walking`).
+"""Attention in the source of the kernel that interprets a network's table (`walking`).
 
-For each image and head the keys are packed, then some queries at a time are multiplied with them,
-their scores scaled, masked and made a softmax, and multiplied with the values: the matrix of all
-scores is never in memory. Of few queries (one, over a decoder's cache) keys are not packed.
+For each image and head the keys are packed; then blocks of queries are multiplied with them, and
+their scores are scaled, masked, passed through a softmax, and multiplied with the values: the
+matrix of all scores is never in memory. For few queries (one, over a decoder's cache) keys are not
+packed.
 """
 
 from __future__ import annotations
 
-# One tile of as many rows as are left.
+# One tile for the remaining rows.
 _TILE = """
         if left > EIGHT and width <= NARROW:
             {narrow}
@@ -35,7 +36,7 @@ _TILE = """
     }
 )
 
-# Queries of a head for which packing its keys takes longer than reading them row by row.
+# Queries of a head below which reading keys row by row is faster than packing them.
 _FEW_QUERIES = 4
 
 ATTENTION = (

@@ -1,8 +1,8 @@
-"""Elementwise steps on the parts of a value in place of the steps ahead of its split.
+"""Moves elementwise steps from before a split to its parts.
 
-A recurrent cell adds its products and biases as one wide matrix, and splits that into gates. What
-is added for each gate is added in the loop that goes on with it: the sum need not be written and
-read again.
+A recurrent cell adds its products and biases as one wide matrix, and splits the result into gates.
+Added per gate, the sum becomes part of the loop that uses it, and need not be written and read
+again.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
 
-# Numbers that a part has side by side at least: a narrow loop takes longer than a wide one.
+# Fewest contiguous numbers of a part: narrow loops are slower than wide ones.
 _NARROWEST = 16
 
 
 class BehindSplits:
-    """The steps of a text in which nothing is split that could be split before.
+    """The steps of a kernel, with splits moved as early as possible.
 
     Args:
-        nodes: steps in an order in which they can run.
+        nodes: steps in execution order.
         size: the shape of a value.
         constant: a value that never changes, or None.
-        wanted: values that are used outside of these steps, or put somewhere.
+        wanted: values that are used outside of these steps, or stored.
 
     Attributes:
-        nodes: the steps to take instead.
-        shapes: of the values that only these have.
+        nodes: the steps to use instead.
+        shapes: of the new values.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class BehindSplits:
         ]
 
     def _ahead(self, split: Node) -> set[Node]:
-        """The elementwise steps that lead to nothing but a split into rows that are long enough."""
+        """The elementwise steps whose only consumer is a split into long enough rows."""
         value = _split_value(split)
         shape = self._size(value)
         axis = self._constant(split.inputs[2 if split.op.name == "SplitV" else 0])
@@ -97,7 +97,7 @@ class BehindSplits:
         return found
 
     def _is_worth(self, part: Value) -> bool:
-        """Whether what is done with a part is a loop over rows long enough."""
+        """Whether the consumers of a part are loops over long enough rows."""
         users = self._uses.get(part, [])
         return (
             bool(users)
@@ -107,7 +107,7 @@ class BehindSplits:
         )
 
     def _parted(self, split: Node, ahead: Sequence[Node]) -> list[Node]:
-        """The steps in place of a split and those ahead of it; none if they stay."""
+        """The steps that replace a split and those before it; empty if they stay."""
         if not ahead:
             return []
         shape = self._size(_split_value(split))
@@ -132,7 +132,7 @@ class BehindSplits:
         return steps
 
     def _split_of(self, split: Node, value: Value) -> Node:
-        """The split of another value."""
+        """The same split of another value."""
         source = _split_value(split)
         node = _copy(split, {source: value})
         outputs = []

@@ -1,8 +1,8 @@
-"""The instructions of elementwise programs as LLVM's vectors: a function each, and which one.
+"""The instructions of elementwise programs as LLVM vector functions.
 
-Each goes over rows of a block, or over all of them as one, wherever they lie: what it writes may be
-what it reads, since vectors are read before they are written. The last numbers of a row are a
-vector of which some lanes are masked.
+Each operates on rows of a block, or on all rows as one if they are contiguous. Output and input may
+be the same memory, since vectors are loaded before they are stored. The last numbers of a row are
+one masked vector.
 
 Importing this module imports Numba.
 """
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _NAME, _FETCH = "pinnace_operate", "pinnace_fetch_rows"
-# 1.5 * 2**23: adding it drops what is behind the point.
+# 1.5 * 2**23: adding it rounds to an integer.
 _ROUND = 12582912.0
-# Vectors of a turn of a loop: of what takes no longer than its way from the cache, and of the rest.
+# Vectors per loop iteration: for instructions bound by the cache, and for the others.
 _CHEAP, _COSTLY = 4, 2
 _IS_COSTLY = frozenset(
     {"EXP", "EXPM1", "TANH", "SIGMOID", "ERF", "ERFC", "EXP_OF_DIFFERENCE", "ROOT", "DIVIDE"}
@@ -36,7 +36,7 @@ _IS_COSTLY = frozenset(
 
 
 class _Writer(CurveWriter):
-    """Writes what an instruction does with vectors."""
+    """Generates vector code of an instruction."""
 
     def less(self, a: Any, b: Any) -> Any:
         return self.builder.fcmp_ordered("<", a, b)
@@ -45,11 +45,11 @@ class _Writer(CurveWriter):
         return self.builder.select(mask, yes, no)
 
     def unless_nan(self, value: Any, x: Any) -> Any:
-        """The value, or x where that is NaN."""
+        """The value, or x if that is NaN."""
         return self.chosen(self.builder.fcmp_unordered("uno", x, x), x, value)
 
     def limited(self, x: Any, low: float, high: float) -> Any:
-        """x between two numbers; NaN is the upper one."""
+        """x clamped to two numbers; NaN becomes the upper one."""
         most, least = self.constant(high), self.constant(low)
         x = self.chosen(self.less(x, most), x, most)
         return self.chosen(self.less(least, x), x, least)
@@ -79,7 +79,7 @@ class _Writer(CurveWriter):
         return self.chosen(self.less(zero, x), a, zero)
 
     def power(self, whole: Any) -> Any:
-        """Two to whole numbers of 32 bits, from -126 to 127."""
+        """Two to the power of int32 numbers from -126 to 127."""
         builder, kind = self.builder, ir.VectorType(_I32, self.lanes)
         shifted = builder.add(whole, ir.Constant(kind, [127] * self.lanes))
         places = ir.Constant(kind, [23] * self.lanes)
@@ -146,7 +146,7 @@ class _Writer(CurveWriter):
         return self.unless_nan(self.chosen(is_below, builder.fsub(two, tail), tail), x)
 
     def done(self, name: str, given: Sequence[Any]) -> Any:
-        """What an instruction makes of vectors, one number of each for one."""
+        """The result of an instruction on vectors, element by element."""
         found = {pair: both for both, pair in PAIRS.items()}.get(name)
         if found is not None:
             return self._pair(*found, *given)
@@ -176,7 +176,7 @@ class _Writer(CurveWriter):
         return one[name](*given)
 
     def _pair(self, first: str, second: str, a: Any, b: Any, c: Any) -> Any:
-        """Two steps. A product and a sum round once, as LLVM makes them in the other kernels."""
+        """Two operations. A product and a sum are contracted, as LLVM does in the other kernels."""
         builder = self.builder
         if first == "MULTIPLY" and second == "ADD":
             return self._fma(a, b, c)
@@ -191,14 +191,14 @@ class _Writer(CurveWriter):
 
 
 class _Function:
-    """An instruction's function: rows, numbers of a row, then an address and a step for each."""
+    """An instruction's function: rows, numbers per row, then address and stride of each operand."""
 
     def __init__(self, module: Any, name: str, mode: str) -> None:
         kind = ir.FunctionType(ir.VoidType(), [_I64] * 10)
         self.function = ir.Function(module, kind, f"{_NAME}_{name.lower()}_{mode}")
         self.function.linkage = "internal"
         self.function.attributes.add("noinline")
-        # Registers of 64 bytes, as `mathematics.whole_vectors` asks for.
+        # 64-byte registers, as for `mathematics.whole_vectors`.
         set.add(self.function.attributes, '"prefer-vector-width"="512"')
         self._name, self._mode = name, mode
         self._builder = ir.IRBuilder(self.function.append_basic_block("entry"))
@@ -208,7 +208,7 @@ class _Function:
         self._turn = _COSTLY if name in _IS_COSTLY else _CHEAP
 
     def write(self) -> Any:
-        """The function, written."""
+        """Generate the function."""
         if self._name in TOTALS:
             self._write_total()
         else:
@@ -219,7 +219,7 @@ class _Function:
         return [self.function.append_basic_block(name) for name in names]
 
     def _counted(self, count: Any, step: int, body: Callable[[Any], None], at: Any = None) -> Any:
-        """Run `body(place)` in steps for as long as a whole one is left; where it ends."""
+        """Run `body(place)` as long as a full step is left; returns where it ends."""
         builder, before = self._builder, self._builder.block
         head, inside, behind = self._blocks("head", "inside", "behind")
         builder.branch(head)
@@ -236,7 +236,7 @@ class _Function:
         return place
 
     def _pointers(self, row: Any) -> list[Any]:
-        """Where a row of the result and of each operand begins."""
+        """Pointers to a row of the result and of each operand."""
         builder = self._builder
         count = 1 + len(self._mode)
         places = zip(self._begins[:count], self._steps[:count], strict=True)
@@ -246,7 +246,7 @@ class _Function:
         ]
 
     def _rest(self, at: Any) -> Any:
-        """The mask of what is left of a row from a place on."""
+        """The mask of the remainder of a row."""
         builder = self._builder
         numbers = ir.VectorType(_I32, LANES)
         left = self._writer.spread(builder.trunc(builder.sub(self._count, at), _I32), numbers)
@@ -275,7 +275,7 @@ class _Function:
         builder.ret_void()
 
     def _map(self, to: Any, loaded: Callable[[Any, Any], list[Any]]) -> None:
-        """A row, vector by vector."""
+        """Process a row, vector by vector."""
         builder, writer = self._builder, self._writer
 
         def many(place: Any) -> None:
@@ -296,9 +296,9 @@ class _Function:
             writer.store(made, builder.gep(to, [at]), mask)
 
     def _reduce(self, to: Any, loaded: Callable[[Any, Any], list[Any]]) -> None:
-        """One number of a row, joined with what is there if the row has begun before.
+        """Reduce a row to one number, combined with the previous columns' result if there is one.
 
-        Four sums side by side, of which each lane is one of its own.
+        Four accumulators of vectors.
         """
         builder, writer = self._builder, self._writer
         with builder.goto_entry_block():
@@ -335,7 +335,7 @@ class _Function:
             order = ir.Constant(ir.VectorType(_I32, LANES), moved)
             nowhere = ir.Constant(writer.vector, ir.Undefined)
             first = self._join(first, builder.shuffle_vector(first, nowhere, order))
-        # The last argument of an instruction with at most two operands: whether it goes on.
+        # Operands beyond two: whether a reduction continues.
         with builder.if_else(builder.icmp_signed("!=", self._begins[3], integer(0))) as (yes, no):
             with yes:
                 before = writer.spread(builder.load(to), writer.vector)
@@ -350,7 +350,7 @@ class _Function:
         return self._builder.fadd(a, b)
 
     def _write_total(self) -> None:
-        """Add rows to one, column by column: what is added to stays in registers."""
+        """Add rows to one row, column by column: the accumulators stay in registers."""
         builder, writer = self._builder, self._writer
 
         def columns(place: Any, many: int, mask: Any) -> None:
@@ -395,7 +395,7 @@ class _Function:
 
 
 def _operate(module: Any) -> Any:
-    """The function of a module that does the instruction of a number."""
+    """The function of a module that executes the instruction with a number."""
     function = module.globals.get(_NAME)
     if function is None:
         kind = ir.FunctionType(ir.VoidType(), [_I64] * 11)
@@ -430,9 +430,9 @@ def _operate_type(
     c: Any,
     c_step: Any,
 ) -> Any:
-    """The instruction `what` on so many rows of so many numbers, by addresses and steps in bytes.
+    """Execute instruction `what` on rows, given addresses and strides in bytes.
 
-    Of reductions c says whether they go on with what is there.
+    For reductions c says whether they continue a previous result.
     """
     del context
 
@@ -449,7 +449,7 @@ operate: Any = intrinsic(_operate_type)
 
 
 def _fetch_rows_type(context: Any, begin: Any, size: Any) -> Any:
-    """Have so many bytes from an address on brought to the second-level cache."""
+    """Prefetch bytes from an address into the L2 cache."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:

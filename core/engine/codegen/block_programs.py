@@ -1,20 +1,19 @@
-"""Elementwise programs with reductions, as one kernel that all clusters share: its text.
+"""The source of the kernel, shared by all clusters, that runs elementwise programs.
 
-An interpreter of descriptions. A program goes over a matrix in blocks: as many rows as fit into the
-first-level cache with all that is computed of them, or columns of one row where a single one is
-longer. Each instruction is a loop over a block, written as the processor's vectors
-(`block_operations`); two or three steps that follow one another are one instruction, since numbers
-that are only added, subtracted and multiplied take less time than their way to the cache.
+It is an interpreter. A program processes a matrix in blocks: as many rows as fit into the L1 cache
+with all their intermediate results, or columns of one row if a row is longer. Each instruction is a
+vectorised loop over a block (`block_operations`); two or three consecutive additions, subtractions
+and multiplications are fused to one instruction, since they are bound by the cache.
 
-A program has sections. What needs the total of a row is in the section behind the one that makes
-it, and begins when all columns of the rows are done.
+A program has sections. Instructions that need the total of a row are in the section after the
+reduction, which starts when all columns of the rows are done.
 """
 
 from __future__ import annotations
 
-# What instructions do, and how their operands may lie: v, a number for each column; s, one for all
-# columns of a row. The first of a pair is done with a and b, the second with that and c; REVERSED
-# takes it from c.
+# The operations, and the kinds of operands: v, a number per column; s, one for all columns of a
+# row. The first operation of a pair is applied to a and b, the second to its result and c; REVERSED
+# swaps the operands of the second.
 _UNARY = ("NEGATIVE", "ABSOLUTE", "ROOT", "EXP", "EXPM1", "TANH", "SIGMOID", "ERF", "ERFC")
 _FIRST = {
     "ADD": ("vv", "vs"),
@@ -30,9 +29,9 @@ MODES: dict[str, tuple[str, ...]] = {
     "DIVIDE": ("vv", "vs", "sv"),
     "LARGER": ("vv", "vs", "sv"),
     "SMALLER": ("vv", "vs", "sv"),
-    # 1 where the first is larger, else 0.
+    # 1 where the first is greater, else 0.
     "GREATER": ("vv", "vs", "sv"),
-    # The second where the first is not 0, or larger than 0; the third, or 0, elsewhere.
+    # Select: the second where the first is not 0, or is positive; otherwise the third, or 0.
     "SELECT": ("vvv", "vvs", "vsv", "vss"),
     "GATE": ("vv", "vs"),
     "EXP_OF_DIFFERENCE": ("vv", "vs"),
@@ -41,25 +40,25 @@ MODES: dict[str, tuple[str, ...]] = {
         for (one, _), pair in PAIRS.items()
     },
 }
-# What makes one number of each row, and what adds to one for each column.
+# Reductions: one number per row, and sums over rows per column.
 REDUCTIONS = {"ROW_SUM": ("v",), "ROW_LARGEST": ("v",), "ROW_PRODUCTS": ("vv",)}
 TOTALS = {"TOTAL": ("v",), "TOTAL_PRODUCTS": ("vv", "vs")}
 OPERATIONS = tuple(
     (name, mode) for name, modes in {**MODES, **REDUCTIONS, **TOTALS}.items() for mode in modes
 )
 OPERATION = {one: number for number, one in enumerate(OPERATIONS)}
-# What is not vectors: rows of another order than the program's, and truth values as 0 and 1.
+# Scalar instructions: rows in another order than the program's, and booleans as 0 and 1.
 REPEATED, FLAGS, REPEATED_FLAGS = range(len(OPERATIONS), len(OPERATIONS) + 3)
 
-# Columns of an instruction: what it does; whether its operands are numbers of rows, side by side;
-# which of them have one number for a row (bits); operands. Of `REPEATED`: how often a block of rows
-# comes, and its rows, in place of B and C.
+# Columns of an instruction: the operation; whether its operands are contiguous per-row numbers; a
+# bit mask of operands with one number per row; operands. For `REPEATED`, the repetitions of a block
+# of rows and its rows, in place of B and C.
 INSTRUCTION = ("WHAT", "BY_ROW", "SINGLE", "TO", "A", "B", "C")
-# Of an operand, in bytes: where it begins; how much further its block lies for the next row, and a
-# row of its block behind another; the next column; all bits set if it is of this thread's
-# registers, none if not; how much further that lies into which the next part of rows is added.
+# Columns of an operand, in bytes: address; stride between blocks per row, and between rows of a
+# block; stride between columns; all bits set for this thread's registers, else none; stride between
+# partial sums.
 OPERAND = ("AT", "ROW", "STEP", "COLUMN", "REGISTER", "PART")
-# Of a section: its first instruction, the first one over columns, and the one behind its last.
+# Columns of a section: its first instruction, the first one on columns, and the end.
 SECTION = ("FIRST", "ALONG", "LAST")
 NAME = "blocks"
 

@@ -1,9 +1,9 @@
-"""Calls of functions whose address is known only when the call is made, for generated kernels.
+"""Indirect calls of functions, for generated kernels.
 
-What Numba compiles takes words (addresses and int64 numbers) and float32 numbers. The conventions
-of C on the processors that `ops.kernels.pieces` asks for put these in registers of their own, the
-first eight numbers and the first few words; the other words lie on the stack in their order, and
-the caller takes them away. A function that takes fewer of either does not look at the rest.
+Functions that Numba compiles take words (addresses and int64) and float32 numbers. In the C calling
+conventions of the processors that `ops.kernels.pieces` supports, these use separate registers for
+the first eight floats and the first few words; the other words are on the stack in order, and the
+caller removes them. A function with fewer parameters ignores the rest.
 
 Importing this module imports Numba.
 """
@@ -17,14 +17,14 @@ from numba import types
 from numba.extending import intrinsic
 
 _I32, _I64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
-# Numbers that are handed over beside the words.
+# Floats that are passed in addition to the words.
 FLOATS = 8
-# Words that a call may have: the next larger count is taken.
+# Numbers of words for which there is a caller: the next larger is used.
 COUNTS = (16, 32, 64, 128, 256)
 
 
 def _caller(count: int) -> Any:
-    """The function at an address, called with so many words and `FLOATS` numbers; its status."""
+    """Call the function at an address with words and `FLOATS` floats; returns its status."""
 
     def typed(context: Any, function: Any, words: Any, floats: Any) -> Any:
         del context

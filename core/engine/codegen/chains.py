@@ -1,7 +1,7 @@
-"""Sums of many terms as sums of some, one after the other: how register tiles add.
+"""Long sums as several shorter ones: the accumulation order of register tiles.
 
-Of a single sum of n terms the rounding errors grow with the root of n. Those of 2048 terms were
-three times those of BLAS, and a gradient's over some images thirteen times what they are now.
+The rounding error of a single sum of n terms grows with the square root of n. For 2048 terms it was
+three times that of BLAS, and for a gradient over several images thirteen times the present error.
 
 Importing this module imports Numba.
 """
@@ -15,16 +15,16 @@ from llvmlite import ir
 from pinnace.engine.codegen.vectors import VectorWriter, integer
 
 _FLOAT, _I64 = ir.FloatType(), ir.IntType(64)
-# Terms that one sum takes; then the next one begins. BLAS cuts them about here, too.
+# Terms of one chain. BLAS uses blocks of about this length too.
 CHAIN = 256
 
 
 class Rest:
-    """What the sums of a tile were where chains ended: in memory, which the cache keeps.
+    """The sums of a tile's previous chains, in cached memory.
 
     Args:
-        tile: whose sums they are.
-        count: vectors of sums.
+        tile: the tile they belong to.
+        count: number of vectors.
     """
 
     def __init__(self, tile: VectorWriter, count: int) -> None:
@@ -32,7 +32,7 @@ class Rest:
         with tile.builder.goto_entry_block():
             rooms = [tile.builder.alloca(tile.vector, count) for _ in range(2)]
         for room in rooms:
-            room.align = 16  # what the stack has anyway
+            room.align = 16  # the alignment of the stack
         self._count = integer(count * tile.lanes)
         self._addresses = [tile.builder.ptrtoint(room, _I64) for room in rooms]
         self._total, self._chain = (self._places(room, count) for room in rooms)
@@ -43,15 +43,15 @@ class Rest:
         return [builder.gep(first, [integer(i * lanes)]) for i in range(count)]
 
     def add(self, sums: list[Any], is_more: Any) -> None:
-        """Add the sums of a chain to those before it; `is_more` is 0 where there are none."""
+        """Add the sums of a chain to the previous ones; `is_more` is 0 if there are none."""
         for value, place in zip(sums, self._chain, strict=True):
             self._tile.store(value, place, None)
-        # A call: LLVM would hold what it can see in registers, which the products need.
+        # A call: inlined, LLVM would keep the loaded values in registers that the products need.
         function = _adding(self._tile.builder.module, self._tile.lanes)
         self._tile.builder.call(function, [*self._addresses, self._count, is_more])
 
     def added_to(self, sums: list[Any]) -> list[Any]:
-        """The sums of all chains, of those of the last one."""
+        """The total sums, given those of the last chain."""
         return [
             self._tile.builder.fadd(self._tile.load(place, None), value)
             for value, place in zip(sums, self._total, strict=True)
@@ -59,7 +59,7 @@ class Rest:
 
 
 def _adding(module: Any, lanes: int) -> Any:
-    """The function of a module that does `Rest.add`."""
+    """The function of a module for `Rest.add`."""
     name = f"pinnace_add_chain_{lanes}"
     found = module.globals.get(name)
     if found is None:

@@ -1,8 +1,8 @@
-"""Lines of depthwise convolutions: a row of windows by a vector of channels, the kernels' text."""
+"""Lines of depthwise convolutions: a row of windows by a vector of channels, as source."""
 
 from __future__ import annotations
 
-# Widths of filters, and steps between windows in taps, that have tiles of their own.
+# Filter widths and strides, in taps, with specialised tiles.
 _FILTERS = ((3, 1), (3, 2), (5, 1), (5, 2), (7, 1))
 _ARGUMENTS = (
     "a + 4 * at * a_step, a_step, c + 4 * at * c_step, c_step, b, b_step, sections, count, length, "
@@ -18,7 +18,7 @@ _TILES = "".join(
     for taps, step in _FILTERS
 )
 
-# Where sums are added to what is there, no window may be done twice.
+# When accumulating, no window may be computed twice.
 CHANNEL_LINE = f'''
 from pinnace.engine.codegen.channel_tiles import (
     LONG, SHORT, long_3_1, long_3_2, long_5_1, long_5_2, long_7_1, long_any, one_any,

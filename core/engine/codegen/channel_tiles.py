@@ -1,10 +1,10 @@
-"""Depthwise convolutions: each channel of an image by its own filter, in vector registers.
+"""Depthwise convolutions in vector registers.
 
-A tile is some windows that lie side by side in a row of an image, by a vector of channels. Windows
-of one filter overlap: a vector of the image that several of them share is loaded once, and the
-filter's row stays in registers beside the sums. That needs to know how wide filters are and how far
-windows are apart: there is a tile for each of the usual filters, and one that loads each tap of
-each window, for all others. Which tile does which windows of a line, is in `channel_lines`.
+A tile is several adjacent windows in a row of an image, by a vector of channels. Windows overlap: a
+vector of the image that several of them use is loaded once, and the filter's row stays in registers
+beside the sums. That requires known filter widths and strides: there is a tile for each common
+filter, and a general one that loads each tap of each window. `channel_lines` selects the tiles of a
+line.
 
 Importing this module imports Numba.
 """
@@ -21,22 +21,22 @@ from pinnace.engine.codegen.register_tiles import Tile, call_tile
 from pinnace.engine.codegen.vectors import LANES, integer
 
 _I64 = ir.IntType(64)
-# Windows of a tile: with seven taps beside them they fit sixteen registers, and images of most
-# networks are multiples of seven, or of four, wide.
+# Windows per tile: with seven taps they fit sixteen registers, and the widths of most networks'
+# images are multiples of seven or four.
 LONG, SHORT = 7, 4
 
 
 class _ChannelTile(Tile):
-    """A tile of `rows` windows, side by side.
+    """A tile of `rows` adjacent windows.
 
     Args:
-        builder: at the beginning of a function of its own.
+        builder: at the start of a separate function.
         rows: windows.
-        taps: of the filter's row; None if that is known at the call only.
-        step: from window to window, in taps; taken if `taps` is given.
+        taps: width of the filter; None if it is known only at run time.
+        step: stride of the windows, in taps; used if `taps` is given.
     """
 
-    # A masked load takes the multipliers time, and here there is one for each product.
+    # A masked load occupies the multipliers, and here there is one for each product.
     masks_are_free = False
 
     def __init__(self, builder: Any, rows: int, taps: int | None, step: int) -> None:
@@ -44,7 +44,7 @@ class _ChannelTile(Tile):
         self._taps, self._step = taps, step
 
     def _windows(self, address: Any, step: Any) -> list[Any]:
-        """Pointers from an address on, so many numbers apart."""
+        """Pointers from an address on, with a constant stride."""
         pointer = self.number_pointer(address)
         return [
             self.builder.gep(pointer, [self.builder.mul(step, integer(row))])
@@ -52,7 +52,7 @@ class _ChannelTile(Tile):
         ]
 
     def write_masked(self, arguments: list[Any], masks: list[Any]) -> None:
-        """A tile whose columns count where this mask is set; None where all do."""
+        """Generate a tile with masked columns; None for all columns."""
         a, a_step, c, c_step, b, b_step, sections, count, length, tap_step = arguments[:10]
         init, mode, z, z_step = arguments[11:]
         builder = self.builder
@@ -95,7 +95,7 @@ class _ChannelTile(Tile):
     def _sliding(
         self, sums: list[Any], image: Any, filters: Any, steps: tuple[Any, Any], mask: Any
     ) -> list[Any]:
-        """The sums and a row of the filter, each vector of the image loaded once."""
+        """Sums over a row of the filter, with each vector of the image loaded once."""
         builder, taps, sums = self.builder, self._taps or 0, list(sums)
         tap_step, b_step = steps
         weights = []
@@ -120,7 +120,7 @@ class _ChannelTile(Tile):
         length: Any,
         mask: Any,
     ) -> list[Any]:
-        """The sums and a row of the filter, tap by tap."""
+        """Sums over a row of the filter, tap by tap."""
         builder, before = self.builder, self.builder.block
         a_step, tap_step, b_step = steps
         tap, after = (builder.append_basic_block(name) for name in ("tap", "after"))
@@ -151,11 +151,10 @@ class _ChannelTile(Tile):
 def _tile(rows: int, taps: int | None = None, step: int = 0) -> Any:
     """An intrinsic: a tile of `rows` windows.
 
-    Its arguments: address of a and its step from window to window, of c and its step; address of b
-    and its step from tap to tap; address of the offsets that rows of the filter add to a, how many
-    rows, how many taps each, a's step from tap to tap; how many columns count; address of the
-    numbers that sums begin with; mode; address of what is added in the end and its step. Steps are
-    in numbers.
+    Its arguments: address of a and its stride between windows, of c and its stride; address of b
+    and its stride between taps; address of the offsets that rows of the filter add to a, number of
+    rows, taps per row, a's stride between taps; number of valid columns; address of the initial
+    sums; mode; address of the added operand and its stride. Strides are in numbers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -176,7 +175,7 @@ def _tile(rows: int, taps: int | None = None, step: int = 0) -> Any:
     return intrinsic(typed)
 
 
-# Named by windows, the filter's width, and the step from window to window.
+# Named by windows, filter width, and stride.
 long_any: Any = _tile(LONG)
 one_any: Any = _tile(1)
 long_3_1: Any = _tile(LONG, 3, 1)

@@ -1,6 +1,6 @@
-"""The numbers of a cluster: what its steps compute, each by one instruction on single numbers.
+"""Translates the steps of a cluster to scalar instructions.
 
-Steps become instructions by the scalar expressions of their ops.
+The instructions follow from the ops' scalar expressions.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _REDUCTIONS = {"sum": "ROW_SUM", "max": "ROW_LARGEST"}
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """A number of the program.
+    """A value of the program.
 
     Attributes:
-        what: the instruction that makes it; "input" or "number", if none does.
-        uses: what that takes.
-        lies: v, a number for each column; r, one for each row; s, one for all.
-        section: the first that can compute it; what a reduction makes is there in the one behind.
+        what: the instruction that computes it; "input" or "number" if none does.
+        uses: its operands.
+        lies: v, a number per column; r, one per row; s, one for all.
+        section: the first that can compute it; a reduction's result is available in the next one.
         index: of an input.
-        number: that it is always.
-        shared: of repeated rows: how often a block of them comes, and its rows.
+        number: of a constant.
+        shared: for repeated rows: repetitions of a block, and its rows.
         runs: the section that computes it.
     """
 
@@ -67,22 +67,22 @@ class Item:
 
     @property
     def by_row(self) -> bool:
-        """Whether its instruction makes numbers of rows of such numbers."""
+        """Whether its instruction operates on one number per row."""
         return self.lies != "v" and not self.reduces
 
     @property
     def reduces(self) -> bool:
-        """Whether it is one number of a row."""
+        """Whether it is a reduction of a row."""
         return self.what in fields.REDUCTIONS
 
     @property
     def is_there(self) -> int:
-        """The first section that can read it: of a reduction the one behind its own."""
+        """The first section that can read it: for a reduction the one after its own."""
         return self.section + self.reduces
 
     @property
     def is_given(self) -> bool:
-        """Whether nothing has to make it."""
+        """Whether no instruction computes it."""
         return self.what in {"input", "number"}
 
 
@@ -92,12 +92,12 @@ def _parsed(text: str) -> ast.expr:
 
 
 class Reader:
-    """The numbers of a cluster.
+    """The values of a cluster.
 
     Attributes:
-        items: those that instructions make, in their order.
+        items: those computed by instructions, in order.
         inputs: the cluster's.
-        outputs: of which items the outputs are; of a total, the instruction that adds it up.
+        outputs: the items of the outputs; for a total, the instruction that adds it up.
     """
 
     def __init__(self, cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> None:
@@ -155,7 +155,7 @@ class Reader:
         return item
 
     def _add(self, what: str, uses: list[Item]) -> Item:
-        """What an instruction makes of others, if it is not there yet."""
+        """The result of an instruction, which is added unless it exists."""
         key = what, tuple(map(id, uses))
         found = self._found.get(key)
         if found is None:
@@ -167,11 +167,11 @@ class Reader:
         return found
 
     def _along(self, item: Item) -> Item:
-        """The same number for all columns, if it is not one for each."""
+        """Broadcast a value to all columns."""
         return item if item.lies == "v" else self._made("SAME", [item], "v")
 
     def _apart(self, item: Item, whole: bool) -> Item:
-        """An item that an instruction makes for an output alone."""
+        """A copy of an item for an output."""
         if whole and item.lies != "v":
             return self._made("SAME", [item], "v")
         if item.is_given:
@@ -194,7 +194,7 @@ class Reader:
         return self._walk(_parsed(text), known)
 
     def _walk(self, tree: ast.expr, known: Mapping[str, Item]) -> Item:
-        """The result of a part of an expression."""
+        """The result of a subexpression."""
         match tree:
             case ast.Name(id=name):
                 return known[name]
@@ -211,7 +211,7 @@ class Reader:
 
 
 def _step(tree: ast.expr) -> tuple[str, list[ast.expr]]:
-    """The last instruction of a part of an expression, and what it takes."""
+    """The last instruction of a subexpression, and its operands."""
     match tree:
         case ast.Call(func=ast.Name(id=name), args=given):
             return _CALLS[name], given

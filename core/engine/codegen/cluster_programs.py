@@ -1,9 +1,9 @@
 """A cluster as a program for the kernel that all clusters share (`block_programs`).
 
-Instructions (`cluster_numbers`) that follow one another become one if nothing else needs the
-result; what is still needed lies in as few registers as there are numbers alive at once. A sum or
-maximum of a row is there only when a section has ended, so what needs it is in the next one. Totals
-over all rows are added up in the order of the rows, in an array that the caller has set to zero.
+Consecutive instructions (`cluster_numbers`) are fused if nothing else uses the intermediate result;
+live values share as few registers as possible. A reduction of a row is available only when its
+section has ended, so its consumers are in the next one. Totals over all rows are accumulated in row
+order, in an array that the caller has zeroed.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Bytes that a block may take of a first-level cache with all that is read, kept and written of it;
-# rows of a block at most; numbers of a row from which one is too much, and of a block of it then.
+# Bytes of the L1 cache for a block with everything read, stored and written for it; most rows of a
+# block; row lengths from which a row is split, and the block's columns then.
 _BLOCK_BYTES, _MOST_ROWS = 1 << 14, 256
 _LONG, _PART_OF_LONG = 1 << 12, 1 << 11
-# Numbers of a cache line, and lines between registers.
+# Numbers in a cache line, and lines between registers.
 _LINE, _APART = 16, 5
 _COMMUTATIVE = frozenset({"ADD", "MULTIPLY"})
 
 
 @dataclass(slots=True)
 class Program:
-    """What the kernel goes by.
+    """The tables of a program.
 
     Attributes:
-        sections: places of instructions; see `block_programs`.
+        sections: their indices of instructions; see `block_programs`.
         lines: the instructions.
-        operands: where they find numbers; the first ones are the arrays, inputs and then outputs,
+        operands: their addresses and strides; the first are the arrays, inputs and then outputs,
             whose addresses and rows are set at each call.
         numbers: constants, to which operands point.
         block: rows of a block.
         some: columns of a block.
-        memory: numbers of registers.
+        memory: numbers of all registers.
     """
 
     sections: Array
@@ -66,9 +66,9 @@ def program_of(cluster: Cluster, steps: Sequence[Step], sizes: Sizes, joined: in
 
     Args:
         cluster: with its borders.
-        steps: of the plan it is part of.
+        steps: of the plan.
         sizes: of the plan's values.
-        joined: how many of its rows are one row of the program.
+        joined: rows of the cluster that form one row of the program.
     """
     reader = Reader(cluster, steps, sizes)
     kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
@@ -77,12 +77,12 @@ def program_of(cluster: Cluster, steps: Sequence[Step], sizes: Sizes, joined: in
 
 
 class _Writer:
-    """A program, from its numbers.
+    """Generates a program from a reader's items.
 
     Args:
-        reader: has read them.
-        kinds: how inputs lie.
-        flags: whether they are truth values.
+        reader: of the cluster.
+        kinds: how inputs are broadcast.
+        flags: whether they are booleans.
         width: numbers of a row.
     """
 
@@ -97,15 +97,15 @@ class _Writer:
         self._users: dict[Item, list[Item]] = {}
 
     def program(self) -> Program:
-        """The program, written."""
+        """The finished program."""
         self._join()
         self._place_in_sections()
         return self._written()
 
-    # Two steps as one.
+    # Fusion of two steps.
 
     def _join(self) -> None:
-        """Let instructions do what made their operands, where nothing else needs that."""
+        """Fuse instructions with the producers of their operands if those have no other use."""
         self._count_users()
         kept = set(self._outputs)
         gone: set[Item] = set()
@@ -114,7 +114,7 @@ class _Writer:
                 gone.add(taken)
         self._items = [item for item in self._items if item not in gone]
         self._count_users()
-        # What nothing needs: a row that is repeated for a row's number, say.
+        # Drop unused ones, such as a broadcast row that is only used per row.
         needed = set(self._outputs)
         for item in reversed(self._items):
             if item in needed:
@@ -129,10 +129,10 @@ class _Writer:
                 self._users.setdefault(use, []).append(item)
 
     def _taken(self, item: Item, kept: Collection[Item]) -> Item | None:
-        """The operand that the instruction now makes itself, if there is one."""
+        """The operand whose instruction can be fused into this one, if any."""
 
         def is_free(use: Item) -> bool:
-            """Whether only this instruction needs it, and it can be computed where that is."""
+            """Whether it has no other use, and can be computed in the same section."""
             if use.is_given or use.reduces or use in kept or self._users[use] != [item]:
                 return False
             return item.by_row == use.by_row
@@ -157,18 +157,18 @@ class _Writer:
         return None
 
     def _paired(self, item: Item, is_free: Callable[[Item], bool]) -> Item | None:
-        """Two sums or products as one instruction."""
+        """Two additions or multiplications as one instruction."""
         first, second = item.uses
         if first is second:
             return None
-        # A product before all others: it and a sum are one operation of the processor's.
+        # A product is preferred: with a sum it is one fused multiply-add.
         for use, other in sorted(
             ((first, second), (second, first)), key=lambda pair: pair[0].what != "MULTIPLY"
         ):
             if use.what not in {"ADD", "SUBTRACT", "MULTIPLY"} or not is_free(use):
                 continue
             if use is second and item.what == "LARGER":
-                continue  # of 0 and -0 it is the second
+                continue  # for 0 and -0 the result is the second
             is_reversed = use is second and item.what == "SUBTRACT"
             what = fields.PAIRS[use.what, "REVERSED" if is_reversed else item.what]
             sides = _ordered(use.uses) if use.what in _COMMUTATIVE else use.uses
@@ -180,7 +180,7 @@ class _Writer:
         return self._moved(use, item)
 
     def _moved(self, use: Item, item: Item) -> Item:
-        """Those that an operand took are taken by the instruction now."""
+        """The operands of a fused instruction, for this instruction."""
         for one in use.uses:
             self._users[one] = [item if user is use else user for user in self._users[one]]
         return use
@@ -188,9 +188,9 @@ class _Writer:
     # Sections.
 
     def _place_in_sections(self) -> None:
-        """Compute numbers of columns where they are first needed, those of rows as soon as can be.
+        """Compute values per column at their first use, values per row as early as possible.
 
-        What nothing of a section needs would only be in the way.
+        A value computed earlier than needed would only occupy a register.
         """
         for item in reversed(self._items):
             users = [user.runs for user in self._users.get(item, ())]
@@ -213,7 +213,7 @@ class _Writer:
 
     @property
     def width(self) -> int:
-        """Numbers of a row."""
+        """Numbers per row."""
         return self._width
 
     @property
@@ -222,11 +222,11 @@ class _Writer:
         return self._some
 
     def inputs(self) -> list[tuple[Item, str, bool]]:
-        """Inputs, how they lie, and whether they are truth values."""
+        """The inputs, how they are broadcast, and whether they are booleans."""
         return list(zip(self._inputs, self._kinds, self._flags, strict=True))
 
     def outputs(self) -> list[Item]:
-        """What makes each output."""
+        """The item of each output."""
         return self._outputs
 
 
@@ -235,18 +235,18 @@ def _is_zero(item: Item) -> bool:
 
 
 def _ordered(uses: Sequence[Item]) -> list[Item]:
-    """Two operands that may change places, a number for each column first."""
+    """Commutative operands, with the value per column first."""
     return sorted(uses, key=lambda use: use.lies != "v")
 
 
 @dataclass
 class _Assembly:
-    """The tables of a program, as they are made.
+    """The tables of a program under construction.
 
     Attributes:
-        writer: knows inputs and outputs.
-        order: the items, as their instructions come.
-        sections: places among them.
+        writer: has the inputs and outputs.
+        order: the items in order of their instructions.
+        sections: indices into them.
     """
 
     writer: _Writer
@@ -256,20 +256,20 @@ class _Assembly:
     numbers: dict[float, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # The operand that an item lies at.
+        # The operand of an item.
         self._at: dict[Item, int] = {}
-        # By kind of register: those that are free, and how many there are.
+        # By kind of register: free ones, and their total number.
         self._free: dict[str, list[int]] = {"v": [], "wide": [], "r": []}
         self._count = dict.fromkeys(self._free, 0)
         # (operand, kind, number) of each register.
         self._registers: list[tuple[int, str, int]] = []
         self._lines: list[list[int]] = []
         self._waiting: list[int] = []
-        # Operand and place among constants.
+        # Operand and index of each constant.
         self._fixed: list[tuple[int, int]] = []
 
     def program(self) -> Program:
-        """The program; see `Program`."""
+        """The finished program; see `Program`."""
         writer = self.writer
         for item, kind, flags in writer.inputs():
             self._at[item] = self._operand(*_lying(kind, writer.width, flags=flags))
@@ -293,7 +293,7 @@ class _Assembly:
         return self._placed(sections)
 
     def _results(self) -> tuple[dict[Item, int], list[tuple[Item, int]]]:
-        """The operands that outputs are: of items, and of items that are outputs already."""
+        """The operands of outputs: of items, and of items that are outputs already."""
         made: dict[Item, int] = {}
         copies: list[tuple[Item, int]] = []
         width = self.writer.width
@@ -313,13 +313,13 @@ class _Assembly:
         return len(self.operands) - 1
 
     def _copy(self, item: Item, place: int) -> None:
-        """The item once more, where a second output wants it."""
+        """A copy of an item that is two outputs."""
         at = self._at[item]
         what = fields.OPERATION["SAME", "v"]
         self._lines.append([what, int(item.lies != "v"), 0, place, at, at, at])
 
     def _write(self, item: Item, number: int, place: int | None, last: Mapping[Item, int]) -> None:
-        """The instruction of an item, and those that prepare it."""
+        """Add the instruction of an item, and those that prepare it."""
         by_row, uses = item.by_row, item.uses
         extra: list[int] = []
         places = [self._place(use) for use in uses]
@@ -349,7 +349,7 @@ class _Assembly:
             is_wide = item.lies == "v" and self._is_wide(item, last)
             kind = "r" if item.lies != "v" else "wide" if is_wide else "v"
             place = self._register(kind)
-            if item not in last:  # nothing needs it
+            if item not in last:  # it is unused
                 self._release(place)
         self._at[item] = place
         operands = [*places, *rest]
@@ -357,13 +357,13 @@ class _Assembly:
         self._lines.append([what, int(by_row), single, place, *operands])
 
     def _is_wide(self, item: Item, last: Mapping[Item, int]) -> bool:
-        """Whether it is needed when other columns have been computed."""
+        """Whether it is live after the block's columns have changed."""
         if self.writer.some >= self.writer.width or item not in last:
             return False
         return self.order[last[item]].runs > item.runs
 
     def _place(self, item: Item) -> int:
-        """The operand that an item lies at; constants get theirs now."""
+        """The operand of an item; constants are allocated here."""
         if item.what == "number" and item not in self._at:
             number = self.numbers.setdefault(item.number, len(self.numbers))
             self._at[item] = self._operand(0, 0, 0, 0, 0, 0)
@@ -371,7 +371,7 @@ class _Assembly:
         return self._at[item]
 
     def _register(self, kind: str) -> int:
-        """A register of a kind: of a block's columns, of all columns, or of rows."""
+        """A register of a kind: for a block's columns, all columns, or rows."""
         if self._free[kind]:
             return self._free[kind].pop()
         number = self._count[kind]
@@ -383,12 +383,12 @@ class _Assembly:
         return place
 
     def _release(self, place: int, *, waits: bool = False) -> None:
-        """The register of an operand, if it is one, may be another number's.
+        """Free the register of an operand, if it is one.
 
         Args:
-            place: the operand.
-            waits: numbers of rows are to stay until a section has ended: it reads them again with
-                the next columns.
+            place: index of the operand.
+            waits: keep values per row until the section ends: it reads them again with the next
+                columns.
         """
         for at, kind, _ in self._registers:
             if at == place and waits and kind == "r":
@@ -397,12 +397,12 @@ class _Assembly:
                 self._free[kind].append(place)
 
     def _release_waiting(self) -> None:
-        """A section has ended."""
+        """Free the registers that waited for the end of a section."""
         self._free["r"] += self._waiting
         self._waiting.clear()
 
     def _placed(self, sections: list[list[int]]) -> Program:
-        """The tables, once it is known how many registers there are."""
+        """The tables, once the number of registers is known."""
         writer = self.writer
         arrays = [kind for _, kind, _ in writer.inputs() if kind in {"full", "shared"}]
         streams = len(arrays) + self._count["v"]
@@ -433,13 +433,13 @@ class _Assembly:
 
 
 def _mode(uses: Sequence[Item], by_row: bool) -> str:
-    """How the operands of an instruction lie."""
+    """How the operands of an instruction are broadcast."""
     apart = "s" if by_row else "sr"
     return "".join("s" if use.lies in apart else "v" for use in uses)
 
 
 def _lying(kind: str, width: int, *, flags: bool = False) -> tuple[int, ...]:
-    """The columns of an operand that lies in memory, whose rows are contiguous."""
+    """The columns of an operand in memory, with contiguous rows."""
     size = 1 if flags else 4
     row = {"full": size * width, "shared": size * width, "column": size}.get(kind, 0)
     column = 0 if kind in {"column", "scalar"} else size
@@ -447,5 +447,5 @@ def _lying(kind: str, width: int, *, flags: bool = False) -> tuple[int, ...]:
 
 
 def _whole_lines(count: int) -> int:
-    """Numbers of whole cache lines, some more so that registers do not lie 4096 bytes apart."""
+    """Round up to whole cache lines, plus some so that registers are not 4096 bytes apart."""
     return (-(-count // _LINE) + _APART) * _LINE

@@ -1,13 +1,13 @@
-"""Elementwise steps of a plan that become one kernel: which ones, and its text.
+"""Finds the elementwise steps of a plan that become one kernel.
 
-A cluster runs where its last step stood. So it may hold only steps that can wait until then:
-nothing outside it may use what they make before that place. Every value in it has one shape, seen
-as [rows, width], or is one number for each row (a mean, and what is made of it); an input is
-that, a row, a column or a scalar of it, or some of its rows, each of which serves several.
+A cluster runs at the place of its last step. So it may contain only steps that can wait until then:
+nothing outside it may use their results before that. Every value in it has the same shape, seen as
+[rows, width], or has one number per row (such as a mean, and values computed from it); an input is
+such a value, a row, a column or a scalar broadcast to it, or rows that are each repeated.
 
-Gradients want more than the whole values: what each row was divided by is needed again, and what
-is repeated in one direction is summed in the other. Clusters that no product takes into itself
-give such numbers of rows, too, and the totals of values over all rows (`engine.codegen.totals`).
+Gradients need more outputs than full values: the divisor of each row is used again, and values that
+were broadcast along an axis are summed over it. Clusters outside of loops also output values per
+row, and totals over all rows (`engine.codegen.totals`).
 """
 
 from __future__ import annotations
@@ -28,35 +28,34 @@ if TYPE_CHECKING:
     Sizes = Mapping[Value, tuple[int, ...]]
 
 # LLVM checks each pair of arrays for overlap before a vector loop, and gives up at too many.
-# Numbers have nothing to overlap with, and cost a little each to be passed.
+# Scalars cannot overlap, but passing them costs a little.
 _MOST_INPUTS, _MOST_WITH_NUMBERS = 8, 16
 _MOST_OUTPUTS = 4
-# What it takes to enter a kernel, and for each array of it; what a kernel of NumPy takes to enter,
-# and for each element. Measured on one machine: only the order of magnitude matters.
+# The cost of calling a kernel, and per array of it; of calling a NumPy kernel, and per element.
+# Measured on one machine: only the order of magnitude matters.
 _ENTRY_US, _ARRAY_US = 2.0, 0.5
 _CALL_US, _COSTLY_CALL_US, _ELEMENT_US = 0.5, 1.5, 0.00012
-# A choice takes as long as this many sums by NumPy, which writes a truth value for each number and
-# branches by it.
+# The cost of a select in NumPy, relative to an addition: it writes booleans and branches on them.
 _CHOICE = 6
-# Elements of a row that a kernel is worth it for.
+# Fewest elements of a row for a kernel.
 _SHORTEST = 8
-# Elements from which a single step is worth sharing.
+# Elements from which a single step is shared between threads.
 _LARGE = 1 << 19
 
 
 @dataclass(eq=False)
 class Cluster:
-    """Steps that become one kernel.
+    """Elementwise steps that become one kernel.
 
     Attributes:
         shape: of every value in it.
-        split: axes before it are rows, the others are the width; None while both will do.
-        members: places in the plan, ascending.
+        split: axes before it are rows, the others the width; None while any split is possible.
+        members: indices of steps in the plan, ascending.
         inputs: what it takes.
         outputs: what it gives.
-        totals: those of the outputs that are sums over all rows, and of what.
-        end: the place where it runs, if that is not the last of its members.
-        reduces: whether a reduction wants this split and no other.
+        totals: outputs that are sums over all rows, and the summed values.
+        end: the index at which it runs, if not that of its last member.
+        reduces: whether a reduction fixes the split.
     """
 
     shape: tuple[int, ...]
@@ -70,12 +69,12 @@ class Cluster:
 
     @property
     def place(self) -> int:
-        """Where in the plan it runs."""
+        """The index in the plan at which it runs."""
         return self.members[-1] if self.end is None else self.end
 
     @property
     def rows(self) -> int:
-        """How many rows the values have."""
+        """The number of rows."""
         return math.prod(self.shape[: self.at])
 
     @property
@@ -85,21 +84,21 @@ class Cluster:
 
     @property
     def at(self) -> int:
-        """`split`, or where there are enough rows to share them."""
+        """`split`, or the largest one with enough rows to share."""
         if self.split is not None:
             return self.split
         return next((n for n in range(len(self.shape)) if math.prod(self.shape[:n]) >= 8), 0)
 
     def can_split(self, at: int, sizes: Sizes) -> bool:
-        """Whether all inputs can be read where the axes before this one are the rows."""
+        """Whether all inputs can be read with the axes before this one as rows."""
         return all(_kind(sizes[value], self.shape, at)[0] for value in self.inputs)
 
     def kind(self, value: Value, sizes: Sizes) -> str:
-        """full, row, column, scalar, or shared: rows that serve several rows each."""
+        """The kind of an input: full, row, column, scalar, or shared: rows that are repeated."""
         return _kind(sizes[value], self.shape, self.at)[0]
 
     def repetition(self, value: Value, sizes: Sizes) -> tuple[int, int]:
-        """Of a shared input: how often a block of its rows is repeated, and the rows of a block.
+        """For a shared input: the repetitions of a block of rows, and the rows of a block.
 
         Row r of the cluster is row `r // (often * block) * block + r % block` of the input.
         """
@@ -119,15 +118,15 @@ def find(
     *,
     alone: bool = False,
 ) -> list[Cluster]:
-    """The clusters that are worth a kernel.
+    """The clusters for which a kernel pays off.
 
     Args:
         steps: a plan's.
         sizes: the shape of each value, where it is known.
-        results: what the plan returns.
-        taken: places that run in something else.
-        alone: they may give numbers of rows and totals, read truth values, and rows that serve
-            several; not where shapes may be others at another call.
+        results: the plan's results.
+        taken: indices of steps in other regions.
+        alone: allow values per row, totals, booleans and repeated rows; not if shapes may differ at
+            another call.
     """
     uses: dict[Value, list[int]] = {}
     for place, step in enumerate(steps):
@@ -140,7 +139,8 @@ def find(
             _name_borders(cluster, steps, uses, set(results))
         if alone:
             break
-        # A kernel gives only whole values: what others need one number a row of is theirs.
+        # A kernel outputs only full values: steps with other results that are used outside are
+        # removed.
         lost = {
             place
             for cluster in found
@@ -167,13 +167,13 @@ def _grown(
     left_out: set[int],
     alone: bool,
 ) -> list[Cluster]:
-    """Clusters as large as they get, in the order of the plan.
+    """Clusters grown as large as possible, in the plan's order.
 
     Args:
         steps: a plan's.
         sizes: the shape of each value.
-        uses: the places that use a value.
-        left_out: places that go into none.
+        uses: the indices of consumers of a value.
+        left_out: indices of steps that join no cluster.
         alone: see `find`.
     """
     places = {step.node: place for place, step in enumerate(steps)}
@@ -193,7 +193,7 @@ def _grown(
 
 
 def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tuple[str, int | None]:
-    """How a value of this size lies in the shape, and the split that it needs; "" if it cannot."""
+    """How a value of this size is broadcast, and the split that it needs; "" if it is not."""
     if size == shape:
         return "full", at
     if math.prod(size) == 1:
@@ -205,7 +205,7 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
     behind = next((n for n in range(len(size), 0, -1) if size[n - 1] != 1), 0)
     if size[:behind] == shape[:behind] and (at is None or at == behind):
         return "column", behind
-    # Axes of size 1 in the shape belong to rows and columns alike.
+    # Axes of size 1 belong to rows and columns alike.
     if at is not None:
         if math.prod(size[:at]) == 1 and size[at:] == shape[at:]:
             return "row", at
@@ -216,10 +216,10 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
 
 
 def _last_split(size: tuple[int, ...], shape: tuple[int, ...]) -> int:
-    """The last split at which rows are long enough for a kernel; the last of all if there is none.
+    """The last split with rows that are long enough for a kernel; the last of all if there is none.
 
-    As in group normalisation of few channels: [images, 1, 1, groups, 2] in [images, height, width,
-    groups, 2].
+    An example is group normalisation with few channels: [images, 1, 1, groups, 2] in [images,
+    height, width, groups, 2].
     """
     last = len(shape) - 1
     found = next((n for n in range(last, 0, -1) if math.prod(shape[n:]) >= _SHORTEST), last)
@@ -227,7 +227,7 @@ def _last_split(size: tuple[int, ...], shape: tuple[int, ...]) -> int:
 
 
 def _is_shared(size: tuple[int, ...], shape: tuple[int, ...], at: int) -> bool:
-    """Whether whole rows are repeated, along axes that lie together."""
+    """Whether full rows are repeated along adjacent axes."""
     if len(size) != len(shape):
         return False
     if any(one not in {1, of} for one, of in zip(size, shape, strict=True)):
@@ -244,10 +244,10 @@ def _aligned(size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def single(place: int, node: Node, sizes: Sizes, *, alone: bool = False) -> Cluster | None:
-    """A cluster of one step, if the step can be in one.
+    """A cluster of one step, if the step can be in a cluster.
 
     Args:
-        place: of the step.
+        place: index of the step.
         node: the step's.
         sizes: the shape of each value.
         alone: see `find`.
@@ -265,9 +265,9 @@ def single(place: int, node: Node, sizes: Sizes, *, alone: bool = False) -> Clus
 
 
 def _fits(cluster: Cluster, node: Node, sizes: Sizes, alone: bool) -> bool:
-    """Whether a step fits, by itself; its rows and columns fix the split."""
+    """Whether a step fits; its rows and columns fix the split."""
     operands = forms.operands(node)
-    # Shared rows fit any split behind what is repeated: others are asked first.
+    # Shared rows fit any split after the repeated axes: check the other inputs first.
     kinds = {value: _kind(sizes[value], cluster.shape, None)[0] for value in operands}
     for value in sorted(operands, key=lambda value: kinds[value] == "shared"):
         kind, split = _kind(sizes[value], cluster.shape, cluster.split)
@@ -282,10 +282,10 @@ def _fits(cluster: Cluster, node: Node, sizes: Sizes, alone: bool) -> bool:
 
 
 def _union(cluster: Cluster, other: Cluster, sizes: Sizes, alone: bool) -> Cluster | None:
-    """Both as one, if their shapes and splits agree, or can."""
+    """The union of two clusters, if their shapes and splits are compatible."""
     split = other.split if cluster.split is None else cluster.split
     if cluster.shape != other.shape:
-        # What is done to one number of each row.
+        # Operations on one number per row.
         split = other.split
         kinds = [_kind(sizes[value], other.shape, split)[0] for value in cluster.inputs]
         numbers = _kind(cluster.shape, other.shape, split)[0]
@@ -294,7 +294,7 @@ def _union(cluster: Cluster, other: Cluster, sizes: Sizes, alone: bool) -> Clust
     elif None not in {cluster.split, other.split} and cluster.split != other.split:
         if not alone or cluster.reduces == other.reduces:
             return None
-        # What is done to single numbers needs no split: its inputs may be read by another.
+        # Operations on scalars need no split: another cluster may read their inputs.
         fixed, free = (cluster, other) if cluster.reduces else (other, cluster)
         split = fixed.split
         if split is None or not free.can_split(split, sizes):
@@ -308,7 +308,7 @@ def _union(cluster: Cluster, other: Cluster, sizes: Sizes, alone: bool) -> Clust
 def _closed(
     cluster: Cluster, steps: Sequence[Step], uses: Mapping[Value, Sequence[int]], sizes: Sizes
 ) -> bool:
-    """Whether nothing outside uses a value before the cluster runs, and it is not too wide."""
+    """Whether no value is used outside before the cluster runs, and it has few enough arrays."""
     members, end = set(cluster.members), cluster.members[-1]
     made = {steps[place].node.outputs[0] for place in cluster.members}
     cluster.inputs = [value for value in cluster.inputs if value not in made]
@@ -366,18 +366,18 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
         is_row = forms.reduced_axes(node, _first(node, sizes)) is not None
         template = forms.template(node, chooses=True) or ""
         costly = is_row or forms.is_costly(template)
-        # Several passes of NumPy by itself.
+        # NumPy needs several passes for it.
         passes = len(node.inputs) - 1 if node.op.sums else 1
         whole = whole or node.op.name == "Softmax" or " if " in template or passes > 1
         each = _ELEMENT_US * (8 if costly else _CHOICE if " if " in template else 1)
         saved += (_COSTLY_CALL_US if costly else _CALL_US) + passes * size * each
-    # One step by itself is a pass in either case, but a kernel's is shared by threads.
+    # A single step is one pass in either case, but a kernel's is shared by threads.
     large = size >= _LARGE
     return (len(cluster.members) > 1 or whole or large) and saved > 1
 
 
 def _is_given(cluster: Cluster, value: Value, sizes: Sizes) -> bool:
-    """Whether a kernel can write it: whole, one number a row, or the total of all rows."""
+    """Whether a kernel can output it: full, one number per row, or a total over all rows."""
     if sizes[value] == cluster.shape or value in cluster.totals:
         return True
     return cluster.kind(value, sizes) == "column"

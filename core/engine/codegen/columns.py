@@ -1,13 +1,12 @@
-"""Batch normalisation as machine code: sums over columns, and what is made of each column.
+"""Batch normalisation as machine code: column sums and per-column affine maps.
 
-Kernels work on numbers `start` to `stop` of a matrix that lies in one piece, so that threads can
-share it; sums of a part go to a row of `states` of their own. What follows from the sums (moments,
-factors) each thread computes for itself: it is little, and saves a meeting of threads. Several
-rows of the matrix are taken as one where they are short, and four of those at a time, since the
-sums' way through memory would cost more than the additions.
+Kernels operate on numbers `start` to `stop` of a contiguous matrix, so that threads can share it;
+partial sums go to separate rows of `states`. Each thread derives moments and factors from the sums
+by itself: that is little work, and saves a barrier. Short rows of the matrix are joined, four
+joined rows at a time, since storing and loading the sums would cost more than the additions.
 
-A rectified kernel is that of batch norm followed by max(y, 0). Its gradient does not read y: it
-asks for the sign of the same expression of x.
+A rectified kernel computes batch norm followed by max(y, 0). Its gradient does not read y: it
+recomputes the sign from x.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def _decorated(kinds: list[str]) -> str:
     )
 
 
-# The number of rows, and a sum over the columns `j`, `j + channels`, … of all states.
+# The number of rows, and the sum over columns `j`, `j + channels`, … of all states.
 _COUNT = """
     width = states.shape[2]
     count = np.float32(x.size // channels)
@@ -44,7 +43,7 @@ _TILE = """
             vectors[k, j] = vectors[k, j - channels]
 """
 
-# A guess of the mean from 64 rows at most, then sum(x - guess) and sum((x - guess)^2).
+# An estimate of the mean from at most 64 rows, then sum(x - estimate) and sum((x - estimate)^2).
 _MOMENTS = (
     _decorated([_VECTOR, "int64", _STATE])
     + """def kernel(start, stop, x, channels, state):
@@ -91,7 +90,7 @@ _SPREAD = """
             y0[j] = floor if made < floor else made
 """
 
-# y = (x - mean) * factor + offset, at least `floor`; found: mean, biased variance, Bessel's.
+# y = (x - mean) * factor + offset, at least `floor`; also: mean, biased variance, Bessel's.
 _NORMALISED = (
     _decorated(
         [_VECTOR, "int64", _VECTOR, _VECTOR, "float32", "float32", _STATES, _STATE, _WRITTEN]
@@ -142,7 +141,7 @@ _KEPT = "({dy} if (({x}) * factor[j] + shift[j]) > 0 else np.float32(0))"
 
 
 def _sent(number: int, rectified: bool) -> str:
-    """The gradient of a number, of which `d{number}` is x - mean."""
+    """The gradient with respect to a number, where `d{number}` is x - mean."""
     dy = f"y{number}[j]"
     return _KEPT.format(dy=dy, x=f"d{number}") if rectified else dy
 

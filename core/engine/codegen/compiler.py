@@ -1,13 +1,13 @@
-"""Source text to a machine-code function, in the background, kept on disk.
+"""Compiles source to machine code in the background, cached on disk.
 
 Numba takes half a second to several seconds for a kernel, so nobody waits for it: a request returns
 at once, and its function is None until a process of its own (`ahead.compiling`) has compiled it, or
 for good where Numba cannot be had. The machine code is kept in the cache folder (`kept`); the next
 process loads it in milliseconds.
 
-The machine code is loaded as it lies there, so a folder counts only if it is the user's own or the
-superuser's, and nobody else may write to it. One that the user may not write to either, as in an
-image that `pinnace warmup` filled, is read.
+Machine code is executed as stored, so a folder is trusted only if it belongs to the user or the
+superuser, and nobody else may write to it. A read-only folder, as in an image filled by `pinnace
+warmup`, is read.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ sqrt = np.sqrt
 '''
 
 
-# Memory of a kernel's own, and what stands in it where a test wants to see who reads it.
+# A kernel's scratch memory, and the fill value with which tests detect uninitialised reads.
 _EMPTY = re.compile(r"np\.empty\((.+), np\.(float32|int64)\)$", re.MULTILINE)
 _POISON = {"float32": "np.float32(np.nan)", "int64": "np.int64(-0x5555555555555556)"}
 
 
 class Kernel:
-    """A requested function: None until it is made.
+    """A requested function: None until it is compiled.
 
     Attributes:
-        function: None where Numba refused the text, too.
-        seconds: what it took to make or to load.
-        is_new: whether it was compiled in this process; it lay in the cache folder otherwise.
-        bytes: of its machine code in the cache folder; 0 where it is not kept.
-        done: whether no more is being made.
-        kept: whether it lies in the cache folder by now, or never will.
+        function: also None if Numba refused the source.
+        seconds: to compile or to load.
+        is_new: whether it was compiled in this process; otherwise it was in the cache folder.
+        bytes: of its machine code in the cache folder; 0 if it is not stored.
+        done: set when no work on it is pending.
+        kept: set when it is in the cache folder, or never will be.
     """
 
     __slots__ = ("bytes", "done", "function", "is_new", "kept", "seconds", "text")
@@ -96,10 +96,10 @@ class RefusedTextError(Exception):
 
 
 def request(text: str) -> Kernel:
-    """The function `kernel` of a text, made once per process.
+    """The function `kernel` of a source, compiled once per process.
 
     Args:
-        text: defines `kernel`, decorated with a signature; sees NumPy and `codegen.mathematics`.
+        text: defines `kernel` with a signature decorator; may use NumPy and `codegen.mathematics`.
     """
     global _thread
     if config.settings.poison:
@@ -117,12 +117,12 @@ def request(text: str) -> Kernel:
 
 
 def is_ahead(text: str) -> bool:
-    """Whether the kernel of a text was compiled ahead, and lies in a library that is loaded."""
+    """Whether a loaded library has the precompiled kernel of a source."""
     return not config.settings.poison and reading.find(full_text(text)) is not None
 
 
 def _is_ahead(kernel: Kernel) -> bool:
-    """Whether a kernel was compiled ahead; then it is there now."""
+    """Whether a kernel was precompiled; if so, it is loaded."""
     function = reading.find(full_text(kernel.text))
     if function is None:
         return False
@@ -134,11 +134,11 @@ def _is_ahead(kernel: Kernel) -> bool:
 
 
 def _is_kept(kernel: Kernel) -> bool:
-    """Whether an earlier process has kept a kernel; then it is there now."""
+    """Whether an earlier process has stored a kernel; if so, it is loaded."""
     began = perf_counter()
     try:
         found = kept.load(full_text(kernel.text))
-    except Exception:  # such as no llvmlite: who compiles will say so
+    except Exception:  # such as no llvmlite: compiling will report it
         return False
     if found is None:
         return False
@@ -150,7 +150,7 @@ def _is_kept(kernel: Kernel) -> bool:
 
 
 def adopt() -> None:
-    """Look for what could not be made so far among what was compiled ahead."""
+    """Look for pending or failed kernels in newly loaded libraries."""
     with _lock:
         for kernel in _kernels.values():
             if kernel.function is None:
@@ -158,12 +158,12 @@ def adopt() -> None:
 
 
 def full_text(text: str) -> str:
-    """The text of the module that a kernel is made of."""
+    """The source of a kernel's module."""
     return _HEADER + text
 
 
 def requested() -> list[Kernel]:
-    """All kernels that were asked for in this process, in order."""
+    """All kernels requested in this process, in order."""
     with _lock:
         return list(_kernels.values())
 
@@ -314,7 +314,7 @@ atexit.register(_leave)
 
 
 def function_of(text: str) -> Callable[..., Any]:
-    """The function of a text, kept from an earlier process or compiled now, and kept.
+    """The function of a source, loaded from the cache folder, or compiled and stored.
 
     Args:
         text: of its module, the header included.

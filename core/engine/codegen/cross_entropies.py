@@ -1,9 +1,9 @@
-"""Cross entropies of classes as machine code: losses and their gradients, row by row."""
+"""Cross entropies over classes as machine code: losses and their gradients, row by row."""
 
 from __future__ import annotations
 
-# A row's numbers are read three times, from the first-level cache; NumPy's passes over all rows
-# take them through memory, or through a call for each row.
+# A row is read three times from the L1 cache; NumPy would make passes over all rows in memory, or a
+# call per row.
 _OF_LABELS = """
 LABELS = types.Array(int64, 1, "C", readonly=True)
 

@@ -1,9 +1,8 @@
-"""Steps of optimizers as machine code: one pass over a variable, its slots and its gradient.
+"""Optimizer steps as machine code: one pass over a variable, its slots and its gradient.
 
-NumPy takes a dozen passes for Adam's step, each through memory. Kernels work on numbers `start` to
-`stop` of flat arrays, so that threads can share them, and write the new values of the variable and
-its slots over the old ones: memory is what a step takes its time for, and in other memory the same
-step takes twice as long.
+NumPy needs a dozen passes through memory for a step of Adam. Kernels operate on numbers `start` to
+`stop` of flat arrays, so that threads can share them, and update the variable and its slots in
+place: a step is bound by memory, and writing to other memory takes twice as long.
 """
 
 from __future__ import annotations
@@ -15,18 +14,17 @@ if TYPE_CHECKING:
 
 
 def _kernel(arrays: Sequence[str], numbers: Sequence[str], lines: Sequence[str]) -> str:
-    """A pass.
+    """The source of a one-pass kernel.
 
     Args:
-        arrays: names of what is replaced.
-        numbers: names of the scalars.
-        lines: statements for the numbers at `i`, which end with those of the new values; `g` is the
-            gradient's.
+        arrays: names of the arrays that are updated.
+        numbers: names of the scalar arguments.
+        lines: statements for the numbers at `i`, ending with the new values; `g` is the gradient's.
     """
     kinds = ["int64"] * 2 + ["WRITTEN"] * len(arrays) + ["READ"] + ["float32"] * len(numbers)
     names = ["start", "stop", *arrays, "grad", *numbers]
-    # Parts, whose numbers count from 0: of an index that might be negative, for all that LLVM
-    # knows, Numba makes one from the end, and LLVM reads such places one by one.
+    # Slices, indexed from 0: for an index that might be negative, Numba adds the wrap-around, and
+    # LLVM does not vectorise the loads.
     parts = "".join(f"    {one} = {one}[start:stop]\n" for one in (*arrays, "grad"))
     body = "\n".join(f"        {line}" for line in ("g = grad[i]", *lines))
     return (
@@ -37,7 +35,7 @@ def _kernel(arrays: Sequence[str], numbers: Sequence[str], lines: Sequence[str])
 
 
 def _adam(direction: str) -> str:
-    """As `ops/state/updates.py` writes it; `gain` and `growth` are 1 - beta1 and 1 - beta2."""
+    """As in `ops/state/updates.py`; `gain` and `growth` are 1 - beta1 and 1 - beta2."""
     return _kernel(
         ("var", "m", "v"),
         ("rate", "beta1", "gain", "growth", "epsilon"),

@@ -1,4 +1,4 @@
-"""The building blocks of the number reader: machine code for many digits at once.
+"""Machine code that parses many decimal digits at once, for the number reader.
 
 Importing this module imports Numba.
 """
@@ -36,7 +36,7 @@ byte_at: Any = intrinsic(_byte_type)
 
 
 def _digits_type(context: Any, address: Any) -> Any:
-    """How many digits stand from an address on: at most 32, whose bytes must be there."""
+    """The number of digits from an address on: at most 32, whose bytes must be readable."""
     del context
 
     def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -58,9 +58,9 @@ digits_at: Any = intrinsic(_digits_type)
 
 
 def _before_type(context: Any, end: Any, count: Any) -> Any:
-    """The digits before an address, as three numbers of eight of them each.
+    """The digits before an address, as three numbers of eight digits each.
 
-    `count` of them, at most 24; 32 bytes must be there. What stands before them counts as zeros.
+    There are `count` of them, at most 24; 32 bytes must be readable. Other bytes count as zeros.
     """
     del context
 
@@ -79,7 +79,7 @@ def _before_type(context: Any, end: Any, count: Any) -> Any:
         )
         kept = builder.icmp_unsigned(">=", ir.Constant(_VECTOR, list(range(32))), firsts)
         values = builder.select(kept, values, _splat(_VECTOR, 0))
-        # Neighbours are joined three times: ones and tens, then hundreds, then ten thousands.
+        # Adjacent digits are combined three times: to pairs, groups of four, and groups of eight.
         for bits, scale in ((16, 10), (32, 100), (64, 10000)):
             kind = ir.VectorType(ir.IntType(bits), 256 // bits)
             half = bits // 2

@@ -1,4 +1,4 @@
-"""Which Einstein sums are products of matrices, and over which axes."""
+"""Which Einstein sums are matrix products, and over which axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """An Einstein sum as products of matrices, one for each place of a batch.
+    """An Einstein sum as a batched matrix product.
 
     Attributes:
         swapped: whether the second input is the left matrix.
@@ -30,18 +30,18 @@ class Products:
     output: tuple[int, ...]
 
     def ordered(self, pair: Sequence[T]) -> tuple[T, T]:
-        """The left one of two inputs first."""
+        """The two inputs, the left matrix first."""
         first, second = pair
         return (second, first) if self.swapped else (first, second)
 
 
 def products(text: str, *, swapped: bool, by_left: bool = False) -> Products | None:
-    """How an equation of two inputs is products of matrices; None if it is anything else.
+    """An equation of two inputs as matrix products; None if it is not of that form.
 
     Args:
-        text: an equation with an arrow.
-        swapped: take the second input for the left matrix.
-        by_left: the axes of the batch in the left matrix' order rather than the output's.
+        text: the equation, with an arrow.
+        swapped: use the second input as the left matrix.
+        by_left: the batch axes in the order of the left matrix instead of the output's.
     """
     equation = parse_equation(text)
     if len(equation.inputs) != 2 or any(
@@ -70,9 +70,9 @@ def products(text: str, *, swapped: bool, by_left: bool = False) -> Products | N
 
 
 def matrix_axes(text: str) -> int | None:
-    """How many first axes of the second input are summed over, with as many last ones of the first.
+    """How many leading axes of the second input are summed with as many trailing ones of the first.
 
-    None if the sum is anything but one product of both as matrices, without a change of order.
+    None unless the sum is one matrix product without transposes.
 
     Args:
         text: an equation of two inputs, with an arrow.

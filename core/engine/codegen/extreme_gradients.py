@@ -1,8 +1,8 @@
-"""The gradient of a largest or smallest number along axes as one region.
+"""The gradient of a reduction by maximum or minimum as one region.
 
-Numbers that equal the limit share what is sent back: five steps of a plan. What rectified the
-numbers before that goes into the region, and so does the sum over all lines that the gradient of a
-bias is.
+Elements that equal the extreme share its gradient: five steps of a plan. A rectifier before the
+reduction is merged into the region, and so is the sum over all lines that is the gradient of a
+bias.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 
 class SharedExtremes:
-    """The steps as something a plan can call.
+    """The steps as a region that a plan can call.
 
     Args:
-        cluster: the steps; it takes the numbers, the limits, and what those are sent.
-        lines: how the numbers lie.
-        rectified: whether only positive numbers get anything.
-        summed: the shape of the sum over all lines, if the cluster has that.
+        cluster: the steps; its inputs are the numbers, the extremes, and the extremes' gradient.
+        lines: the layout of the numbers.
+        rectified: whether only positive numbers get a gradient.
+        summed: the shape of the sum over all lines, if the cluster has it.
     """
 
-    # Its shapes are never others than expected.
+    # Its shapes are always as expected.
     misses = 0
     needs_blas = False
 
@@ -55,14 +55,14 @@ class SharedExtremes:
 
     @property
     def place(self) -> int:
-        """Where it runs."""
+        """The index at which it runs."""
         return self.cluster.place
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
-        """The gradient, and its sum if that is asked for.
+        """The gradient, and its sum if the cluster has it.
 
         Args:
-            inputs: numbers, limits, and what those are sent.
+            inputs: numbers, extremes, and the extremes' gradient.
             outs: arrays to fill, C-contiguous; None for a new one.
         """
         kernel = self.kernel.function
@@ -84,7 +84,7 @@ class SharedExtremes:
 
 
 def _flat(array: Array) -> Array:
-    """In one row, as machine code reads it."""
+    """Flattened, in the form that machine code reads."""
     flat = array.ravel()
     return flat if flat.flags.aligned else flat.copy()
 
@@ -95,7 +95,7 @@ def find(steps: Sequence[Step], sizes: Sizes, results: Sequence[Value]) -> list[
     Args:
         steps: a plan's.
         sizes: the shape of each value, where it is known.
-        results: what the plan returns.
+        results: the plan's results.
     """
     search = _Search(steps, sizes, results)
     found = (search.at(place) for place, step in enumerate(steps) if step.node.op.name == "Equal")
@@ -103,7 +103,7 @@ def find(steps: Sequence[Step], sizes: Sizes, results: Sequence[Value]) -> list[
 
 
 class _Search:
-    """Looks for the steps of a gradient, from the comparison on."""
+    """Matches the steps of a gradient, starting from the comparison."""
 
     def __init__(self, steps: Sequence[Step], sizes: Sizes, results: Sequence[Value]) -> None:
         self._steps, self._sizes, self._kept = steps, sizes, set(results)
@@ -113,7 +113,7 @@ class _Search:
                 self._users.setdefault(value, []).append(place)
 
     def at(self, place: int) -> SharedExtremes | None:
-        """The gradient that begins with the comparison at a place."""
+        """The gradient that starts with the comparison at an index."""
         equal = self._steps[place].node
         cast = self._only(place, "Cast")
         if cast is None:
@@ -147,14 +147,14 @@ class _Search:
         return self._region([x, limits, coming[0]], members, lines)
 
     def _only(self, place: int, name: str) -> int | None:
-        """The step of this op that alone takes what another step makes."""
+        """The step with this op that is the only consumer of another step."""
         made = self._steps[place].node.outputs[0]
         users = self._users.get(made, [])
         alone = len(users) == 1 and made not in self._kept
         return users[0] if alone and self._steps[users[0]].node.op.name == name else None
 
     def _counted(self, users: Sequence[int]) -> tuple[int, list[int], set[int]] | None:
-        """The quotient of hits and their number; the steps that count them; over which axes."""
+        """The ties divided by their number; the steps that count them; the axes."""
         names = {self._steps[user].node.op.name: user for user in users}
         summing, quotient = names.get("Sum"), names.get("RealDiv")
         if summing is None or quotient is None:
@@ -181,7 +181,7 @@ class _Search:
         return (quotient, counting, axes) if self._sizes.get(count) == kept else None
 
     def _sides(self, equal: Node, hits: Value) -> tuple[Value | None, Value | None]:
-        """What is compared: the numbers, and their limits."""
+        """The operands of the comparison: the numbers, and their extremes."""
         first, second = equal.inputs
         if first.dtype is not dtypes.float32 or self._sizes.get(hits) is None:
             return None, None
@@ -190,7 +190,7 @@ class _Search:
         return (second, first) if self._sizes.get(second) == self._sizes[hits] else (None, None)
 
     def _region(self, inputs: list[Value], members: list[int], lines: Lines) -> SharedExtremes:
-        """The region, with what goes into it behind the product."""
+        """The region, including the steps after the product."""
         x, last = inputs[0], members[-1]
         rectifier = self._only(last, "ReluGrad")
         if rectifier is not None:

@@ -1,13 +1,13 @@
-"""Largest and smallest numbers along axes, and their gradients, as machine code: the text.
+"""Maximum and minimum along axes, and their gradients, as machine code.
 
-Numbers lie as [outside, along, inside], and what is done along the middle axis is done to whole
-lines of the inner one. NumPy takes a pass of its own for each step of the gradient: which numbers
-are the limit, that as numbers, how many those are, and what each of them gets.
+Numbers have the layout [outside, along, inside], and the reduction of the middle axis operates on
+whole lines of the inner one. NumPy makes a separate pass for each step of the gradient: comparing
+with the extreme, converting to numbers, counting ties, and dividing the gradient.
 """
 
 from __future__ import annotations
 
-# A number that is none is kept from where it is met.
+# NaN is kept once it has been seen.
 _EXTREMES = """
 FLAT = types.Array(float32, 1, "C", readonly=True)
 MADE = types.Array(float32, 1, "C")
@@ -33,9 +33,9 @@ def kernel(start, stop, width, inside, largest, x, y):
                     made[c] = one if one < most or one != one else most
 """
 
-# (hit / hits) * coming, for numbers that are the limit and for others: 0 / 0 and 0 * infinity are
-# what they are step by step. If `rectified`, only where x is positive. `sums` gets those of y along
-# the middle axis, if there is room for them.
+# (hit / hits) * coming for all numbers: 0 / 0 and 0 * infinity are as in the separate steps. If
+# `rectified`, only where x is positive. `sums` gets the sum of y along the middle axis, if it is
+# given.
 _SHARED_EXTREMES = """
 FLAT = types.Array(float32, 1, "C", readonly=True)
 MADE = types.Array(float32, 1, "C")

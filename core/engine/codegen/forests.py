@@ -1,9 +1,9 @@
-"""Decision forests as machine code: rows walk the trees, and what their leaves give is summed.
+"""Decision forests as machine code: rows descend the trees, and their leaves are summed.
 
-A node is four words that lie together: its kind, what a missing value does and its column in one
-(`kind | missing << 4 | column << 5`), the bits of the threshold, the positive child, and where its
-categories or weights begin; the negative child is the next node. Rows take turns at each tree, so
-that the tree stays in the cache.
+A node is four contiguous words: its kind, the direction of missing values and its column (`kind |
+missing << 4 | column << 5`), the bits of the threshold, the positive child, and the index of its
+categories or weights; the negative child is the next node. All rows of a block pass through one
+tree before the next, so that the tree stays in the cache.
 """
 
 from __future__ import annotations

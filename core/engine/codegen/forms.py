@@ -1,4 +1,4 @@
-"""Which ops a cluster may hold, and what they are on single numbers."""
+"""Which ops a cluster may contain, and their scalar expressions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from pinnace.graph.graph import Node, Value
 
-# What a fused form may call: `codegen.mathematics` has it as vector code.
+# Functions that a fused expression may call: `codegen.mathematics` has vectorised ones.
 _QUICK = frozenset({"T", "abs", "max", "min", "sqrt"})
 _COSTLY = frozenset({"erf", "erfc", "exp", "expm1", "sigmoid", "tanh"})
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
 
 
 class _Several(tuple[str, ...]):
-    """The names of a list argument: its format says what stands between them."""
+    """The operands of a list argument: its format is the separator between them."""
 
     __slots__ = ()
 
@@ -32,26 +32,26 @@ class _Several(tuple[str, ...]):
 
 
 def is_costly(form: str) -> bool:
-    """Whether an expression takes much longer than a sum or a product."""
+    """Whether an expression is much slower than a sum or a product."""
     return bool(set(_CALLS.findall(form)) & _COSTLY)
 
 
 def operands(node: Node) -> tuple[Value, ...]:
-    """The inputs that are numbers: others say over which axes to sum, or which shape to give."""
+    """The numeric inputs: others are reduction axes, or a target shape."""
     return node.inputs[:1] if node.op.fuse_row or node.op.name == "BroadcastTo" else node.inputs
 
 
 def repeats(node: Node) -> bool:
-    """Whether it makes more of the same float32 numbers, which kernels need not write."""
+    """Whether it only broadcasts float32 numbers, which kernels need not write."""
     return node.op.name == "BroadcastTo" and is_float(node)
 
 
 def is_float(node: Node, *, chooses: bool = False) -> bool:
-    """Whether it makes one float32 tensor of float32 tensors.
+    """Whether it computes one float32 tensor from float32 tensors.
 
     Args:
         node: any op.
-        chooses: truth values, which choose among them, will do, too.
+        chooses: also allow booleans as conditions of a select.
     """
     kinds = {dtypes.float32, dtypes.bool} if chooses else {dtypes.float32}
     return (
@@ -63,7 +63,7 @@ def is_float(node: Node, *, chooses: bool = False) -> bool:
 
 
 def template(node: Node, *, chooses: bool = False) -> str | None:
-    """The scalar expression of an op on float32 numbers; None if there is none, or none quick.
+    """The scalar expression of an op on float32 numbers; None if there is none, or only a slow one.
 
     Args:
         node: any op.
@@ -74,18 +74,18 @@ def template(node: Node, *, chooses: bool = False) -> str | None:
         return None
     if any(isinstance(value, float) and not math.isfinite(value) for value in node.attrs.values()):
         return None
-    if node.attrs.get("data_format") == "NCHW":  # a bias lies along the last axis
+    if node.attrs.get("data_format") == "NCHW":  # its bias is not on the last axis
         return None
     return form if set(_CALLS.findall(form)) <= _QUICK | _COSTLY else None
 
 
 def written(node: Node, names: Sequence[str], form: str | None = None) -> str:
-    """The scalar expression of an op on numbers of these names.
+    """The scalar expression of an op with these operand names.
 
     Args:
         node: the op and its inputs.
-        names: one for each input.
-        form: in place of the op's own.
+        names: one per input.
+        form: an expression to use instead of the op's.
     """
     form = node.op.fuse or "" if form is None else form
     form = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", form))
@@ -94,7 +94,7 @@ def written(node: Node, names: Sequence[str], form: str | None = None) -> str:
         argument.name: _Several(given) if argument.is_list else given
         for argument, given in zip(node.op.inputs, packed, strict=True)
     }
-    # Attributes are saved as float32: that is the number that kernels use.
+    # Attributes are saved as float32: use the number that kernels use.
     numbers = {
         name: f"T({float(np.float32(value))!r})"
         for name, value in node.attrs.items()
@@ -104,7 +104,7 @@ def written(node: Node, names: Sequence[str], form: str | None = None) -> str:
 
 
 def reduced_axes(node: Node, shape: Sequence[int]) -> int | None:
-    """The first of the axes, all to the last, that the op makes one number of; None if it does not.
+    """The first of the axes that the op reduces, up to the last; None if it is no such reduction.
 
     Args:
         node: any op.

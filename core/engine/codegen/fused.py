@@ -1,4 +1,4 @@
-"""A cluster as something a plan can call."""
+"""A cluster as a region that a plan can call."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Elements a thread is worth waking for, and what the columns of a thread are a multiple of.
+# Elements from which waking a thread pays off; alignment of a thread's columns.
 _SHARED = 1 << 17
 _LINE = 64
-# Elements of a row up to which several rows are taken as one: to enter a row takes as long as some
-# dozens of its numbers.
+# Elements of a row up to which several rows are joined: the overhead of a row equals that of some
+# dozen elements.
 _WIDE = 512
-# Pieces for each thread where pieces cost no Python: one that comes late finds others done.
+# Pieces per thread if pieces are dispatched without Python: a late thread finds them done.
 _PIECES = 2
-# Rows of a part where nothing is added up.
+# Rows of a piece without totals.
 _ALL = 1 << 62
 
 
 class _Job(NamedTuple):
-    """Calls without Python between them, and what of them is set each time.
+    """A prepared job of calls without Python, and its fields that change per call.
 
     Attributes:
         job: the calls.
-        operands: the index of the address of operands.
-        memory: the same of the first thread's registers.
+        operands: the index of the operands' address.
+        memory: that of the first thread's registers.
     """
 
     job: pieces.Job
@@ -49,13 +49,13 @@ class _Job(NamedTuple):
 
 
 class Fused:
-    """A cluster and its kernel, which may not be made yet.
+    """A cluster and its kernel, which may still be compiling.
 
     Args:
-        cluster: what it computes.
-        steps: of the plan it is part of.
+        cluster: to compute.
+        steps: of the plan.
         sizes: of the plan's values.
-        checked: whether shapes may be others at another call; it then runs the steps one by one.
+        checked: whether shapes may differ at a later call; it then runs the steps one by one.
     """
 
     needs_blas = False
@@ -72,30 +72,30 @@ class Fused:
         self._nodes = [steps[place].node for place in cluster.members]
         self.cluster = cluster
         self.kernel = compiler.request(general.text(block_programs.NAME))
-        # By threads and rows or columns of a piece.
+        # By threads and rows or columns per piece.
         self._jobs: dict[tuple[int, int], _Job] = {}
         kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
         joined = _rows_at_once(cluster, kinds, sizes)
         self._program = program_of(cluster, steps, sizes, joined)
         self._rows, self._width = cluster.rows // joined, cluster.width * joined
-        # What gives the kernel its inputs.
+        # Convert the kernel's inputs.
         self._forms = [
             self._form(kind, sizes[value], joined)
             for kind, value in zip(kinds, cluster.inputs, strict=True)
         ]
-        # Those whose rows may lie apart.
+        # Inputs that may have a row stride.
         self._apart = [n for n, kind in enumerate(kinds) if kind in {"full", "shared"}]
         self._shapes = [sizes[value] for value in cluster.outputs]
-        # What is fetched into the cache ahead of a block: what is written, too.
+        # What is prefetched for a block, including outputs.
         self._arrays = len(cluster.inputs) + len(cluster.outputs)
-        # Places of the outputs that are totals over all rows, and rows that are added up by
-        # themselves: these do not depend on threads, so neither do totals.
+        # Indices of the outputs that are totals over all rows, and the rows of a partial sum: these
+        # do not depend on threads, so neither do totals.
         self._totals = [n for n, value in enumerate(cluster.outputs) if value in cluster.totals]
         self._each = totals.part_rows(self._rows) if self._totals else _ALL
         self._of_total = cluster.width
         is_large = math.prod(cluster.shape) >= _SHARED
         self._shares = is_large and cluster.rows > 1
-        # One row of independent numbers is cut anywhere; the total of a row is not.
+        # A row of independent numbers can be split anywhere; the reduction of a row cannot.
         self._shares_columns = is_large and cluster.rows == 1 and cluster.split is None
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
@@ -131,7 +131,7 @@ class Fused:
         return results
 
     def _run(self, operands: Array, start: int, stop: int, first: int, last: int) -> None:
-        """Some rows, and some columns of them."""
+        """Run on some rows, or some columns of them."""
         program, kernel = self._program, self.kernel.function
         assert kernel is not None  # noqa: S101 - a plan names only what is made
         memory = lending.lend("blocks", program.memory, np.float32)
@@ -140,7 +140,7 @@ class Fused:
         kernel(start, stop, first, last, each, block, some, self._arrays, *tables, memory)
 
     def _share(self, operands: Array, threads: int) -> None:
-        """Some rows in each thread, or some columns of the only one."""
+        """Some rows per thread, or some columns of the only row."""
         by_rows, kernel = self._shares, self.kernel.function
         assert kernel is not None  # noqa: S101 - as above
         can_offer = pieces.can_offer(kernel)
@@ -168,7 +168,7 @@ class Fused:
         team.share(-(-whole // step), work, threads)
 
     def _job(self, operands: Array, step: int, threads: int) -> _Job:
-        """The calls that take so many rows or columns each."""
+        """The job of calls for pieces of this many rows or columns."""
         program, kernel = self._program, self.kernel.function
         assert kernel is not None  # noqa: S101 - as above
         memory = np.empty(program.memory, np.float32)
@@ -195,7 +195,7 @@ class Fused:
         )
 
     def _form(self, kind: str, size: tuple[int, ...], joined: int) -> Callable[[Array], Array]:
-        """What gives the kernel an input of this kind and size."""
+        """The conversion of an input of this kind and size."""
         if kind in {"full", "shared"}:
             rows = self._rows if kind == "full" else math.prod(size) // self._width
             return partial(_matrix, rows=rows, width=self._width)
@@ -205,7 +205,7 @@ class Fused:
         self.misses += 1
         values: dict[Value, Any] = dict(zip(self.cluster.inputs, inputs, strict=True))
         for node in self._nodes:
-            # All are there but the axes of reductions, which are constants.
+            # All inputs except the axes of reductions, which are constants.
             arrays = [
                 values[value] if value in values else constant_of(value) for value in node.inputs
             ]
@@ -217,7 +217,7 @@ class Fused:
 def _rows_at_once(
     cluster: Cluster, kinds: Sequence[str], sizes: Mapping[Value, tuple[int, ...]]
 ) -> int:
-    """How many rows the kernel takes as one: where none has a number of its own."""
+    """How many rows the kernel treats as one: more if no value is per row."""
     whole = all(
         value in cluster.totals or sizes[value] == cluster.shape for value in cluster.outputs
     )
@@ -230,7 +230,7 @@ def _rows_at_once(
 
 
 def _matrix(value: Array, *, rows: int, width: int) -> Array:
-    """As rows that are contiguous each."""
+    """As a matrix with contiguous rows."""
     if value.ndim != 2 or len(value) != rows:
         value = value.reshape(rows, width)
     if value.strides[1] != value.itemsize or not value.flags.aligned:
@@ -239,11 +239,11 @@ def _matrix(value: Array, *, rows: int, width: int) -> Array:
 
 
 def _repeated(value: Array, *, often: int) -> Array:
-    """A row, as often as rows are taken as one."""
+    """A row, repeated for joined rows."""
     return np.concatenate([value.ravel()] * often)
 
 
 def _flat(value: Array) -> Array:
-    """In one row, as machine code reads it; weights in a mapped file may lie at any address."""
+    """Flattened, in the form that machine code reads; mapped weights may be unaligned."""
     flat = np.asarray(value).ravel()
     return flat if flat.flags.aligned else flat.copy()

@@ -1,11 +1,11 @@
-"""The kernels that are the same for every program, and what a kernel is called."""
+"""The kernels that are the same for every program, and their names."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 
-# Module of this folder -> the names of the kernels that it has texts of.
+# Module of this folder -> the names of its kernels.
 _MODULES = {
     "block_programs": ("blocks",),
     "columns": (
@@ -34,7 +34,7 @@ NETWORK = "network"
 
 @functools.cache
 def text(name: str) -> str:
-    """The text of a kernel, by its name; only its own module is imported."""
+    """The source of a kernel, by its name; only its own module is imported."""
     if name == NETWORK:
         from pinnace.engine.codegen import walking
 
@@ -44,5 +44,5 @@ def text(name: str) -> str:
 
 
 def every() -> dict[str, str]:
-    """The text of each, by its name; the last one walks the table of any network."""
+    """All sources by name; the last kernel interprets the table of any network."""
     return {name: text(name) for name in (*_MODULE_OF, NETWORK)}

@@ -1,4 +1,4 @@
-"""Loops that are part of a plan's kernel: which are, and what an iteration of them is."""
+"""Loops that are part of a plan's kernel, and their iterations."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Multiplications in all that a call may take without a look at whether it is to end.
+# Most multiplications of a call without polling the stop flag.
 _MULTIPLICATIONS = 1 << 26
-# Rows from which threads share a loop, if it is long enough to.
+# Rows from which threads share a loop, if it is long enough.
 _SHARED_ROWS, _SHARED_MULTIPLICATIONS = 8, 1 << 21
 
 
@@ -33,11 +33,11 @@ class InnerLoop:
 
     Attributes:
         variables: of the loop.
-        lists: among them.
-        text: the function's.
+        lists: the loop variables that are lists.
+        text: the function's source.
         sizes: the shape of each value of an iteration.
-        inputs: places of the loop variables, by the body's value.
-        hoisted: the steps that give the same in each iteration.
+        inputs: indices of the loop variables, by the body's value.
+        hoisted: the loop-invariant steps.
         values: the loop variables before the first iteration.
     """
 
@@ -56,16 +56,16 @@ class InnerLoop:
 
 
 def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array], count: int) -> InnerLoop:
-    """A loop that may be part of a plan's kernel; one iteration is watched.
+    """A loop that may be part of a plan's kernel; one iteration is executed and recorded.
 
     Args:
         test: the plan of the condition.
         body: the plan of an iteration; neither has effects.
         values: the loop variables.
-        count: iterations that there are from these on.
+        count: number of iterations from these values.
 
     Raises:
-        UnsupportedError: it takes long, or does what kernels do not.
+        UnsupportedError: it takes long, or contains steps that kernels do not support.
     """
     values = [_own_rows(value) for value in values]
     with np.errstate(all="ignore"):
@@ -99,7 +99,7 @@ def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array], count: int) -
 
 
 def _own_rows(value: Array) -> Array:
-    """A list whose rows are all there: that they are one and the same array is of this call."""
+    """A list with separate rows: that all are the same array holds for this call only."""
     held = value[()] if value.dtype.kind == "O" and not value.ndim else None
     if not isinstance(held, TensorList) or held.whole is None:
         return value

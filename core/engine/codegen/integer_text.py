@@ -1,8 +1,8 @@
-"""Sums and products of integers as text that overflows as the ops do: modulo a power of two.
+"""Source for integer sums and products that wrap around as the ops do: modulo a power of two.
 
-Numba tells LLVM that signed sums, differences and products never overflow ("nsw"). LLVM then makes
-an `or` of `x + int64.min`, and a loop that wraps ends elsewhere than its plan. Unsigned ones carry
-no such promise, and have the same bits.
+Numba tells LLVM that signed sums, differences and products never overflow ("nsw"). LLVM then turns
+`x + int64.min` into an `or`, and a loop that wraps gives other results than its plan. Unsigned
+arithmetic has no such flag, and gives the same bits.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def _call(kind: str, argument: ast.expr) -> ast.Call:
 
 
 def wrapping(expression: str) -> str:
-    """An expression of integers whose sums, differences and products wrap.
+    """An integer expression whose sums, differences and products wrap around.
 
     Args:
-        expression: on numbers of one dtype; its value is an int64 with the right lowest bits.
+        expression: on numbers of one dtype; its value is an int64 with the correct low bits.
     """
     return ast.unparse(_Unsigned().visit(ast.parse(expression, mode="eval")))

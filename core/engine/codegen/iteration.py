@@ -1,4 +1,4 @@
-"""One iteration of a loop over arrays, as the text of the kernel that takes many."""
+"""One iteration of a loop over arrays, as the source of a kernel that runs many."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """A loop's kernel for one set of shapes: its text, and what it is given.
+    """A loop's kernel for one set of shapes: its source and arguments.
 
     Attributes:
-        variables: of the loop: what is carried, and the tables of numbers.
-        lists: the loop variables that are lists, and what an iteration does with them.
-        kernel: the text.
-        hoisted: places of the steps of the body that give the same in each iteration.
-        fixed: from the loop variables to what is the same in each iteration.
-        fixed_shapes: of that, in the iteration that was watched.
+        variables: of the loop: carried arrays, and tables of numbers.
+        lists: the loop variables that are lists, and their uses in an iteration.
+        kernel: the source.
+        hoisted: indices of the body's loop-invariant steps.
+        fixed: computes loop-invariant values from the loop variables.
+        fixed_shapes: their shapes in the recorded iteration.
     """
 
     variables: Variables
@@ -41,7 +41,7 @@ class Iteration:
     fixed_shapes: tuple[tuple[int, ...], ...]
 
     def is_like_before(self, fixed: Sequence[Array]) -> bool:
-        """Whether what `fixed` gave has the shapes of the iteration that was watched."""
+        """Whether the results of `fixed` have the shapes of the recorded iteration."""
         return self.fixed_shapes == tuple(map(np.shape, fixed))
 
 
@@ -52,17 +52,17 @@ def iteration_of(
     watched: Mapping[Value, Any],
     count: int = 0,
 ) -> Iteration:
-    """The iteration of a loop, for the shapes at hand.
+    """The iteration of a loop, for given shapes.
 
     Args:
         test: the plan of the condition.
         body: the plan of an iteration.
         values: the loop variables.
         watched: every value of an iteration from these.
-        count: iterations that one call of the text takes; 0 if nobody knows.
+        count: iterations of one call of the kernel; 0 if unknown.
 
     Raises:
-        UnsupportedError: some step cannot be part of a kernel.
+        UnsupportedError: a step cannot be part of a kernel.
     """
     sizes = {value: np.shape(array) for value, array in watched.items()}
     variables = Variables(body, values, sizes)
@@ -70,7 +70,7 @@ def iteration_of(
     steps = Steps(body, watched, sizes, variables, lists)
     lists.take_repeated(variables.fixed)
     fixed = _fixed(body, steps, variables)
-    # Elements that no iteration reads would be multiplied for nothing.
+    # Elements that no iteration reads would be multiplied in vain.
     read = {place: _length(values[place]) for place in lists.read if count}
     lengths = {place: length for place, length in read.items() if length <= 2 * count}
     kernel = IterationText(test, body, sizes, variables, lists, steps, lengths)
@@ -92,7 +92,7 @@ def _length(handle: Any) -> int:
 def _fixed(
     body: Plan, steps: Steps, variables: Variables
 ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-    """A function from the loop variables to what is the same in each iteration."""
+    """A function from the loop variables to the loop-invariant values."""
     source = body.source
 
     def lines() -> list[str]:

@@ -1,9 +1,9 @@
 """The roles of a loop's variables and of the steps of its body, for one set of shapes.
 
-Loop variables are numbers, which lie in registers; float32 arrays, of which an iteration writes one
-of two in alternation; lists, of which an iteration may read elements, take the last one, add one to
-the end, set some, or add to some; and what stays as it is. Numbers come first in an iteration, with
-every check that can fail: one that cannot be taken has changed nothing.
+Loop variables are scalars, which are in registers; float32 arrays, double-buffered; lists, of which
+an iteration may read elements, pop or push the last one, set some, or add to some; and loop
+invariants. Scalars come first in an iteration, with every check that can fail: a refused iteration
+has changed nothing.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# What the text of a step on numbers may call.
+# Functions that the source of a scalar step may call.
 FUNCTIONS = frozenset({"abs", "max", "min", "sqrt"})
 
 
 class Variables:
-    """The variables of a loop, and what the text calls numbers.
+    """The variables of a loop, and the names of scalars in the source.
 
     Args:
         body: the plan of an iteration.
@@ -42,16 +42,16 @@ class Variables:
         sizes: the shape of each value of an iteration.
 
     Attributes:
-        fixed: the values that are the same in each iteration, by place.
-        known: those that shapes alone determine.
+        fixed: the loop-invariant values, by index.
+        known: those that depend on shapes alone.
         carried: the loop variables that are arrays and change.
         shapes: of those, by loop variable.
-        integers, reals: where the numbers of the kernel's tables come from: a loop variable (True)
-            or a fixed value, and which.
-        names: what the text calls numbers.
+        integers, reals: the sources of the kernel's tables of scalars: a loop variable (True) or an
+            invariant, and its index.
+        names: of scalars in the source.
 
     Raises:
-        UnsupportedError: a loop variable is none of these.
+        UnsupportedError: a loop variable has none of these roles.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Variables:
                 )
 
     def fix(self, value: Value) -> None:
-        """Take a value for the same in each iteration."""
+        """Mark a value as loop invariant."""
         self.fixed.setdefault(value, len(self.fixed))
 
     def is_constant(self, value: Value) -> bool:
@@ -93,7 +93,7 @@ class Variables:
         return value in self.known or constant_of(value) is not None
 
     def name(self, value: Value) -> str | None:
-        """How the text calls a number; None if it is none."""
+        """The name of a scalar in the source; None if it is not a scalar."""
         found = self.names.get(value)
         if found is None:
             known = self.known.get(value)
@@ -105,7 +105,7 @@ class Variables:
         return found
 
     def _number(self, value: Value, source: tuple[bool, int]) -> str:
-        """A place in the kernel's tables of numbers; gives the number's name."""
+        """Allocate an entry in the kernel's tables of scalars; returns its name."""
         real = value.dtype.is_floating
         table = self.reals if real else self.integers
         table.append(source)
@@ -113,24 +113,24 @@ class Variables:
 
 
 class Steps:
-    """The steps of an iteration: what is the same in each, what is about numbers, about arrays.
+    """The steps of an iteration: loop invariants, and steps on scalars and on arrays.
 
     Args:
         body: the plan of an iteration.
         watched: every value of an iteration.
         sizes: their shapes.
-        variables: of the loop; learns which values are fixed, known, and numbers.
-        lists: among the loop variables.
+        variables: of the loop; updated with invariant values, known values, and scalars.
+        lists: the loop variables that are lists.
 
     Attributes:
-        hoisted: places of the steps that are computed before the first iteration.
-        ahead: the text of those about numbers, and the checks of indices.
-        arrays: those about arrays.
+        hoisted: indices of the steps that are computed before the first iteration.
+        ahead: the source of the scalar steps, and the checks of indices.
+        arrays: steps on arrays.
         items: values that are elements of lists: the list, and the name of the index.
-        slices: values that are a part of a fixed array: that, and the name of the index.
+        slices: values that are slices of an invariant array: the array, and the index's name.
 
     Raises:
-        UnsupportedError: some step cannot be part of a kernel.
+        UnsupportedError: a step cannot be part of a kernel.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Steps:
             raise UnsupportedError("products worth sharing between threads")
 
     def _list_step(self, node: Node) -> bool:
-        """Take a step about a list."""
+        """Handle a step on a list."""
         lists = self._lists
         if node in lists.pops:
             self._item(node.outputs[1], lists.pops[node], None)
@@ -166,7 +166,7 @@ class Steps:
         return node in lists.steps
 
     def _constant_step(self, node: Node) -> bool:
-        """Take a step of which shapes alone say what it gives, and vectors of numbers."""
+        """Handle a step whose result depends on shapes alone, or vectors of scalars."""
         variables = self._variables
         if node.op.effect is None and self._is_known(node):
             for value in node.outputs:
@@ -180,7 +180,7 @@ class Steps:
         return False
 
     def _step(self, position: int, node: Node) -> None:
-        """Take a step that is no other."""
+        """Handle any other step."""
         variables = self._variables
         if node.inputs and node.inputs[0] in variables.fixed and self._slice(node):
             return
@@ -196,7 +196,7 @@ class Steps:
         self.arrays.append(node)
 
     def _numbers(self, node: Node) -> bool:
-        """Take a step about numbers; whether it is one."""
+        """Handle a step on scalars; whether it is one."""
         variables, scope = self._variables, Scope()
         for value in node.inputs:
             name = variables.name(value)
@@ -211,13 +211,13 @@ class Steps:
         return True
 
     def _is_known(self, node: Node) -> bool:
-        """Whether shapes alone say what a step gives."""
+        """Whether a step's result depends on shapes alone."""
         if node.op.shape_query:
             return all(value.dtype is not dtypes.variant for value in node.inputs)
         return bool(node.inputs) and all(map(self._variables.is_constant, node.inputs))
 
     def _item(self, item: Value, place: int, index: Value | None) -> None:
-        """An element that an iteration begins with: its index is checked, a number is read."""
+        """An element that is read at the start of an iteration, after its index is checked."""
         name = f"o{len(self.ahead)}"
         length = self._lists.length(place)
         at = f"{length} - iterations - 1" if index is None else self._variables.name(index)
@@ -232,7 +232,7 @@ class Steps:
             self.ahead.append(f"v{name} = {SCALARS[item.dtype.name]}(l{place}[{name}])")
 
     def _slice(self, node: Node) -> bool:
-        """Take a part of a fixed array, if it is the one under an index on the first axis."""
+        """Handle a slice of an invariant array, if it is an index on the first axis."""
         array, item = node.inputs[0], node.outputs[0]
         if node.op.name == "StridedSlice":
             begin = self._vectors.get(node.inputs[1])
@@ -264,12 +264,12 @@ class Steps:
 
 
 def checked_index(name: str, index: str, length: str, *, backwards: bool = False) -> list[str]:
-    """An index under a name; an iteration in which it is out of range is not taken.
+    """A named index; an iteration in which it is out of range is refused.
 
     Args:
-        name: of the index in the text.
+        name: of the index in the source.
         index: the number.
-        length: of what it is an index of.
+        length: of the indexed axis or list.
         backwards: whether negative ones count from the end.
     """
     ahead = [f"if {name} < 0:", f"    {name} += {length}"] if backwards else []

@@ -1,4 +1,4 @@
-"""The text of a loop over arrays: condition, iteration, and the frame around them."""
+"""The source of a loop over arrays: condition, iteration, and the frame around them."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ if TYPE_CHECKING:
 
 
 _NONE: Mapping[int, int] = MappingProxyType({})
-# Numbers that products of all elements of a list may have: they stay in the second-level cache.
+# Most numbers of products over all elements of a list, which should fit the L2 cache.
 _MOST_AHEAD = 1 << 18
 
 
 class IterationText:
-    """The kernel `kernel(most, …)`: at most so many iterations; it gives how many it took.
+    """The kernel `kernel(most, …)`: runs at most so many iterations; returns how many it ran.
 
     Args:
         test: the plan of the condition.
         body: the plan of an iteration.
         sizes: the shape of each value of an iteration.
         variables: of the loop.
-        lists: among them.
+        lists: the loop variables that are lists.
         steps: of the body.
-        lengths: of the lists that the loop reads all elements of, by place: what it multiplies
-            those by is made before the first iteration, for all of them at once.
+        lengths: of the lists all of whose elements the loop reads, by index: products of these are
+            computed before the first iteration, for all elements at once.
 
     Attributes:
         numbers: its table of sizes.
-        constants: arrays that it is given first.
-        fixed_arrays: places of arrays among the fixed values.
-        summed: the loop variables that an iteration adds to where they lie.
-        rows: how many rows all arrays have, if the kernel takes those from `first` to `end` alone
-            (see `loop_rows`). None if it takes all. Of those that are `summed` it gives its rows'
-            part, and what flags the elements of lists that it has added to, is its own.
-        work: what an iteration takes, about, in multiplications.
+        constants: arrays that are its first arguments.
+        fixed_arrays: indices of arrays among the invariant values.
+        summed: the loop variables that an iteration accumulates in place.
+        rows: the number of rows of all arrays, if the kernel runs only on those from `first` to
+            `end` (see `loop_rows`). None if it runs on all. Then `summed` variables get partial
+            sums over its rows, and the flags of list elements that it has added to are separate.
+        work: the approximate cost of an iteration, in multiplications.
 
     Raises:
-        UnsupportedError: some step cannot be part of a kernel.
+        UnsupportedError: a step cannot be part of a kernel.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class IterationText:
         copied = self._placed_items()
         written = {item for _, _, _, item in endings}
         for place, index, kind, item in endings:
-            # Of several writes the last one stays: these are done in the end, in their order.
+            # The last of several writes wins: these are done at the end, in order.
             alone = len(self._lists.writes[place]) == 1
             if alone and kind != "add" and self._lists.items[place]:
                 self._writer.copies.setdefault(item, []).append(self._slot(place, index))
@@ -116,7 +116,7 @@ class IterationText:
 
     @property
     def text(self) -> str:
-        """The kernel's, alone."""
+        """The source of the kernel alone."""
         kinds = ", ".join(kind for _, kind in self._arguments)
         return (
             f"{HEADER}@njit([int64(int64, {kinds})],\n"
@@ -125,7 +125,7 @@ class IterationText:
         )
 
     def function(self, name: str) -> str:
-        """The loop as a function that another kernel calls, under a name of its own."""
+        """The loop as a function that another kernel calls, under a given name."""
         return '@njit(error_model="numpy", fastmath={"contract"})\n' + self._defined(name)
 
     def _defined(self, name: str) -> str:
@@ -134,10 +134,10 @@ class IterationText:
         return f"def {name}(most, {names}):\n{lines}"
 
     def _common_rows(self, arrays: Sequence[Node]) -> int | None:
-        """How many rows all arrays have, if none depends on another; None otherwise."""
+        """The number of rows of all arrays, if rows are independent; None otherwise."""
         lists, sums = self._lists, self._writer.sums
         read = {place for place, _ in self._steps.items.values()}
-        # A number has no rows: one thread would read what another has changed.
+        # A scalar is shared by all rows: one thread would read what another has changed.
         added = {
             place
             for place, writes in lists.writes.items()
@@ -155,7 +155,7 @@ class IterationText:
             for value, (place, _) in self._steps.items.items()
             if lists.items[place] and place not in lists.same
         }
-        # What becomes of loop variables and lists is copied row by row, too.
+        # Updates of loop variables and lists are copied row by row, too.
         kept = {self._outputs[place] for place in carried}
         kept |= {
             node.inputs[-1]
@@ -168,10 +168,10 @@ class IterationText:
         rows = common_rows(arrays, self._sizes, changing, sums)
         return rows if all(self._writer.size(value)[0] == rows for value in kept) else None
 
-    # Where values lie.
+    # Storage of values.
 
     def _placed_fixed(self) -> list[int]:
-        """The places of the loop-invariant float32 arrays that steps over arrays use."""
+        """The storage of invariant float32 arrays that array steps use."""
         fixed, lists = self._variables.fixed, self._lists
         used = [array for array, _ in self._steps.slices.values()]
         used += [node.inputs[-1] for writes in lists.writes.values() for _, node in writes]
@@ -189,7 +189,7 @@ class IterationText:
         return found
 
     def _placed_sums(self, body: Plan) -> tuple[list[Node], list[int]]:
-        """Steps that are left, and loop variables that a product is added to where they lie."""
+        """The remaining steps, and loop variables that a product is accumulated into."""
         uses: dict[Value, int] = {}
         for value in (*(one for step in body.steps for one in step.node.inputs), *self._outputs):
             uses[value] = uses.get(value, 0) + 1
@@ -214,16 +214,16 @@ class IterationText:
         return left, summed
 
     def _multiplied_ahead(self, arrays: Sequence[Node], lengths: Mapping[int, int]) -> list[Node]:
-        """Products of elements with what is the same in each iteration, made for all elements.
+        """Products of elements with invariants, computed for all elements at once.
 
-        Tiles of many rows read a matrix once for all of them, an iteration reads it for its own.
+        A tile with many rows reads the matrix once for all of them, an iteration once for each.
 
         Args:
-            arrays: the steps about arrays.
+            arrays: the array steps.
             lengths: see the class.
 
         Returns:
-            The steps that are left.
+            The remaining steps.
         """
         writer, lists, left = self._writer, self._lists, []
         for node in arrays:
@@ -251,11 +251,11 @@ class IterationText:
         return left
 
     def _placed_carried(self) -> tuple[list[str], list[str], dict[int, Place]]:
-        """The arrays among the loop variables that are written anew in each iteration.
+        """The arrays among the loop variables that are overwritten in each iteration.
 
         Returns:
-            What is done before the first iteration, what at the beginning of each, and where the
-            next states go.
+            Statements before the first iteration, at the start of each, and the next states'
+            storage.
         """
         writer = self._writer
         begin, alternating = [], []
@@ -275,7 +275,7 @@ class IterationText:
         return begin, alternating, states
 
     def _homes(self, arrays: Sequence[Node], states: Mapping[int, Place]) -> dict[Value, Place]:
-        """Values that are made where they will be kept: the next state, the end of a list."""
+        """Values that are computed in place: the next state, the end of a list."""
         homes: dict[Value, Place] = {}
         made = {value for node in arrays for value in node.outputs}
         for place, home in states.items():
@@ -288,7 +288,7 @@ class IterationText:
         return homes
 
     def _slot(self, place: int, index: str) -> Place:
-        """Where an element of a list that is written lies."""
+        """The storage of a list element that is written."""
         if (place, index) not in self._slots:
             item = self._lists.items[place]
             size = self._writer.number(BYTES[self._lists.holds(place)] * math.prod(item))
@@ -325,13 +325,13 @@ class IterationText:
                 writer.places[value] = writer.at(address, item)
         return lines
 
-    # How an iteration ends.
+    # The end of an iteration.
 
     def _checked_writes(self) -> tuple[list[str], list[tuple[int, str, str, Value]]]:
-        """The checks of indices that are written to, and what is written at the end.
+        """The checks of written indices, and the writes at the end.
 
         Returns:
-            Lines; for each write the list, the index there, its kind, and the element.
+            Lines; for each write the list, the index, its kind, and the element.
         """
         checks: list[str] = []
         ends: list[tuple[int, str, str, Value]] = []
@@ -354,7 +354,7 @@ class IterationText:
     def _ending(
         self, place: int, index: str, kind: str, item: Value, homes: Mapping[Value, Place]
     ) -> list[str]:
-        """The lines that put an element into a list, or add it to one that is there."""
+        """The lines that store an element in a list, or add it to an existing one."""
         flag = [] if kind == "push" else [f"g{place}[{index}] = 1"]
         if not self._lists.items[place]:
             sign = "+=" if kind == "add" else "="
@@ -371,7 +371,7 @@ class IterationText:
         return [f"if g{place}[{index}]:", f"    {added}", "else:", f"    {copied}", *flag]
 
     def _value_of(self, value: Value) -> str:
-        """A number, wherever it is."""
+        """A scalar, wherever it is stored."""
         name = self._variables.name(value)
         if name is not None:
             return name
@@ -381,7 +381,7 @@ class IterationText:
         return f"floats({place.address}, 1)[0]"
 
     def _new_numbers(self) -> list[str]:
-        """All at once: one variable's new value may be another's old one."""
+        """Parallel assignment: a variable's new value may be another's old one."""
         pairs = []
         for name, _, sources in self._tables():
             for index, (loop, number) in enumerate(sources):
@@ -393,10 +393,10 @@ class IterationText:
             return []
         return [f"{', '.join(a for a, _ in pairs)} = {', '.join(b for _, b in pairs)}"]
 
-    # Around an iteration.
+    # The frame of the loop.
 
     def _condition(self, test: Plan) -> tuple[str, list[str]]:
-        """The name of the condition in the text, and the lines that compute it."""
+        """The name of the condition in the source, and the lines that compute it."""
         numbers = map(self._variables.name, self._inputs)
         scope = Scope()
         for value, name in zip(test.graph.inputs, numbers, strict=True):
@@ -410,7 +410,7 @@ class IterationText:
         return decision, lines
 
     def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> list[str]:
-        """All lines: numbers out of their tables, the loop, numbers back into the tables."""
+        """All lines: load scalars from their tables, the loop, store them again."""
         writer = self._writer
         fixed = list(self._variables.fixed)
         loaded, stored = [], []
@@ -430,11 +430,11 @@ class IterationText:
         ]
 
     def _tables(self) -> tuple[tuple[str, str, list[tuple[bool, int]]], ...]:
-        """For integers and reals: letter of their names, name of the table, sources."""
+        """For integers and reals: prefix of their names, name of the table, sources."""
         return (("i", "q", self._variables.integers), ("r", "f", self._variables.reals))
 
     def _taken(self) -> Iterator[tuple[str, str]]:
-        """Names and kinds of what the kernel takes, after how many iterations at most."""
+        """Names and kinds of the kernel's parameters after `most`."""
         fixed = list(self._variables.fixed)
         if self.rows is not None:
             yield from (("first", "int64"), ("end", "int64"))

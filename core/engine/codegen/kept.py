@@ -1,6 +1,6 @@
 """Machine code in the cache folder: loaded without Numba, in a few milliseconds.
 
-A file holds one kernel for one processor: the SHA-256 of what follows, and an object file with the
+A file has one kernel for one processor: the SHA-256 of its content, and an object file with the
 kernel and its entry point (`entry_points`), which LLVM links into this process.
 """
 
@@ -33,21 +33,21 @@ _NUMBA_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "
 
 
 def folder() -> Path | None:
-    """The folder for this version's kernels, made if need be.
+    """The folder for this version's kernels, created if necessary.
 
-    None if it cannot be trusted, or if LLVM is not there (any more), which all that is kept needs.
+    None if it cannot be trusted, or if LLVM, which cached code needs, is missing.
     """
     base, version = config.settings.cache, _version()
     if base is None or version is None:
         return None
     found = base / "kernels" / version
-    with contextlib.suppress(OSError):  # it may be there all the same, and not ours to write to
+    with contextlib.suppress(OSError):  # it may exist, read-only
         found.mkdir(mode=0o700, parents=True, exist_ok=True)
     return found if is_safe(found) else None
 
 
 def load(text: str) -> tuple[Callable[..., Any], int] | None:
-    """The function of a kernel that was kept, and its bytes; None if there is none.
+    """The function of a cached kernel, and its size in bytes; None if there is none.
 
     Args:
         text: of its module, the header included.
@@ -61,7 +61,7 @@ def load(text: str) -> tuple[Callable[..., Any], int] | None:
     with contextlib.suppress(RefusedError):
         content = content_of(path)
         code = content[_DIGEST_BYTES:]
-        # A damaged object may end the process.
+        # A corrupt object file may crash the process.
         if hashlib.sha256(code).digest() == content[:_DIGEST_BYTES]:
             return _linked(code, symbol_of(text)), len(content)
     return None
@@ -93,7 +93,7 @@ def keep(text: str, code: bytes) -> tuple[Callable[..., Any], int]:
 
 
 def share() -> None:
-    """Let all users read the folder of this version's kernels, with what lies in it."""
+    """Make the folder of this version's kernels readable for all users."""
     found = folder()
     if found is None:
         return
@@ -102,7 +102,7 @@ def share() -> None:
 
 
 def refused() -> Path | None:
-    """The cache folder if machine code cannot be kept there; None if it can."""
+    """The cache folder if machine code cannot be stored there; None if it can."""
     found = folder()
     if found is not None and os.access(found, os.W_OK):
         return None
@@ -124,9 +124,9 @@ def symbol_of(text: str) -> str:
 
 @functools.cache
 def _version() -> str | None:
-    """Changes with whatever machine code is made from, beside its own text, and the processor.
+    """A digest of everything that determines machine code besides its source, and the processor.
 
-    None where llvmlite is missing, or cannot be loaded.
+    None if llvmlite is missing or cannot be loaded.
     """
     try:
         from llvmlite import binding
@@ -135,7 +135,7 @@ def _version() -> str | None:
 
     try:
         numba = metadata.version("numba")
-    except metadata.PackageNotFoundError:  # what others have kept is read
+    except metadata.PackageNotFoundError:  # code cached by others is loaded
         numba = ""
     facts = [table.version(), numba, str(binding.llvm_version_info), sys.version]
     facts += [binding.get_process_triple(), binding.get_host_cpu_name()]
@@ -149,10 +149,10 @@ def _version() -> str | None:
 
 @functools.cache
 def _linker() -> Any:
-    """The engine of LLVM that holds what was loaded."""
+    """The LLVM engine that owns the loaded code."""
     from llvmlite import binding
 
-    with contextlib.suppress(RuntimeError):  # later versions do that by themselves
+    with contextlib.suppress(RuntimeError):  # later versions do that automatically
         binding.initialize()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
@@ -163,7 +163,7 @@ def _linker() -> Any:
 
 
 def _linked(code: bytes, symbol: str) -> Callable[..., Any]:
-    """The entry point of an object file, as a function of Python."""
+    """The entry point of an object file as a Python function."""
     from llvmlite import binding
 
     with _linking:

@@ -1,4 +1,4 @@
-"""Rows of a table by number in the text of the kernel that walks a network's table (`walking`)."""
+"""Embedding lookups in the source of the kernel that interprets a network's table (`walking`)."""
 
 from __future__ import annotations
 

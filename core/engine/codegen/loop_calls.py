@@ -1,4 +1,4 @@
-"""The lines of a plan's kernel that call one of its loops, and where the loop's results lie."""
+"""The lines of a plan's kernel that call one of its loops, and the storage of its results."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class LoopCall:
     """The lines that call a loop.
 
     Args:
-        writer: of the plan that it is in.
+        writer: of the enclosing plan.
         node: the loop's.
-        loop: what it is.
+        loop: the loop's function.
         name: of its function.
     """
 
@@ -33,7 +33,7 @@ class LoopCall:
         self._lists: dict[int, str] = {}
 
     def write(self) -> None:
-        """Write them, and note where the loop's results lie."""
+        """Generate them, and record where the loop's results are stored."""
         writer, loop, name = self._writer, self._loop, self._name
         variables, text = loop.variables, loop.text
         self._hoist()
@@ -70,7 +70,7 @@ class LoopCall:
         self._results(made)
 
     def _tables(self) -> list[str]:
-        """The loop's tables of numbers; all of them are known before."""
+        """The loop's tables of scalars; all are known before."""
         variables, fixed = self._loop.variables, list(self._loop.variables.fixed)
         names = []
         for letter, kind, sources in (
@@ -101,14 +101,14 @@ class LoopCall:
         return name
 
     def _outer(self, value: Value) -> Value:
-        """The plan's value for one that the loop is given."""
+        """The plan's value for an input of the loop."""
         place = self._loop.inputs.get(value)
         if place is None:
             raise UnsupportedError(f"{value}: made in the loop")
         return self._node.inputs[place]
 
     def _hoist(self) -> None:
-        """The statements of what the loop makes before its first iteration."""
+        """The statements of the loop-invariant steps."""
         writer, loop = self._writer, self._loop
         for node in loop.hoisted:
             if node.op.name == "ReadVariableOp":
@@ -126,7 +126,7 @@ class LoopCall:
             writer._single(node)
 
     def _fixed(self, value: Value) -> tuple[Place, tuple[int, ...]]:
-        """Where what is the same in each iteration lies, and its shape."""
+        """The storage of an invariant value, and its shape."""
         if value in self._loop.inputs:
             value = self._outer(value)
         return self._writer._whole(value), self._writer.size(value)
@@ -144,7 +144,7 @@ class LoopCall:
         return self._shaped(items, shape)
 
     def _changed(self, place: int) -> list[str]:
-        """A list that nobody has set anything of: zeros, and no flag."""
+        """A list of which no element is set: zeros, with cleared flags."""
         writer, shape = self._writer, (self._loop.length(place), *self._loop.lists.items[place])
         home = writer.reserve(shape)
         self._lists[place] = home.address
@@ -156,7 +156,7 @@ class LoopCall:
         return [self._shaped(home, shape), f"{self._name}_g{place}"]
 
     def _results(self, made: Mapping[int, str]) -> None:
-        """Where the values after the last iteration lie."""
+        """The storage of the values after the last iteration."""
         writer, loop, node = self._writer, self._loop, self._node
         for place, (given, value) in enumerate(zip(loop.inputs, node.outputs, strict=True)):
             if place in made:

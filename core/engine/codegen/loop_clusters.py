@@ -1,9 +1,9 @@
-"""Loops over arrays: what can be machine code in an iteration becomes kernels.
+"""Loops over arrays: regions of an iteration become kernels.
 
-Products with weights and what is elementwise around them are networks, other elementwise steps are
-clusters. Inference seldom knows the shapes in a loop's body (what comes out of a list of tensors
-has any), so one iteration is watched. Another call may bring other shapes: what was made for these
-looks at what it is given.
+Products with weights and the elementwise steps around them are networks, other elementwise steps
+are clusters. Inference seldom knows the shapes in a loop's body (an element of a tensor list has
+any shape), so one iteration is executed and recorded. A later call may have other shapes: these
+regions check their inputs.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Regions called with other shapes than theirs this often are given up.
+# Regions called with other shapes this often are dropped.
 _MISSES = 256
 
 
 class LoopClusters:
-    """A plan's function with regions in it, once their kernels are made.
+    """A plan's function with regions in it, once their kernels are compiled.
 
     Args:
         plan: of the body.
-        fused: the regions, and the places of their steps.
-        sizes: of the plan's values, in the iteration that was watched.
+        fused: the regions, and the indices of their steps.
+        sizes: of the plan's values, in the recorded iteration.
     """
 
     def __init__(
@@ -50,22 +50,22 @@ class LoopClusters:
         self._made: Callable[..., Any] | None = None
 
     def wait(self) -> None:
-        """Until the compiler is through with all kernels."""
+        """Wait until the compiler has finished all kernels."""
         for cluster in self._clusters:
             is_tried(cluster.kernel, wait=True)
 
     def is_made(self) -> bool:
-        """Whether all kernels are there."""
+        """Whether all kernels are compiled."""
         return bool(self._clusters) and all(one.kernel.function for one in self._clusters)
 
     def keep(self, fused: Mapping[int, Region | None]) -> None:
-        """Go on with these regions alone."""
+        """Keep only these regions."""
         self.fused = fused
         self._clusters = [one for one in fused.values() if one is not None]
         self._made = None
 
     def function(self) -> Callable[..., Any]:
-        """The function to call from now on."""
+        """The current function for an iteration."""
         if self._made is None:
             if not self._clusters or not all(one.kernel.done.is_set() for one in self._clusters):
                 return self._plain
@@ -88,22 +88,22 @@ class LoopClusters:
 def loop_clusters_of(
     plan: Plan, values: Sequence[Array], steady: Collection[Value] = ()
 ) -> LoopClusters | None:
-    """A loop's body with regions, their kernels asked for; None if there is nothing to gain.
+    """A loop's body with regions, whose kernels are requested; None if nothing can be gained.
 
     Args:
-        plan: of the body; watched for an iteration, whose results are dropped.
+        plan: of the body; executed for one iteration, whose results are dropped.
         values: the loop variables.
-        steady: variables among them that keep their values.
+        steady: variables among them whose values do not change.
     """
     if any(step.node.op.effect not in {None, "read"} for step in plan.steps):
-        return None  # an iteration more would be seen
+        return None  # an additional iteration would have effects
     if any(step.node.op.wants_ctx for step in plan.steps):
         return None
     with np.errstate(all="ignore"):
         try:
             watched = plan.source.recording()(values)
         except Exception:
-            return None  # such as an index out of range: the loop was not to run once more
+            return None  # such as an index out of range: an additional iteration is not possible
     sizes = {value: np.shape(array) for value, array in watched.items()}
     fused = fuse(plan.steps, sizes, plan.graph.outputs, watched=watched, steady=steady)
     return LoopClusters(plan, fused, sizes) if fused else None

@@ -1,8 +1,8 @@
-"""The lists of tensors that a loop carries, and what an iteration does with each.
+"""The tensor lists that a loop carries, and how an iteration uses each.
 
-An iteration may read elements of a list, take its last one, add one to its end, set some, or add to
-some. What becomes of a list must be one line of versions: an older one that is still used would
-have to be kept beside the newer.
+An iteration may read elements of a list, pop the last one, push one, set some, or add to some. The
+versions of a list must form a chain: an older version that is still used would have to be kept
+beside the newer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# What a list's elements may be: numbers, or arrays whose numbers take so many bytes.
+# Most bytes of a list's array elements.
 _NUMBERS = frozenset({"bool", "float32", "float64", "int32", "int64"})
 BYTES = {"bool": 1, "float32": 4}
 
 
 class Lists:
-    """The uses of lists in an iteration; each list is named by its place among the loop variables.
+    """The uses of lists in an iteration; a list is identified by its loop variable's index.
 
     Args:
         body: the plan of an iteration.
@@ -36,21 +36,21 @@ class Lists:
         sizes: the shape of each value of an iteration.
 
     Attributes:
-        used: the lists that steps are about.
-        read, popped, pushed, changed: those that an iteration reads of, takes from, adds to the end
-            of, and sets elements of.
-        same: those of the read ones whose elements are one and the same array.
-        looked_at: those of the changed ones that are read, too.
+        used: the lists that steps use.
+        read, popped, pushed, changed: those that an iteration reads from, pops from, pushes to, and
+            sets elements of.
+        same: the read ones whose elements are all the same array.
+        looked_at: the changed ones that are read, too.
         items: the shapes of elements.
-        twins: for a changed list, others that must be as long.
+        twins: for a changed list, others that must have the same length.
         repeated: lists that get the same element in each iteration; see `take_repeated`.
-        steps: every step that is about lists.
+        steps: every step on lists.
         gets: for the steps that read an element, the list.
-        pops: for the steps that take the last one.
-        writes: (kind, step) for each list that is written: "push", "pop", "set" or "add".
+        pops: for the steps that pop, the list.
+        writes: (kind, step) for each written list: "push", "pop", "set" or "add".
 
     Raises:
-        UnsupportedError: the lists are used otherwise.
+        UnsupportedError: the lists are used in another way.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class Lists:
             for place, value in enumerate(self._inputs)
             if value.dtype is dtypes.variant
         }
-        # The newest version of each list so far; lists of zeros as long as one; such lists with one
-        # element set.
+        # The newest version of each list so far; lists of zeros with its length; such lists with
+        # one element set.
         self._now = dict(self._place)
         self._zeros: dict[Value, int] = {}
         self._alone: dict[Value, tuple[int, Node]] = {}
@@ -90,7 +90,7 @@ class Lists:
         self._look(values)
 
     def _take(self, node: Node) -> None:
-        """Note what a step does."""
+        """Record the effect of a step."""
         name, handle = node.op.name, node.inputs[0]
         place = self._place.get(handle)
         if name == "ZerosLike" and place is not None:
@@ -113,7 +113,7 @@ class Lists:
             raise UnsupportedError(f"{node}: a list")
 
     def _take_sum(self, node: Node) -> None:
-        """A list to which another one is added that has one element."""
+        """A list to which another one with a single element set is added."""
         first, second = node.inputs
         if second in self._now:
             first, second = second, first
@@ -124,7 +124,7 @@ class Lists:
         self._change(first, node, "add", item)
 
     def _note(self, place: int, item: Value) -> None:
-        """A list's elements are like this one."""
+        """Record the shape of a list's elements."""
         shape, kind = self._sizes[item], item.dtype.name
         if self.items.setdefault(place, shape) != shape:
             raise UnsupportedError(f"list {place} has elements of several shapes")
@@ -146,7 +146,7 @@ class Lists:
         self.writes.setdefault(place, []).append((kind, source))
 
     def _check_versions(self) -> None:
-        """No version is used once there is a newer one."""
+        """No version may be used once there is a newer one."""
         for value, place in self._now.items():
             if self._outputs[place] is not value:
                 raise UnsupportedError(f"list {place} becomes another one")
@@ -176,7 +176,7 @@ class Lists:
             self.used += [twin for twin in dict.fromkeys(twins) if twin not in self.used]
 
     def _look(self, values: Sequence[Array]) -> None:
-        """Note which of the lists at hand repeat one array."""
+        """Record which of the given lists repeat one array."""
         self.same: set[int] = set()
         for place in self._place.values():
             held: object = values[place][()]
@@ -186,11 +186,11 @@ class Lists:
                 self.same.add(place)
 
     def take_repeated(self, fixed: Mapping[Value, int]) -> None:
-        """Lists that get the same array in each iteration need no copies of it.
+        """Mark lists that get the same array in each iteration, which need no copies.
 
         Args:
-            fixed: places of what is the same in each iteration; `repeated` gives such a place for
-                each of these lists.
+            fixed: indices of the invariant values; `repeated` gets such an index for each of these
+                lists.
         """
         for place in list(self.pushed):
             ((_, node),) = self.writes[place]
@@ -201,7 +201,7 @@ class Lists:
                 del self.writes[place]
 
     def length(self, place: int) -> str:
-        """How the text calls a list's length before the first iteration."""
+        """The name of a list's length before the first iteration."""
         return f"lengths[{self.used.index(place)}]"
 
     def holds(self, place: int) -> str:
@@ -209,18 +209,18 @@ class Lists:
         return self._kinds[place]
 
     def array_type(self, place: int, *, readonly: bool) -> str:
-        """The type of the array that a list's elements are rows of."""
+        """The type of the array whose rows are a list's elements."""
         name = self._kinds[place].replace("bool", "boolean")
         kind = array_type((0, *self.items[place]), name, readonly)
         return kind.replace("'C'", "'A'") if readonly and self.is_strided(place) else kind
 
     def is_strided(self, place: int) -> bool:
-        """Whether rows of a list's elements may lie apart: what was transposed is not copied."""
+        """Whether rows of a list's elements may have a stride: transposed arrays are not copied."""
         return len(self.items[place]) == 2 and self._kinds[place] == "float32"
 
 
 def form_of(values: Sequence[Array]) -> Hashable:
-    """What loop variables that run alike have in common: shapes, and those of lists' elements."""
+    """The key of loop variables that can share a kernel: shapes, and those of lists' elements."""
     return tuple([_form(value) for value in values])
 
 
@@ -233,5 +233,5 @@ def _form(value: Array) -> Hashable:
 
 
 def is_same(held: TensorList) -> bool:
-    """Whether a list is known to hold the same array in every place."""
+    """Whether a list is known to have the same array at every index."""
     return held.whole is not None and held.length > 1 and held.whole.strides[0] == 0

@@ -1,9 +1,9 @@
-"""Whether the rows of a loop's arrays have nothing to do with each other.
+"""Whether the rows of a loop's arrays are independent.
 
-A batch of sequences is: what an iteration makes of a row depends on that row and on what all rows
-share, such as weights. Then threads take the iterations of some rows each, and none waits for
-another. Where rows are added up to what an iteration adds to, as for the gradient of weights, each
-thread has a sum of its own rows.
+A batch of sequences is an example: an iteration computes each row from that row and from shared
+values, such as weights. Then each thread runs the iterations of some rows, without synchronising.
+If an iteration accumulates a sum over rows, as for the gradient of weights, each thread has a
+partial sum of its rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pinnace.graph.graph import Node, Value
 
-# What a number costs that an elementwise step makes, in multiplications.
+# The cost of a number in an elementwise step, in multiplications.
 _ELEMENTWISE = 16
 
 
@@ -33,14 +33,14 @@ def common_rows(
     changing: Collection[Value],
     sums: Collection[Node] = (),
 ) -> int | None:
-    """How many rows all arrays of an iteration have, if none depends on another; else None.
+    """The number of rows of all arrays of an iteration, if rows are independent; else None.
 
     Args:
-        nodes: the steps over arrays.
+        nodes: the array steps.
         sizes: the shape of each value.
-        changing: the values that differ from iteration to iteration and are made by no step: loop
-            variables and elements of lists.
-        sums: those of the nodes that are products added to what the iteration before left.
+        changing: the values that differ from iteration to iteration and are not computed by a step:
+            loop variables and elements of lists.
+        sums: those of the nodes that are products accumulated over iterations.
     """
     found = {sizes[value][0] if len(sizes[value]) > 1 else 0 for value in changing}
     own = set(changing)
@@ -57,7 +57,7 @@ def common_rows(
 
 
 def _keeps_rows(node: Node, sizes: Mapping[Value, tuple[int, ...]], own: Collection[Value]) -> bool:
-    """Whether each row of a step's results depends on the same row of what changes."""
+    """Whether each row of a step's results depends only on the same row of changing values."""
     if node.op.product == "matrix":
         left, right = node.inputs
         return right not in own and not flips(node)[0] and len(sizes[left]) == 2
@@ -67,19 +67,19 @@ def _keeps_rows(node: Node, sizes: Mapping[Value, tuple[int, ...]], own: Collect
             value not in own or lies_as(sizes[value], shape) in {"full", "column"}
             for value in numbers_used(node)
         )
-    # A reshaped value keeps its rows: all arrays have as many. What is joined or split along the
-    # last axis, which alone has statements, stays in its row.
+    # A reshaped value keeps its rows: all arrays have the same number. Concatenation and split have
+    # statements only along the last axis, within a row.
     return node.op.view == "reshaped" or node.op.moves in {"concatenate", "split", "slice"}
 
 
 def _sums_rows(node: Node, sizes: Mapping[Value, tuple[int, ...]], own: Collection[Value]) -> bool:
-    """Whether a product is a sum over the rows of two arrays that change."""
+    """Whether a product is a sum over the rows of two changing arrays."""
     is_turned = flips(node) == (True, False)
     return is_turned and all(value in own and len(sizes[value]) == 2 for value in node.inputs)
 
 
 def work_of(nodes: Sequence[Node], sizes: Mapping[Value, tuple[int, ...]]) -> int:
-    """What an iteration takes, about, in multiplications."""
+    """The approximate cost of an iteration, in multiplications."""
     total = 0
     for node in nodes:
         total += multiplications(node, sizes)

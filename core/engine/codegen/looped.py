@@ -1,8 +1,8 @@
-"""A loop and the steps around it as one region of a plan that is too much for one kernel.
+"""A loop and the steps around it as one region of a plan that is too large for one kernel.
 
-Convolutions before a recurrent layer are a network; the loop behind it, what hands it its lists
-and what follows are a plan of their own, small enough for a kernel (`small_plans`). So neither
-keeps the other in Python.
+Convolutions before a recurrent layer are a network; the loop after it, the steps that prepare its
+lists and those that use its results are a plan by themselves, small enough for a kernel
+(`small_plans`). So neither part prevents compiling the other.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Looped:
 
     Args:
         part: its steps.
-        small: those as a plan, and that as one kernel.
+        small: the steps as a plan, compiled to one kernel.
 
     Attributes:
-        misses: calls that had other shapes, and ran the steps one by one.
-        needs_blas: whether it may multiply by BLAS: its kernel does not.
+        misses: calls with other shapes, which ran the steps one by one.
+        needs_blas: whether it may call BLAS, which its kernel does not.
     """
 
     needs_blas = False
@@ -66,11 +66,11 @@ class Looped:
 
     @property
     def kernel(self) -> Kernel:
-        """The code."""
+        """The machine code."""
         return self._small.kernel
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
-        """The outputs of the steps.
+        """Compute the outputs of the steps.
 
         Args:
             inputs: of the part; with other shapes than the kernel's, the steps run one by one.
@@ -99,13 +99,13 @@ def join(
     settled: Mapping[Value, Array],
     plan_of_part: Callable[[Graph], Plan],
 ) -> Mapping[int, Region | None]:
-    """The regions of a plan, and one more if there is a loop that they leave and that has a kernel.
+    """The regions of a plan, and one more if there is a loop outside them that has a kernel.
 
     Args:
         plan: the steps.
-        arrays: arguments of a call; it is run once more for them.
-        found: for places in the plan, the regions so far.
-        settled: values whose steps are left out.
+        arrays: arguments of a call; it is run once more with them.
+        found: the regions so far, by index in the plan.
+        settled: values whose steps are omitted.
         plan_of_part: makes a plan of some of the steps.
     """
     steps = [step.node for step in plan.steps]
@@ -132,18 +132,17 @@ def join(
 
 
 def _may_run_again(node: Node) -> bool:
-    """Whether it does not matter when a step runs, or how often; `watched` looks into loops."""
+    """Whether a step may run at any time, and repeatedly; `watched` checks loops."""
     return node.op.runs == "loop" or (node.op.effect in {None, "read"} and not node.op.wants_ctx)
 
 
 class _Search:
-    """The steps of a plan that are one region with its loops.
+    """The steps of a plan that form one region with its loops.
 
     Args:
         plan: the steps.
-        found: for places in the plan, the regions so far; of elementwise steps alone, they give
-            way.
-        settled: values whose steps are left out.
+        found: the regions so far, by index in the plan; purely elementwise ones are replaced.
+        settled: values whose steps are omitted.
     """
 
     def __init__(
@@ -159,7 +158,7 @@ class _Search:
                 self._users.setdefault(value, []).append(place)
 
     def part(self) -> _Part:
-        """The steps, and what goes in and out.
+        """The steps, their inputs and outputs.
 
         Raises:
             UnsupportedError: there is no loop among them, or they cannot run at one place.
@@ -185,7 +184,7 @@ class _Search:
         return _Part(sorted(members), inputs, outputs)
 
     def _at_one_place(self, members: set[int]) -> set[int]:
-        """Those that come before the first step outside that needs one of them."""
+        """The steps before the first outside step that needs one of them."""
         users = {
             user
             for place in members
@@ -199,7 +198,7 @@ class _Search:
         return kept if kept == members else self._at_one_place(kept)
 
     def _is_open(self, place: int) -> bool:
-        """Whether a step may be of the region."""
+        """Whether a step may be in the region."""
         node = self._nodes[place]
         if (
             place in self._taken
@@ -212,7 +211,7 @@ class _Search:
         return all(v in self._settled or constant_of(v) is not None for v in node.inputs)
 
     def _behind(self) -> set[int]:
-        """The loops, and what follows from them by steps that a kernel has."""
+        """The loops, and their consumers that a kernel supports."""
         members: set[int] = set()
         inside: set[Value] = set()
         outside: set[Value] = set()
@@ -229,7 +228,7 @@ class _Search:
         return members
 
     def _ahead(self, members: set[int]) -> set[int]:
-        """Those, and what only they need."""
+        """These, and the steps that only they need."""
         members = set(members)
         for place in reversed(range(len(self._nodes))):
             node = self._nodes[place]
@@ -244,7 +243,7 @@ class _Search:
 def _graph_of(
     plan: Plan, part: _Part, given: Sequence[Array], settled: Mapping[Value, Array]
 ) -> Graph:
-    """The steps as a graph, for inputs of these shapes."""
+    """The steps as a graph, for inputs with these shapes."""
     copy = Copy(GraphBuilder(f"{plan.graph.name}_loop"))
     for number, (value, array) in enumerate(zip(part.inputs, given, strict=True)):
         spec = TensorSpec.of(Shape.of(array.shape), value.dtype)

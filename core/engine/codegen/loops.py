@@ -1,8 +1,8 @@
-"""A loop over scalars as one kernel: condition and body together, the numbers in registers.
+"""A loop over scalars as one kernel: condition and body together, with scalars in registers.
 
-A plan takes some 2 us an iteration for that, of which the arithmetic is a nanosecond. What a loop
-may carry is scalars, arrays of which elements are read, and anything else that it hands on as it
-is; an iteration may have branches and loops of its own. Results are those of the plan bit for bit.
+A plan takes some 2 us per iteration, of which the arithmetic is a nanosecond. Such a loop may carry
+scalars, arrays of which elements are read, and any invariants; an iteration may contain branches
+and loops. Results are those of the plan bit for bit.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Iterations between looks at whether the run was cancelled: before the first, and at most. In
-# between as many as take so many seconds.
+# Iterations between polls of the stop flag: at first, and at most. In between as many as take this
+# many seconds.
 _FIRST, _ITERATIONS = 1 << 12, 1 << 20
 _LOOK_S = 0.02
-# How a call of a kernel ends before it has taken all iterations: the condition is false, the plan
-# has to take the next one, or inner loops have gone on for long.
+# How a kernel may return before all iterations: the condition is false, the plan must run the next
+# one, or inner loops have run for long.
 _ENDED, _REFUSED, _LONG = range(3)
-# Axes of an array that elements are read of, at most.
+# Most axes of an array whose elements are read.
 _MOST_AXES = 4
-# The dtypes of Python's numbers, which a kernel takes sooner than NumPy's scalars.
+# The dtypes of Python's numbers, which are faster to pass than NumPy's scalars.
 _PYTHON_NUMBERS = frozenset({"bool", "float64", "int64"})
 _number, _scalar = methodcaller("item"), methodcaller("__getitem__", ())
 
 
 class Advance(NamedTuple):
-    """What came of a call of a loop's kernel.
+    """The result of a call of a loop's kernel.
 
     Attributes:
-        iterations: how many were taken.
-        is_refused: whether the next is the plan's to take.
+        iterations: number of iterations that ran.
+        is_refused: whether the plan must run the next one.
         values: the loop variables after them.
     """
 
@@ -55,13 +55,13 @@ class Advance(NamedTuple):
 
 
 class Loop:
-    """A loop's kernel, which may not be made yet.
+    """A loop's kernel, which may still be compiling.
 
     Args:
-        text: the kernel's.
-        given: the loop variables that it takes, and what makes arguments of them.
-        changed: those that it gives back, and their dtypes.
-        constants: what it takes behind them.
+        text: the kernel's source.
+        given: the loop variables that it takes, and their conversions to arguments.
+        changed: those that it returns, and their dtypes.
+        constants: its further arguments.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Loop:
         self._constants = constants
 
     def run(self, values: Sequence[Array], check: Any) -> tuple[Sequence[Array], bool]:
-        """The loop variables when the condition is false, or before what the plan has to do.
+        """The loop variables after the last iteration that the kernel can run.
 
-        They are as they were if there is no kernel yet.
+        They are unchanged if the kernel is not compiled yet.
 
         Args:
             values: the loop variables.
-            check: called now and then; raises if the run was cancelled.
+            check: called at intervals; raises if the run was cancelled.
 
         Returns:
             The loop variables, and whether the condition is false for them.
@@ -101,9 +101,9 @@ class Loop:
             most = min(_ITERATIONS, max(_FIRST, int(_LOOK_S / iteration_s)))
 
     def advance(self, values: Sequence[Array], most: int) -> Advance:
-        """Take at most `most` iterations.
+        """Run at most `most` iterations.
 
-        Fewer are taken only where the condition is false then, or the next one is refused.
+        Fewer run only if the condition becomes false, or the next one is refused.
         """
         state, iterations, values = self._advance(values, most)
         return Advance(iterations, iterations < most and state != _ENDED, values)
@@ -115,12 +115,12 @@ class Loop:
         state, iterations, *numbers = kernel(most, *given, *self._constants)
         found = list(values)
         for (place, dtype), number in zip(self._changed, numbers, strict=True):
-            found[place] = np.array(number, dtype)  # Numba gives Python's numbers back
+            found[place] = np.array(number, dtype)  # Numba returns Python's numbers
         return state, iterations, tuple(found)
 
 
 def loop_of(test: Plan, body: Plan) -> Loop | None:
-    """The kernel of a loop, asked for; None if it is not one over scalars.
+    """The kernel of a loop, requested; None if it is not one over scalars.
 
     Args:
         test: the plan of the condition.
@@ -160,7 +160,7 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
     new = [str(iteration.name(outputs[n])) for n in changed]
     if any(iteration.name(outputs[n]) is None for n in changed):
         return None
-    # All at once: one variable's new value may be another's old one.
+    # Parallel assignment: a variable's new value may be another's old one.
     lines.append(f"{', '.join(f'a{n}' for n in changed)} = {', '.join(new)}")
     lines.append("iterations += 1")
     text = _text(lines, [(f"a{n}", inputs[n]) for n in given], changed, flow)
@@ -170,7 +170,7 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
 
 
 def _argument(value: Value) -> Callable[[Array], Any]:
-    """What makes an argument of the kernel of a loop variable's array."""
+    """The conversion of a loop variable's array to an argument of the kernel."""
     if value.shape.rank:
         return fit
     return _number if value.dtype.name in _PYTHON_NUMBERS else _scalar
@@ -187,12 +187,12 @@ def _text(
     changed: Sequence[int],
     flow: ScalarFlow,
 ) -> str:
-    """The kernel around an iteration."""
+    """The kernel's source around an iteration."""
     names = [name for name, _ in given] + [f"k{n}" for n in range(len(flow.constants))]
     kinds = [_type(value.dtype.name, value.shape.rank or 0) for _, value in given]
     kinds += [_type(one.dtype.name, one.ndim) for one in flow.constants]
     results = ", ".join(f"a{n}" for n in changed)
-    # Nothing in machine code; where the text is run as Python, its arithmetic is NumPy's.
+    # No-ops in machine code; when the source is run as Python, its arithmetic is NumPy's.
     own = [
         f"{name} = np.{value.dtype.name}({name})"
         for name, value in given

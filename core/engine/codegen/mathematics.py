@@ -1,9 +1,9 @@
-"""Functions of one float32 number that LLVM turns into vector code, for generated kernels.
+"""Branch-free functions of a float32 number that LLVM vectorises, for generated kernels.
 
-Calls of the system's `expf` keep a loop scalar, so these are sums and products without a branch.
-Coefficients were fitted for this file by least squares, weighted until the relative error is even;
-the largest error of each function, found over a sweep of its range, stands in its docstring in
-units of the last place (ulp).
+Calls of the system's `expf` prevent vectorisation, so these are sums and products without branches.
+Coefficients were fitted for this file by weighted least squares until the relative error was even;
+each docstring has the largest error in a sweep over the function's range, in units in the last
+place (ulp).
 
 Importing this module imports Numba.
 """
@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from pinnace.ops.kernels import special_functions
 
 T = np.float32
-_ROUND = T(12582912.0)  # 1.5 * 2**23: adding it drops what is behind the point
+_ROUND = T(12582912.0)  # 1.5 * 2**23: adding it rounds to an integer
 _LOG2_E = T(1.4426950408889634)
 # ln 2 in two parts, the first with so few digits that its multiples are exact.
 _LN2_HIGH = T(0.693359375)
@@ -35,9 +35,9 @@ _E0, _E1, _E2, _E3, _E4 = (
         0.4999999334226885,
     )
 )
-# Adding it leaves a whole number in the last bits, and 127 more: the exponent of a power of two.
+# Adding it leaves an integer plus 127 in the low bits: the exponent of a power of two.
 _WHOLE = T(12582912.0 + 127)
-# The same numbers, for what writes vectors itself.
+# The same numbers, for generators of vector code.
 LOG2_E, LN2, WHOLE = _LOG2_E, (_LN2_HIGH, _LN2_LOW), _WHOLE
 EXP_SERIES = _E0, _E1, _E2, _E3, _E4
 _ERF_P = tuple(T(c) for c in special_functions.ERF32_P)
@@ -75,7 +75,7 @@ as_bits: Any = intrinsic(_as_bits_type)
 
 
 def _as_pointer_type(context: Any, address: Any) -> Any:
-    """The address as one of float32 numbers."""
+    """The address as a pointer to float32."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -88,7 +88,7 @@ as_pointer: Any = intrinsic(_as_pointer_type)
 
 
 def _as_bytes_type(context: Any, address: Any) -> Any:
-    """The address as one of bytes."""
+    """The address as a pointer to bytes."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -101,7 +101,7 @@ as_bytes: Any = intrinsic(_as_bytes_type)
 
 
 def _as_integers_type(context: Any, address: Any) -> Any:
-    """The address as one of int64 numbers."""
+    """The address as a pointer to int64."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -114,7 +114,7 @@ as_integers: Any = intrinsic(_as_integers_type)
 
 
 def _as_short_integers_type(context: Any, address: Any) -> Any:
-    """The address as one of int32 numbers."""
+    """The address as a pointer to int32."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -128,34 +128,34 @@ as_short_integers: Any = intrinsic(_as_short_integers_type)
 
 @njit(inline="always")
 def row(array: Any, index: Any, width: Any) -> Any:
-    """A row of a matrix whose rows are contiguous, wherever they lie."""
+    """A row of a matrix with contiguous rows, given its address."""
     return carray(as_pointer(array.ctypes.data + index * array.strides[0]), width)
 
 
 @njit(inline="always")
 def flag_row(array: Any, index: Any, width: Any) -> Any:
-    """The same of truth values, as bytes."""
+    """The same for booleans, as bytes."""
     return carray(as_bytes(array.ctypes.data + index * array.strides[0]), width)
 
 
 def inlined(function: Any) -> Any:
-    """A function that generated code contains rather than calls."""
+    """A function that generated code inlines."""
     return njit(inline="always", error_model="numpy", fastmath={"contract"})(function)
 
 
 @inlined
 def maximum(a: Any, b: Any) -> Any:
-    """The larger; NaN if either is."""
+    """The larger number; NaN if either is NaN."""
     return a if (a > b or a != a) else b
 
 
 @inlined
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller; NaN if either is."""
+    """The smaller number; NaN if either is NaN."""
     return a if (a < b or a != a) else b
 
 
-# Sums that may be taken in any order, so that a loop over a row adds vectors.
+# Reassociable addition, so that LLVM vectorises a sum over a row.
 @njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def plus(a: Any, b: Any) -> Any:
     """a + b, as a term of a sum."""
@@ -163,7 +163,7 @@ def plus(a: Any, b: Any) -> Any:
 
 
 def _larger_type(context: Any, a: Any, b: Any) -> Any:
-    """The larger, NaN if either is: LLVM's own, whose loops it makes vectors of."""
+    """The larger, NaN if either is: LLVM's own intrinsic, in loops that it vectorises."""
     del context
 
     def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -181,22 +181,22 @@ larger: Any = intrinsic(_larger_type)
 
 
 def _whole_vectors_type(context: Any) -> Any:
-    """Registers of 64 bytes in the function that calls this, where the processor has them."""
+    """Allow 64-byte registers in the calling function, if the processor has them."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature, arguments
-        # llvmlite's own `add` takes attributes without a value only.
+        # llvmlite's own `add` only supports attributes without a value.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        # Inside of another function its attribute would be lost.
+        # If it were inlined, its attribute would be lost.
         builder.function.attributes.add("noinline")
         return compiled.get_dummy_value()
 
     return types.void(), generate
 
 
-# LLVM takes half of a register on Intel's servers, for the sake of their first processors with
-# whole ones, whose clock went down.
+# LLVM uses half registers on Intel's servers, because their first processors with full ones reduced
+# their clock.
 whole_vectors: Any = intrinsic(_whole_vectors_type)
 
 
@@ -225,7 +225,7 @@ def exp(x: Any) -> Any:
 
 @inlined
 def expm1(x: Any) -> Any:
-    """eˣ - 1, within 3 ulp: near 0 the series, whose digits the difference would lose."""
+    """eˣ - 1, within 3 ulp; a series near 0 avoids cancellation."""
     small = x if abs(x) <= T(0.5) else T(0)
     q = T(1) + small * T(1 / 8)
     q = T(1) + small * T(1 / 7) * q
@@ -240,12 +240,12 @@ def expm1(x: Any) -> Any:
 
 @inlined
 def _fall(x: Any) -> Any:
-    """e⁻ˣ of numbers from 0 to 88, in parts: (1 - part) * power.
+    """e⁻ˣ of numbers from 0 to 88, as (1 - part) * power.
 
-    The power of two, which is 0 from 87.7 on, is made in one step.
+    The power of two, which is 0 from 87.7 on, is computed in one step.
 
     Returns:
-        The part, whose digits are exact where it is small, and the power.
+        The part, which is precise where it is small, and the power.
     """
     shifted = x * -_LOG2_E + _WHOLE
     n = shifted - _WHOLE
@@ -262,12 +262,12 @@ def _fall(x: Any) -> Any:
 
 @inlined
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + e⁻ˣ), within 3 ulp; 0 below -87.7, where it is no normal number.
+    """1 / (1 + e⁻ˣ), within 3 ulp; 0 below -87.7, where it would be subnormal.
 
-    By the exponential that cannot overflow: below 0 it is eˣ / (1 + eˣ).
+    For x below 0 it is eˣ / (1 + eˣ), so that the exponential cannot overflow.
     """
     size = abs(x)
-    # Asked the other way about, NaN would become 88.
+    # With the comparison reversed, NaN would become 88.
     size = T(88) if size > T(88) else size
     part, power = _fall(size)
     small = power - part * power
@@ -278,7 +278,7 @@ def sigmoid(x: Any) -> Any:
 def tanh(x: Any) -> Any:
     """The hyperbolic tangent, within 3 ulp.
 
-    That is (1 - e) / (1 + e) with e = e⁻²ˣ, whose distance from 1 is known near 0, too.
+    That is (1 - e) / (1 + e) with e = e⁻²ˣ, whose distance from 1 is precise near 0, too.
     """
     size = abs(x)
     size = T(15) if size > T(15) else size
@@ -291,7 +291,7 @@ def tanh(x: Any) -> Any:
 
 @inlined
 def erf(x: Any) -> Any:
-    """The error function, as `kernels.special_functions` has it: within 8 ulp."""
+    """The error function, as in `kernels.special_functions`: within 8 ulp."""
     y = x if x < _ERF_END else _ERF_END
     y = y if y > -_ERF_END else -_ERF_END
     square = y * y
@@ -316,7 +316,7 @@ def erf(x: Any) -> Any:
 
 @inlined
 def erfc(x: Any) -> Any:
-    """1 - erf(x), from the coefficients of `kernels.special_functions`: within 16 ulp."""
+    """1 - erf(x), with the coefficients of `kernels.special_functions`: within 16 ulp."""
     size = abs(x)
     size = size if size < T(10.2) else T(10.2)
     # One division for both: (size - 2) / (size + 2), and 1 / (1 + 2 size).
@@ -333,7 +333,7 @@ def erfc(x: Any) -> Any:
     p = p * t + _ERFCX[7]
     p = p * t + _ERFCX[8]
     p = p * t + _ERFCX[9]
-    # The square in two parts: that of the first 12 digits is exact, the rest below 0.06.
+    # The square in two parts: that of the first 12 bits is exact, the rest is below 0.06.
     coarse = _as_float(np.int32(as_bits(size) & np.int32(-4096)))
     rest = (coarse - size) * (coarse + size)
     series = rest * T(1 / 24) + T(1 / 6)

@@ -1,4 +1,4 @@
-"""Whole numbers at addresses, for the text of kernels.
+"""Views of integers at addresses, for the source of kernels.
 
 Importing this module imports Numba.
 """
@@ -14,11 +14,11 @@ from pinnace.engine.codegen.mathematics import as_integers, as_short_integers
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore] # Numba has no types
 def longs(address: Any, count: Any) -> Any:
-    """The int64 numbers from an address on."""
+    """The int64 numbers at an address."""
     return carray(as_integers(address), count)
 
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore]
 def ints(address: Any, count: Any) -> Any:
-    """The int32 numbers from an address on."""
+    """The int32 numbers at an address."""
     return carray(as_short_integers(address), count)

@@ -32,7 +32,7 @@ _KNOWN_LLVM = range(15, 23)
 
 
 def host() -> tuple[str, dict[str, bool]]:
-    """LLVM's name of this processor, and which features it has."""
+    """LLVM's name of this processor, and its features."""
     return binding.get_host_cpu_name(), dict(binding.get_host_cpu_features())
 
 
@@ -92,7 +92,7 @@ def compiled(text: str, *, for_libraries: bool) -> Answer:
 
 
 def _target(dispatcher: Any) -> Any:
-    """How LLVM is to write code: as it does for Numba, at whatever address."""
+    """The target machine: as for Numba, with position-independent code."""
     library, _, _ = alone.only(dispatcher)
     _, cpu, features = library.codegen.magic_tuple()
     return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(

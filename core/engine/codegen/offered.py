@@ -1,9 +1,9 @@
-"""The text of the kernel that shares pieces of work which are calls of other functions.
+"""The source of the kernel that shares pieces of work, each a function call, between threads.
 
 The caller (`me` is 0) offers a job in a mailbox (`ops.kernels.mailbox`), if there is one, and takes
-pieces until none is left; then it closes the mailbox and waits for who is at a piece. A helper
-waits there for jobs until nothing came for a while or it is to leave; it returns how many it took
-part in, and -1 instead of none if it only waited. What a job says is in `ops.kernels.pieces`.
+pieces until none is left; then it closes the mailbox and waits for threads that are still working.
+A helper waits there for jobs until a timeout, or until it is told to leave; it returns the number
+of jobs it took part in, or -1 if it only waited. `ops.kernels.pieces` describes jobs.
 """
 
 from __future__ import annotations

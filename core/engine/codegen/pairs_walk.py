@@ -1,7 +1,7 @@
-"""Small products of two tensors in the text of the kernel that walks a network's table (`walking`).
+"""Small products of two tensors in the kernel that interprets a network's table (`walking`).
 
-The three loops are one product: where a distance is the constant 1, LLVM makes vectors of the loop.
-Transposed right sides have columns `z_step` apart, whose numbers lie side by side.
+The three loops are one product: if a stride is the constant 1, LLVM vectorises the loop. A
+transposed right side has columns `z_step` apart, whose terms are contiguous.
 """
 
 from __future__ import annotations

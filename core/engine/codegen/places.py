@@ -1,8 +1,8 @@
-"""Where the values of array steps lie while a kernel runs, and how its text names sizes.
+"""Storage of the values of array steps in a kernel, and the names of sizes in its source.
 
-The writer knows each value's shape at one call. What it writes names sizes only by their places in
-a table, so that calls with other sizes may share the text. A value is rows of numbers at an
-address; parts and reshaped values are the same numbers seen otherwise.
+The generator knows each value's shape at one call. The source names sizes only by their indices in
+a table, so that calls with other sizes may share it. A value is rows of numbers at an address;
+slices and reshaped values are views of the same numbers.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Scratch begins at multiples of this many numbers: a line of the cache.
+# Scratch memory is aligned to this many numbers: a cache line.
 _LINE = 16
-# Numbers in a loop from which whole registers of 64 bytes are quicker than halves.
+# Numbers in a loop from which full 64-byte registers are faster than half ones.
 _WHOLE = 32
-# Columns of a packed panel and rows of a tile on any processor, at most.
+# Most columns of a packed panel and rows of a tile on any processor.
 PANEL, _TILE_ROWS = 64, 16
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value lies: an address, and how many numbers there are from row to row.
+    """The storage of a value: an address, and the row stride.
 
-    A row is the last axis; what is `whole` has its rows one after another.
+    A row is the last axis; if `whole`, rows are contiguous.
     """
 
     address: str
@@ -44,21 +44,20 @@ class Place:
 
 
 class Places:
-    """The values that text has reached so far, and the tables that it needs.
+    """The storage of values in the source so far, and the tables it needs.
 
     Args:
         sizes: the shape of each value at one call.
-        scalars: how the text calls the numbers that lie in registers, by value.
-        known: what is the same at every call with these sizes, beside constants.
+        scalars: names of the scalars in registers, by value.
+        known: what is the same at every call with these sizes, besides constants.
 
     Attributes:
-        before: statements that run once, ahead of a loop.
+        before: statements that run once, before a loop.
         numbers: the table `n`.
-        constants: arrays that the text reads as arguments `k0`, `k1`, …
-        places: where each value lies.
-        narrowest: numbers side by side in the narrowest elementwise loop; None before there is one.
-        in_parts: whether the text is of the rows from `first` to `end` alone, of all arrays that it
-            writes.
+        constants: arrays that are the arguments `k0`, `k1`, …
+        places: the storage of each value.
+        narrowest: numbers of the narrowest elementwise loop; None before there is one.
+        in_parts: whether the source computes only rows `first` to `end` of all arrays it writes.
     """
 
     def __init__(
@@ -78,26 +77,26 @@ class Places:
         self.narrowest: int | None = None
         self._scratch = 0
         self._steady: set[Value] = set()
-        # The shape that a value lies in, where that is not its own: repeated, it lies there once.
-        # And the shapes of values that a text alone has.
+        # The stored shape of values that are broadcast: they are stored once. Also the shapes of
+        # values that exist only in the source.
         self._narrow: dict[Value, tuple[int, ...]] = {}
 
     def number(self, value: int) -> str:
-        """A number of the table."""
+        """An entry of the table of sizes."""
         self.numbers.append(value)
         return f"n[{len(self.numbers) - 1}]"
 
     def _reserve(self, count: int) -> str:
-        """The address of scratch for this many numbers."""
+        """The address of scratch memory for this many numbers."""
         at = self.number(4 * self._scratch)
         self._scratch += -(-count // _LINE) * _LINE
         return f"(w + {at})"
 
     def memory(self) -> list[str]:
-        """The statements that come first: the kernel's own memory."""
+        """The initial statements: the kernel's scratch memory."""
         wide = self.narrowest is not None and self.narrowest >= _WHOLE
         return [
-            # A loop of fewer numbers than a whole register holds would go by one at a time.
+            # A loop over fewer numbers than a full register has would be scalar.
             *(["whole_vectors()"] if wide else []),
             f"t = np.empty({2 * _TILE_ROWS + 1}, np.int64)",
             f"scratch = np.empty({self.number(self._scratch + 1)}, np.float32)",
@@ -106,19 +105,19 @@ class Places:
 
     @staticmethod
     def release() -> str:
-        """The statement that comes last: without it Numba would free the memory at its first."""
+        """The final statement: without it Numba would free the memory too early."""
         return "scratch[0] = 0"
 
     def reserve(self, shape: tuple[int, ...]) -> Place:
-        """Scratch for a value."""
+        """Scratch memory for a value."""
         return self.at(self._reserve(math.prod(shape)), shape)
 
     def at(self, address: str, shape: tuple[int, ...]) -> Place:
-        """A value of this shape whose rows lie one after another."""
+        """A value of this shape with contiguous rows."""
         return Place(address, self.number(shape[-1] if shape else 1), True)
 
     def size(self, value: Value) -> tuple[int, ...]:
-        """The shape of a value at the call; of one that is repeated, what there is of it."""
+        """The shape of a value at the call; for a broadcast one, its stored shape."""
         found = self._narrow.get(value)
         if found is None:
             found = self._sizes.get(value)
@@ -135,7 +134,7 @@ class Places:
         return constant_of(value) if found is None else found
 
     def steady(self, value: Value, place: Place) -> None:
-        """A value that is there before the kernel begins, and does not change while it runs."""
+        """A value that is available before the kernel starts, and does not change."""
         self.places[value] = place
         self._steady.add(value)
 
@@ -177,7 +176,7 @@ class Places:
         )
 
     def _part(self, each: int) -> str:
-        """The range of what some rows have, each so many."""
+        """The range of some rows, each with this many numbers."""
         count = self.number(each)
         return f"first * {count}, end * {count}"
 
@@ -199,15 +198,15 @@ class Places:
 
 
 def array_type(shape: tuple[int, ...], kind: str, readonly: bool) -> str:
-    """The type of an array that a kernel is given."""
+    """The type of an array argument of a kernel."""
     return f"types.Array(types.{kind}, {len(shape)}, 'C', readonly={readonly})"
 
 
 def fit(array: Array) -> Array:
-    """An array as kernels take it.
+    """An array in the form that kernels take.
 
-    One in a mapped file may lie at any address; a single number that NumPy has taken out of an
-    array, as an iterator over a dataset does, is none.
+    An array in a mapped file may be unaligned; a NumPy scalar, such as an iterator over a dataset
+    returns, is not an array.
     """
     if not isinstance(array, np.ndarray):
         return np.asarray(array)

@@ -1,8 +1,8 @@
-"""Which steps of a plan its kernel takes, and which the plan runs ahead of it and behind.
+"""Which steps of a plan are in its kernel, and which the plan runs before and after it.
 
-Steps without a statement, look-ups of strings for one, are no reason to do without the kernel where
-that has a loop, or much to do: those that do not need its loops and products run ahead of it with
-all that they need, the others behind it with all that needs them.
+A kernel with a loop, or with much work, is worthwhile even if some steps have no statement, such as
+string lookups. Those that need none of its loops and products run before it, with everything they
+need; the others run after it, with everything that needs them.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
 
 
-# Steps that a kernel without a loop takes for each that it leaves to the plan, at least.
+# Fewest steps of a kernel without a loop for each step left to the plan.
 _FOR_EACH = 3
 
 
 @dataclass(slots=True)
 class Parts:
-    """The steps of a plan, sorted.
+    """The steps of a plan, partitioned.
 
     Attributes:
-        reads: places of those that read variables.
+        reads: indices of those that read variables.
         nodes: those of the kernel.
-        known: values that shapes alone determine.
-        ahead, behind: places of those that the plan runs.
+        known: values that depend on shapes alone.
+        ahead, behind: indices of those that the plan runs.
     """
 
     reads: list[int] = field(default_factory=list)
@@ -47,16 +47,16 @@ class Parts:
 
 
 def parts_of(plan: Plan, watched: Mapping[Value, Any], *, with_whole: bool) -> Parts:
-    """The steps of a plan, sorted.
+    """Partition the steps of a plan.
 
     Args:
-        plan: without effects but reads of variables and tables.
+        plan: without effects except reads of variables and tables.
         watched: each value at one call.
-        with_whole: whether steps on whole numbers have statements.
+        with_whole: whether integer steps have statements.
 
     Raises:
-        UnsupportedError: there are steps without a statement, and neither a loop nor products that
-            are worth a kernel.
+        UnsupportedError: there are steps without a statement, and neither a loop nor enough
+            products for a kernel.
     """
     found = Parts()
     rest: list[int] = []
@@ -91,9 +91,9 @@ class _Split:
 
     Args:
         plan: the plan.
-        found: its steps, sorted so far.
-        rest: places of those with a statement.
-        without: and of the others.
+        found: its steps, partitioned so far.
+        rest: indices of those with a statement.
+        without: indices of the others.
     """
 
     def __init__(self, plan: Plan, found: Parts, rest: list[int], without: list[int]) -> None:
@@ -105,7 +105,7 @@ class _Split:
         }
 
     def part(self) -> None:
-        """Put each step where it runs."""
+        """Assign each step to a part."""
         steps, found = self._plan.steps, self._found
         for position in self._without:
             op = steps[position].node.op
@@ -118,7 +118,7 @@ class _Split:
         centred = self._after(centres)
         behind = self._after(p for p in self._without if p in centred)
         inputs = (value for position in behind for value in steps[position].node.inputs)
-        # What shapes alone determine is asked for by its name there.
+        # Values that depend on shapes alone are looked up by name.
         named = {self._made[value] for value in inputs if value in found.known}
         ahead = self._before({*self._without, *named} - behind)
         if ahead & centred:
@@ -132,12 +132,12 @@ class _Split:
             raise UnsupportedError("too many steps without a statement")
 
     def _is_centre(self, position: int, has_loops: bool) -> bool:
-        """Whether a step is what a kernel is worth making for: a loop, or else a product."""
+        """Whether a step makes a kernel worthwhile: a loop, or else a product."""
         op = self._plan.steps[position].node.op
         return op.runs == "loop" if has_loops else op.product is not None
 
     def _after(self, positions: Iterable[int]) -> set[int]:
-        """Places of these steps and of all that need what they make."""
+        """Indices of these steps and of all that depend on them."""
         reached = set(positions)
         made = {value for p in reached for value in self._plan.steps[p].node.outputs}
         for position, step in enumerate(self._plan.steps):
@@ -147,7 +147,7 @@ class _Split:
         return reached
 
     def _before(self, positions: Iterable[int]) -> set[int]:
-        """Places of these steps and of all that they need."""
+        """Indices of these steps and of all that they depend on."""
         reached: set[int] = set()
         pending = list(positions)
         while pending:

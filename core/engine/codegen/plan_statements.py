@@ -1,9 +1,9 @@
-"""Statements of a whole plan: those over arrays, lists of rows, and loops over both.
+"""Statements of a whole plan: steps on arrays, tensor lists, and loops over both.
 
-A recurrent layer at one row is some ten steps around a loop, each a microsecond or two of Python
-for less of arithmetic; here they and the loop are one kernel. A list is the rows of an array; the
-loop is the function that `iteration_text` writes for loops alone, called with parts of the kernel's
-memory. What is not as it was watched, a loop of more iterations for one, the plan runs.
+A recurrent layer with one row is some ten steps around a loop, each with a microsecond or two of
+Python for less arithmetic; here they and the loop are one kernel. A list is the rows of an array;
+the loop is the function that `iteration_text` generates, called with parts of the kernel's memory.
+If a call differs from the recorded one, for example in the number of iterations, the plan runs it.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
 
 
-# Numbers of an array that is sliced: where each lies is looked at.
+# Most numbers of an array that is sliced: the offset of each is examined.
 _MOST_PLACED = 1 << 17
 
 
 class PlanStatements(WholeNumbers):
-    """The text of a plan's steps, and of the loops among them.
+    """The source of a plan's steps, and of the loops among them.
 
     Args:
         sizes: the shape of each value at one call.
-        known: what is the same at every call with these sizes, beside constants.
+        known: what is the same at every call with these sizes, besides constants.
         watched: each value at that call.
-        counts: iterations of each loop, there.
+        counts: iterations of each loop at that call.
 
     Attributes:
-        functions: the loops' texts, which go ahead of the kernel's.
+        functions: the sources of the loops, which precede the kernel's.
         loops: what they are.
     """
 
@@ -58,7 +58,7 @@ class PlanStatements(WholeNumbers):
         watched: Mapping[Value, Any],
         counts: Mapping[Node, int],
     ) -> None:
-        # Of values in loops, too.
+        # Including values in loops.
         self._inner: Mapping[Value, tuple[int, ...]] = {}
         super().__init__(sizes, known)
         self._watched, self._counts = watched, counts
@@ -66,7 +66,7 @@ class PlanStatements(WholeNumbers):
         self.loops: list[InnerLoop] = []
 
     def size(self, value: Value) -> tuple[int, ...]:
-        """The shape of a value, of a loop's too."""
+        """The shape of a value, also in a loop."""
         found = self._inner.get(value)
         return super().size(value) if found is None else found
 
@@ -88,7 +88,7 @@ class PlanStatements(WholeNumbers):
             super()._single(node)
 
     def _whole(self, value: Value) -> Place:
-        """Where a value lies with its rows one after another."""
+        """The storage of a value with contiguous rows."""
         place = self._place(value)
         if place.whole:
             return place
@@ -101,10 +101,10 @@ class PlanStatements(WholeNumbers):
             raise UnsupportedError(f"{node}: {node.inputs[0].dtype.name}")
         self._pass(node)
 
-    # Other orders of axes.
+    # Transposes and reversals.
 
     def _transpose(self, node: Node) -> None:
-        """The first two axes that are not alone change places, or nothing does."""
+        """A transpose that swaps the first two axes longer than 1, or none."""
         value = node.inputs[0]
         shape, order = self.size(value), self._constant(node.inputs[1])
         if order is None:
@@ -129,7 +129,7 @@ class PlanStatements(WholeNumbers):
         )
 
     def _reverse(self, node: Node) -> None:
-        """Rows in the other order."""
+        """Rows in reverse order."""
         value = node.inputs[0]
         shape, axes = self.size(value), self._constant(node.inputs[1])
         if axes is None or not shape:
@@ -159,7 +159,7 @@ class PlanStatements(WholeNumbers):
         )
 
     def _element(self, node: Node) -> None:
-        """What is under one index of an axis; other parts as `Statements` has them."""
+        """A single index on an axis; other slices are handled by `Statements`."""
         value, *bounds = node.inputs
         shape, known = self.size(value), [self._constant(one) for one in bounds]
         if any(one is None for one in known):
@@ -200,7 +200,7 @@ class PlanStatements(WholeNumbers):
         self._hand_on(node.outputs[0], place)
 
     def _unpack(self, node: Node) -> None:
-        """The parts along an axis that nothing but axes of one number come before."""
+        """Unstack along an axis, if all axes before it have size 1."""
         value = node.inputs[0]
         shape, axis = self.size(value), node.attrs["axis"]
         axis %= max(len(shape), 1)
@@ -209,7 +209,7 @@ class PlanStatements(WholeNumbers):
         self._cut(value, node.outputs)
 
     def _cut(self, value: Value, parts: Sequence[Value]) -> None:
-        """Parts that lie one after another."""
+        """Contiguous slices."""
         source, first = self._whole(value), 0
         for part in parts:
             at = f"({source.address} + {self.number(4 * first)})"
@@ -229,7 +229,7 @@ class PlanStatements(WholeNumbers):
             super()._split(node)
 
     def _from(self, value: Value, first: int, shape: tuple[int, ...]) -> Place:
-        """Numbers of a value that lie one after another, in this shape."""
+        """Contiguous numbers of a value, with this shape."""
         source = self._place(value) if value.dtype is dtypes.bool else self._whole(value)
         if not source.whole:
             raise UnsupportedError(f"{value}: part of another value")
@@ -237,7 +237,7 @@ class PlanStatements(WholeNumbers):
         return self.at(f"({source.address} + {self.number(each * first)})", shape)
 
     def _total(self, node: Node) -> None:
-        """Sums of rows; those over all rows as `Statements` has them."""
+        """Sums of rows; those over all rows are handled by `Statements`."""
         value = node.inputs[0]
         shape, axes = self.size(value), self._constant(node.inputs[1])
         named = axes.reshape(-1).tolist() if shape and axes is not None else []
@@ -295,7 +295,8 @@ class PlanStatements(WholeNumbers):
         return np.asarray(self._watched[value] if found is None else found)
 
 
-# Steps that move numbers move these; those that turn rows round or slice, truth values, too.
+# Steps that move numbers support these dtypes; those that reverse rows or slice also support
+# booleans.
 _MOVED = frozenset({dtypes.float32, dtypes.int32})
 _KEPT = _MOVED | {dtypes.bool}
 _MOVERS: dict[str, Callable[[PlanStatements, Node], None]] = {
@@ -307,7 +308,7 @@ _MOVERS: dict[str, Callable[[PlanStatements, Node], None]] = {
 
 
 def _first_of_row(shape: tuple[int, ...], index: Any) -> int | None:
-    """Where what an index takes begins, if it takes numbers that lie one after another."""
+    """The offset of an indexed slice, if it is contiguous."""
     count = math.prod(shape)
     if not 0 < count <= _MOST_PLACED:
         return None
@@ -323,7 +324,7 @@ def _rises(places: Array) -> bool:
 
 
 def _writer(node: Node) -> Callable[[PlanStatements, Node], None] | None:
-    """The method that writes a step that plans alone have, or have more of."""
+    """The method for a step that only plans support, or support in more forms."""
     op = node.op
     if op.runs == "loop":
         return PlanStatements._loop
@@ -343,7 +344,7 @@ def has_statement(node: Node, *, with_whole: bool) -> bool:
 
     Args:
         node: the step.
-        with_whole: those on whole numbers, too.
+        with_whole: including those on integers.
     """
     if _writer(node) is not None or is_known(node):
         return True

@@ -1,8 +1,8 @@
-"""Pooling in the text of the kernel that walks a network's table (`walking`).
+"""Pooling in the source of the kernel that interprets a network's table (`walking`).
 
-Slices of volumes are images: a window goes over some slices of its volume, of which a plain image
-has one. Where a window has several rows, those are combined over the whole breadth first, in long
-vectors, and then what lies side by side.
+Slices of volumes are images: a window covers some slices of its volume, of which a plain image has
+one. If a window has several rows, these are combined over the full width first, in long vectors,
+and then along the row.
 """
 
 from __future__ import annotations

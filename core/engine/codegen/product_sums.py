@@ -1,4 +1,4 @@
-"""Sums of two products: the second is added where the first lies."""
+"""Sums of two products: the second is accumulated into the first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ProductSum(NamedTuple):
     """A sum of products.
 
     Attributes:
-        first: the product that is made where the sum will lie.
+        first: the product that is stored first.
         second: the step whose product is added to it.
         total: the sum.
     """
@@ -32,13 +32,13 @@ def product_sums(
     kept: Collection[Value],
     taken: Mapping[Node, object],
 ) -> list[ProductSum]:
-    """The sums of two products that nothing else uses.
+    """The sums of two products without other uses.
 
     Args:
         nodes: the steps.
         size: the shape of a value.
-        kept: values that are used outside of these steps, or put somewhere.
-        taken: products that go elsewhere.
+        kept: values that are used outside of these steps, or stored.
+        taken: products with another destination.
     """
     uses: dict[Value, int] = {}
     for node in nodes:
@@ -60,7 +60,7 @@ def product_sums(
     found = []
     for node in nodes:
         if node.op.name == "AddV2" and all(is_free(one, node.outputs[0]) for one in node.inputs):
-            # The shorter sum last: fewer terms are rounded to the digits of what is there.
+            # The shorter sum is last: fewer terms are rounded to the accumulator's precision.
             first, second = sorted(node.inputs, key=lambda one: -_terms(one.node, size))
             found.append(ProductSum(first, second.node, node.outputs[0]))
     return found

@@ -1,8 +1,8 @@
-"""Products, convolutions and channelwise ones in the kernel that walks networks: its text."""
+"""Products, convolutions and depthwise ones in the kernel that interprets networks."""
 
 from __future__ import annotations
 
-# One tile of as many rows as are left, and as wide as there are columns.
+# One tile for the remaining rows, as wide as there are columns.
 _TILE = """
                     a_table = t[i:].ctypes.data
                     y_table = t[limit + i :].ctypes.data

@@ -1,8 +1,7 @@
-"""Products of small matrices inside of generated kernels, on register tiles.
+"""Products of small matrices in generated kernels, by register tiles.
 
-A matrix is an address and two steps, from row to row and from column to column, in numbers. Rows
-of the result are taken by the largest tile that they fill; what the tiles need to know of them
-stands in a table that the caller lends.
+A matrix is an address, a row stride and a column stride, in numbers. Rows of the result are covered
+by the largest tiles that they fill; the caller provides the table of row offsets for tiles.
 
 Importing this module imports Numba.
 """
@@ -32,31 +31,31 @@ from pinnace.engine.codegen.vectors import ROWS
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore] # Numba has no types
 def at(array: Any) -> Any:
-    """The address of an array, as a number that others can be added to."""
+    """The address of an array, as an integer."""
     return int64(array.ctypes.data)
 
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore]
 def floats(address: Any, count: Any) -> Any:
-    """The float32 numbers from an address on."""
+    """The float32 numbers at an address."""
     return carray(as_pointer(address), count)
 
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore]
 def shaped(address: Any, shape: Any) -> Any:
-    """The float32 numbers from an address on, as an array of this shape."""
+    """The float32 numbers at an address, as an array of this shape."""
     return carray(as_pointer(address), shape)
 
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore]
 def truths(address: Any, count: Any) -> Any:
-    """The truth values from an address on, as bytes."""
+    """The booleans at an address, as bytes."""
     return carray(as_bytes(address), count)
 
 
 @njit  # type: ignore[misc,unused-ignore]
 def copy_truths(source: Any, target: Any, count: Any) -> None:
-    """Copy truth values from one address to another."""
+    """Copy booleans from one address to another."""
     given, kept = truths(source, count), truths(target, count)
     for i in range(count):
         kept[i] = given[i]
@@ -64,15 +63,15 @@ def copy_truths(source: Any, target: Any, count: Any) -> None:
 
 @njit  # type: ignore[misc,unused-ignore]
 def pack(b: Any, row: Any, column: Any, k: Any, n: Any, target: Any) -> None:
-    """A matrix of k rows and n columns as panels of ACROSS columns, one after another.
+    """A matrix of k rows and n columns as consecutive panels of ACROSS columns.
 
     Args:
         b: address.
-        row: step from row to row.
-        column: step from column to column.
+        row: row stride.
+        column: column stride.
         k: rows.
         n: columns.
-        target: address of as many numbers as k rows of n rounded up to whole panels hold.
+        target: address of memory for k rows of n rounded up to whole panels.
     """
     for panel in range((n + ACROSS - 1) // ACROSS):
         first = panel * ACROSS
@@ -97,13 +96,13 @@ def multiply(
 
     Args:
         a: address of [m, k].
-        a_row: step from row to row of a.
-        a_step: step from column to column of a.
+        a_row: row stride of a.
+        a_step: column stride of a.
         b: address of [k, n].
-        b_row: step from row to row of b, whose columns are one apart.
-        panel: step from ACROSS columns of b to the next ACROSS.
+        b_row: row stride of b, whose columns are contiguous.
+        panel: stride between panels of ACROSS columns of b.
         c: address of [m, n].
-        c_row: step from row to row of c, whose columns are one apart.
+        c_row: row stride of c, whose columns are contiguous.
         m: rows of a.
         k: columns of a, at least 1.
         n: columns of b.
@@ -117,7 +116,7 @@ def multiply(
     i = 0
     while i < m:
         left = m - i
-        # Behind 14 rows those of 16, 17, 20, 21, 24 and 25 that are left take tiles of one.
+        # After tiles of 14 rows, remainders of 16, 17, 20, 21, 24 and 25 use tiles of one row.
         is_whole = left >= ROWS and not (left % 4 < 2 and 2 * EIGHT <= left < 26)
         rows = ROWS if is_whole else EIGHT if left >= EIGHT else 4 if left >= 4 else 1
         for r in range(rows):

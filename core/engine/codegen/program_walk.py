@@ -1,7 +1,7 @@
-"""Elementwise programs in the kernel that walks networks: its text.
+"""Elementwise programs in the kernel that interprets networks.
 
-An interpreter: each instruction is a loop over a block of numbers that stays in the first-level
-cache, so that a network's own formulas need no kernel of their own.
+Each instruction is a loop over a block of numbers that stays in the L1 cache, so that a network's
+own formulas need no specialised kernel.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Batch norms with the rectifier behind them, and their gradients, as one region each.
+"""Batch norms fused with the following rectifier, and their gradients, as one region each.
 
-A batch norm that only a Relu takes is never written unrectified. Backward, the gradient of the
-Relu is not written: whether a number was positive follows from what the batch norm's gradient reads
-anyway.
+If a Relu is the only consumer of a batch norm, the unrectified values are never written. In the
+backward pass, the gradient of the Relu is not written: the sign follows from values that the batch
+norm's gradient reads anyway.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Rectified:
-    """A batch norm and its Relu, or both gradients, as something a plan can call.
+    """A batch norm and its Relu, or both gradients, as a region that a plan can call.
 
     Args:
         cluster: both steps.
-        place: the step in whose place it runs.
+        place: the index of the step that it replaces.
         norm: FusedBatchNorm or its gradient.
-        kernels: names of the kernels that do it.
+        kernels: names of its kernels.
     """
 
-    # Its shapes are never others than expected.
+    # Its shapes are always as expected.
     misses = 0
     needs_blas = False
 
@@ -71,7 +71,7 @@ def find(
     Args:
         steps: a plan's.
         sizes: the shape of each value, where it is known.
-        results: what the plan returns.
+        results: the plan's results.
     """
     users: dict[Value, list[int]] = {value: [] for value in results}
     kept = set(results)
@@ -91,7 +91,7 @@ def find(
 
 
 def _is_plain(node: Node) -> bool:
-    """A batch norm, or its gradient, of float32 images with the channels last."""
+    """Whether it is a batch norm, or its gradient, of float32 images with channels last."""
     return (
         node.op in batch_norm.FORWARD | batch_norm.BACKWARD
         and node.attrs["data_format"][-1] == "C"
@@ -101,7 +101,7 @@ def _is_plain(node: Node) -> bool:
 
 
 def _pair(steps: Sequence[Step], place: int, user: int) -> Rectified | None:
-    """The region of a batch norm (gradient) at a place, if the other step is of its kind."""
+    """The region of a batch norm (gradient) at an index, if the other step matches."""
     norm, other = steps[place].node, steps[user].node
     if norm.op in batch_norm.FORWARD:
         if other.op.name != "Relu" or other.controls:
@@ -129,7 +129,7 @@ def _shape(norm: Node) -> tuple[int, ...]:
 
 
 def _normalised_by(value: Value) -> Node | None:
-    """The batch norm that a value is the rectified result of."""
+    """The batch norm whose rectified result a value is."""
     if value.node.op.name != "Relu":
         return None
     made = value.node.inputs[0]
@@ -138,7 +138,7 @@ def _normalised_by(value: Value) -> Node | None:
 
 
 def _belong(gradient: Node, forward: Node) -> bool:
-    """Whether one is the gradient of the other, while training."""
+    """Whether one is the gradient of the other, in training."""
     _, x, scale, *moments = gradient.inputs[:5]
     return (
         forward.inputs[0] is x

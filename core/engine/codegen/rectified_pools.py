@@ -1,7 +1,8 @@
-"""The gradients of a maximum over windows and of the rectifier before it, as one region.
+"""The gradients of max pooling and of the rectifier before it, fused.
 
-What the windows send back is a gradient of rectified numbers: where a number is not positive, the
-rectifier sends nothing on. It is not sent there at all, and not written twice.
+The gradient of max pooling is with respect to rectified numbers: where a number is not positive,
+the rectifier's gradient is 0. The fused kernel writes the gradient once, and nothing at those
+positions.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ _POOLS = frozenset({maxima.MAX_POOL_GRAD, maxima.MAX_POOL_3D_GRAD})
 
 
 class RectifiedPool:
-    """Both gradients as something a plan can call.
+    """Both gradients as a region that a plan can call.
 
     Args:
         cluster: both steps.
-        pool: the gradient of the maximum.
+        pool: the gradient of the pooling.
     """
 
-    # Its shapes are never others than expected.
+    # Its shapes are always as expected.
     misses = 0
     needs_blas = False
 
@@ -49,15 +50,15 @@ class RectifiedPool:
         )
         if self._is_volume:
             texts = [volume_pools.TEXTS["volume_maxima"]]
-        else:  # shapes say which of them it is
+        else:  # shapes identify it
             texts = [streams.TEXTS["maxima"], streams.TEXTS["stepped_maxima"]]
         self.kernel = Kernels([compiler.request(text) for text in texts])
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
-        """The gradient of what the rectifier was given.
+        """The gradient with respect to the rectifier's input.
 
         Args:
-            inputs: the rectified numbers, their maxima, and the gradient of those.
+            inputs: the rectified numbers, their maxima, and the maxima's gradient.
             outs: the array to fill, C-contiguous; None for a new one.
         """
         x, y, dy = inputs
@@ -74,7 +75,7 @@ def find(
     Args:
         steps: a plan's.
         sizes: the shape of each value, where it is known.
-        results: what the plan returns.
+        results: the plan's results.
     """
     kept = set(results)
     users: dict[Value, list[int]] = {}
@@ -98,7 +99,7 @@ def find(
 
 
 def _is_plain(node: Node) -> bool:
-    """The gradient of a maximum of float32 images or volumes with the channels last.
+    """Whether it is the gradient of max pooling of float32 images or volumes, channels last.
 
     Overlapping windows of volumes have no machine code.
     """

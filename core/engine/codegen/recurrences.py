@@ -1,15 +1,14 @@
-"""A loop over arrays as one kernel: recurrent layers, their gradients, and what is like them.
+"""A loop over arrays as one kernel: recurrent layers, their gradients, and similar loops.
 
-The body of such a loop has products and elementwise steps of float32 arrays, numbers that count its
-iterations, and lists of tensors that an iteration reads an element of or adds one to. A plan takes
-a microsecond or two for each of these steps; here an iteration is machine code, and each element of
-a list is a row of one array. Inference seldom knows the shapes in a body, so one iteration is
-watched for each set of shapes that a loop is called with; sets that differ in sizes alone share a
-kernel.
+The body of such a loop has products and elementwise steps on float32 arrays, scalars that count its
+iterations, and tensor lists that an iteration reads from or pushes to. A plan takes a microsecond
+or two for each of these steps; here an iteration is machine code, and each element of a list is a
+row of one array. Inference seldom knows the shapes in a body, so one iteration is executed and
+recorded for each set of shapes; sets that differ only in sizes share a kernel.
 
-Whatever a kernel cannot do, it leaves as it was before that iteration: the plan goes on from there,
-and says what is wrong. What does not depend on the iteration is computed by the plan's own kernels,
-before the first.
+A kernel leaves an iteration that it cannot run unchanged: the plan continues from there, and raises
+the error if there is one. Loop-invariant values are computed by the plan's own kernels, before the
+first iteration.
 """
 
 from __future__ import annotations
@@ -40,20 +39,19 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
-# Sets of shapes that a loop has kernels for.
+# Most sets of shapes for which a loop has kernels.
 _SHAPES = 8
-# Iterations between looks at whether the run was cancelled, and the first guess at how many there
-# are.
+# Iterations between polls of the stop flag, and the initial estimate of their number.
 _ITERATIONS = 4096
 _GUESS = 64
-# Seconds between looks, once it is known how long an iteration takes.
+# Seconds between polls, once the time of an iteration is known.
 _LOOK_S = 0.02
-# Rows that a thread takes at least, and multiplications that are worth waking another for.
+# Fewest rows per thread, and multiplications from which waking another thread pays off.
 _ROWS, _WORTH_THREADS = 4, 1 << 21
 
 
 class Recurrence:
-    """A loop whose iterations are machine code, for the shapes that were seen.
+    """A loop whose iterations are machine code, for the shapes seen so far.
 
     Args:
         test: the plan of the condition.
@@ -65,16 +63,16 @@ class Recurrence:
         self._variants: dict[Hashable, _Variant | None] = {}
         self._shares: Shares[_Variant] = Shares(self._variants, _SHAPES)
         self._lock = threading.Lock()
-        # Why there is no kernel, for those who look after the code generator.
+        # Why there is no kernel, for developers of the code generator.
         self.refusals: list[str] = []
 
     @property
     def is_rejected(self) -> bool:
-        """Whether no set of shapes that was seen has a kernel, or may get one."""
+        """Whether no set of shapes seen so far has a kernel, or may get one."""
         return all(one is None or one.is_rejected for one in list(self._variants.values()))
 
     def variants(self) -> list[_Variant]:
-        """What was asked for, one for each set of shapes that has a kernel or may get one."""
+        """The requested variants, one per set of shapes that has a kernel or may get one."""
         return [one for one in list(self._variants.values()) if one is not None]
 
     def has_lost(self, key: Hashable) -> bool:
@@ -87,7 +85,7 @@ class Recurrence:
         return bool(self._test.run(values, None)[0])
 
     def variant(self, values: Sequence[Array]) -> _Variant | None:
-        """The variant for these shapes, whose kernel may not be made yet; None if there is none."""
+        """The variant for these shapes, which may still be compiling; None if there is none."""
         key = form_of(values)
         variant = self._variants.get(key)
         if variant is None and key not in self._variants:
@@ -106,7 +104,8 @@ class Recurrence:
         with np.errstate(all="ignore"):
             try:
                 watched = self._body.source.recording()(values)
-            except Exception as error:  # such as an index out of range: not to run once more
+            # such as an index out of range: an additional iteration is not possible
+            except Exception as error:
                 self.refusals.append(f"watching: {error}")
                 return None
         try:
@@ -120,10 +119,10 @@ class _Variant:
     """A loop's kernel for one set of shapes.
 
     Attributes:
-        kernel: which may not be made yet.
-        verdict: whether it gives what the plan gives.
-        pace: what an iteration took of both, while that was asked.
-        uses: how often it was asked for, lately.
+        kernel: which may still be compiling.
+        verdict: whether it agrees with the plan.
+        pace: times of an iteration by both, measured in the trial.
+        uses: how often it was requested recently.
     """
 
     def __init__(self, iteration: Iteration) -> None:
@@ -134,28 +133,28 @@ class _Variant:
         self.kernel = compiler.request(iteration.kernel.text)
         self._numbers = np.array(iteration.kernel.numbers, np.int64)
         self._expected = _GUESS
-        # What an iteration took when it was last measured; at first, as little as nothing.
+        # The last measured time of an iteration; initially almost zero.
         self._iteration_s = 1e-9
 
     def run(
         self, values: Sequence[Array], check: Callable[[], None]
     ) -> tuple[Sequence[Array], bool]:
-        """Take iterations until the condition is false, or one is refused.
+        """Run iterations until the condition is false, or one is refused.
 
         Args:
             values: the loop variables.
-            check: called now and then; raises if the run was cancelled.
+            check: called at intervals; raises if the run was cancelled.
 
         Returns:
-            The loop variables then, and whether the condition is false for them.
+            The loop variables, and whether the condition is false for them.
         """
         iteration = self._iteration
         try:
             fixed = iteration.fixed(values)
         except Exception:
-            return values, False  # the plan says what is wrong
+            return values, False  # the plan raises the error
         if not iteration.is_like_before(fixed):
-            return values, False  # a variable has another shape now
+            return values, False  # a variable's shape has changed
         most = self._expected + 1 if iteration.lists.pushed else _ITERATIONS
         total = 0
         while True:
@@ -182,15 +181,15 @@ class _Variant:
         return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
 
     def advance(self, values: Sequence[Array], most: int) -> Advance | None:
-        """Take at most `most` iterations.
+        """Run at most `most` iterations.
 
-        Fewer are taken where the condition is false then, or the next iteration cannot be taken.
-        None if there is nothing to be done with these values.
+        Fewer run if the condition becomes false, or the next iteration is refused. None if these
+        values are not supported.
         """
         try:
             fixed = self._iteration.fixed(values)
         except Exception:
-            return None  # the plan says what is wrong
+            return None  # the plan raises the error
         if not self._iteration.is_like_before(fixed):
             return None
         found = self._advance(values, fixed, most)
@@ -199,7 +198,7 @@ class _Variant:
     def _advance(
         self, values: Sequence[Array], fixed: Sequence[Array], most: int
     ) -> tuple[int, bool, Sequence[Array]] | None:
-        """Iterations taken, whether the next cannot be, and the loop variables after them."""
+        """Iterations that ran, whether the next is refused, and the loop variables after them."""
         variables, known = self._iteration.variables, self._iteration.lists
         kernel = self._iteration.kernel
         lists: dict[int, Any] = {place: values[place][()] for place in known.used}
@@ -246,7 +245,7 @@ class _Variant:
         rest: Sequence[Array],
         own: ThreadArrays,
     ) -> int:
-        """Take iterations: how many were, and in the tables what they left there."""
+        """Run iterations: their number; results are in the tables."""
         function = self.kernel.function
         assert function is not None  # noqa: S101 - `Recurrence.run` looked
         kernel = self._iteration.kernel
@@ -256,7 +255,7 @@ class _Variant:
             return int(function(most, self._numbers, integers, reals, *given))
         pieces = min(team.size(), rows // _ROWS)
         is_worth = kernel.work * min(most, self._expected) >= _WORTH_THREADS
-        # Sums of parts are other numbers than sums: they are the same at each call.
+        # Sums of partial sums differ from sums in rounding: the partition is the same at each call.
         if pieces < 2 or not (is_worth or kernel.summed):
             given = own.given(ahead, rest)
             return int(function(most, 0, rows, self._numbers, integers, reals, *given))
@@ -276,12 +275,12 @@ class _Variant:
             for piece in range(pieces):
                 work(piece)
         own.add(parts[1:])
-        # Numbers do not depend on rows: all pieces took as many iterations, for the same reason.
+        # Scalars do not depend on rows: all parts ran the same number of iterations.
         integers[:], reals[:] = tables[0]
         return taken[0]
 
     def _numbers_of(self, values: Sequence[Array], fixed: Sequence[Array]) -> tuple[Array, Array]:
-        """The kernel's tables; the last integer flags an iteration that could not be taken."""
+        """The kernel's tables; the last integer flags a refused iteration."""
         variables = self._iteration.variables
         integers = np.zeros(len(variables.integers) + 1, np.int64)
         reals = np.zeros(len(variables.reals) + 1, np.float64)
@@ -293,7 +292,7 @@ class _Variant:
     def _opened(
         self, lists: Mapping[int, TensorList], most: int
     ) -> tuple[list[Array], dict[int, Array], dict[int, Array]] | None:
-        """The lists as arrays: those that are read, those to write, what is set there; or None."""
+        """The lists as arrays: those that are read, those to write, and their flags; or None."""
         known = self._iteration.lists
         read = []
         for place in known.read:
@@ -323,7 +322,7 @@ class _Variant:
         fixed: Sequence[Array],
         iterations: int,
     ) -> None:
-        """Put the lists after so many iterations among the loop variables."""
+        """Store the lists, after a number of iterations, in the loop variables."""
         known = self._iteration.lists
         made: dict[int, TensorList] = {}
         for place in known.popped:
@@ -345,7 +344,7 @@ def _rows(count: int, item: tuple[int, ...], like: TensorList) -> Array:
 
 
 def _open_one(held: TensorList, item: tuple[int, ...], is_read: bool) -> tuple[Array, Array] | None:
-    """A list's elements in an array to write into, and which are set; None if shapes differ."""
+    """A list's elements in a writable array, and which are set; None if shapes differ."""
     rows = _rows(held.length, item, held)
     if held.whole is not None:
         if held.whole.shape != rows.shape:
@@ -356,7 +355,7 @@ def _open_one(held: TensorList, item: tuple[int, ...], is_read: bool) -> tuple[A
     if any(one.shape != item for one in present.values()):
         return None
     if is_read and len(present) < held.length:
-        rows[...] = 0  # what a missing element reads as
+        rows[...] = 0  # the value of a missing element
     flags = np.zeros(held.length, np.uint8)
     for index, one in present.items():
         rows[index] = one
@@ -365,7 +364,7 @@ def _open_one(held: TensorList, item: tuple[int, ...], is_read: bool) -> tuple[A
 
 
 def recurrence_of(test: Plan, body: Plan) -> Recurrence | None:
-    """A loop over arrays that perhaps becomes a kernel; None if it has effects.
+    """A loop over arrays that may become a kernel; None if it has effects.
 
     Args:
         test: the plan of the condition.
@@ -373,5 +372,5 @@ def recurrence_of(test: Plan, body: Plan) -> Recurrence | None:
     """
     steps = [*test.steps, *body.steps]
     if any(step.node.op.effect not in {None, "read"} or step.node.op.wants_ctx for step in steps):
-        return None  # an iteration more would be seen
+        return None  # an additional iteration would have effects
     return Recurrence(test, body)

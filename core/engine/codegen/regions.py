@@ -1,4 +1,4 @@
-"""The parts of a plan that are compiled: for places of its steps, what runs there instead."""
+"""Finds the regions of a plan: for the indices of its steps, what replaces them."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def fuse(
     settled: Collection[Value] = (),
     steady: Collection[Value] = (),
 ) -> dict[int, Region | None]:
-    """For places in a plan: the region that runs there, or None where a step went into one.
+    """For indices in a plan: the region that runs there, or None for a step merged into one.
 
     Args:
         steps: a plan's.
         sizes: the shape of each value, where it is known.
-        results: what the plan returns.
-        watched: every value of one call, if shapes may be others at another call.
-        settled: values whose steps are left out.
-        steady: variables among the arguments that keep their values.
+        results: the plan's results.
+        watched: every value of one call, if shapes may differ at another call.
+        settled: values whose steps are omitted.
+        steady: variables among the arguments whose values do not change.
     """
     checked = watched is not None
     networks = _networks(steps, sizes, results, watched, settled, steady)
@@ -66,7 +66,7 @@ def _pairs(
     results: Sequence[Value],
     taken: Collection[int],
 ) -> list[Pair]:
-    """Gradients of limits, and rectifiers with what stands before them; a step is in one alone."""
+    """Extreme gradients, and rectifiers with the steps before them; each step is in at most one."""
     pairs: list[Pair] = []
     pairs += rectified.find(steps, sizes, results)
     pairs += rectified_pools.find(steps, sizes, results)
@@ -87,7 +87,7 @@ def _networks(
     settled: Collection[Value],
     steady: Collection[Value],
 ) -> Sequence[Network | Guarded]:
-    """The networks of a plan, which look at what they are given if shapes may be others."""
+    """The networks of a plan, with guards if shapes may differ at another call."""
     found = find_networks(steps, sizes, results, settled, steady)
     if watched is None:
         return found

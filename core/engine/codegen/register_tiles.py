@@ -1,11 +1,11 @@
-"""Register tiles: sums of products that stay in vector registers while their terms are added.
+"""Register tiles: accumulators of products that stay in vector registers.
 
 A tile is some rows by some vectors of columns. For each step k of the sum one vector of b is
-loaded, and each row's number of a is broadcast and multiplied into that row. Where a row's numbers
-lie is an offset of its own, so that one tile serves products of matrices, convolutions (rows are
-windows) and their filter gradients (rows are taps). `channelwise` tiles load a vector of a instead,
-for the gradients of depthwise filters; depthwise convolutions have `channel_tiles`. How many rows
-fit follows from the processor's registers.
+loaded, and each row's number of a is broadcast and multiplied into that row. Each row of a has an
+offset, so that one tile serves matrix products, convolutions (rows are windows) and their filter
+gradients (rows are taps). `channelwise` tiles load a vector of a instead, for the gradients of
+depthwise filters; depthwise convolutions have `channel_tiles`. The number of rows follows from the
+processor's registers.
 
 Importing this module imports Numba.
 """
@@ -33,16 +33,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
-# Masks have registers of their own, and cost nothing. Elsewhere they take those of two vectors, and
-# some processors need tens of cycles to write a masked one: whole tiles are written without.
+# Masks have registers of their own, and are free. On other processors they take two vector
+# registers, and some need tens of cycles for a masked store: full tiles are unmasked.
 _MASKS_ARE_FREE = LANES == 16
 WIDE, NARROW = LANES * VECTORS, LANES
-# For few columns: half a vector takes some processors half the time, if its rows' addresses all
-# stay in registers, too. Two such tiles are one of the others.
+# For few columns: half a vector takes half the time on some processors, if the rows' addresses also
+# stay in registers. Two such tiles replace one of the others.
 HALF, HALF_ROWS = min(LANES, 8), ROWS // 2
 EIGHT = min(8, ROWS)
-PANEL = 32  # columns of packed weights that lie side by side
-# Columns of one row that keep all multipliers at work: the sums of one column wait for each other.
+PANEL = 32  # contiguous columns of packed weights
+# Columns of a single row that keep all multipliers busy: the sums of one column are a dependency
+# chain.
 ACROSS = min(64, 8 * LANES)
 
 
@@ -50,7 +51,7 @@ class Tile(ActivationWriter):
     """One tile.
 
     Attributes:
-        masks_are_free: whether masked loads take no longer than others.
+        masks_are_free: whether masked loads are as fast as others.
     """
 
     masks_are_free = _MASKS_ARE_FREE
@@ -63,7 +64,7 @@ class Tile(ActivationWriter):
         self.channelwise = channelwise
 
     def _rows(self, pointer: Any, table: Any) -> list[Any]:
-        """The pointer moved by a number of the table, per row."""
+        """The pointer plus a row's entry of the table."""
         offsets = self.builder.inttoptr(table, _I64.as_pointer())
         loaded = [
             self.builder.load(self.builder.gep(offsets, [integer(row)])) for row in range(self.rows)
@@ -71,7 +72,7 @@ class Tile(ActivationWriter):
         return [self.builder.gep(pointer, [offset]) for offset in loaded]
 
     def _column_masks(self, columns: Any) -> list[Any]:
-        """Of each vector, which columns count."""
+        """The column mask of each vector."""
         builder, numbers = self.builder, ir.VectorType(_I32, self.lanes)
         positions = ir.Constant(numbers, list(range(self.lanes)))
         masks = []
@@ -81,7 +82,7 @@ class Tile(ActivationWriter):
         return masks
 
     def write(self, arguments: list[Any]) -> None:
-        """The body of `tile`; see `_tile`."""
+        """Generate the body of `tile`; see `_tile`."""
         builder, columns = self.builder, arguments[10]
         if not self.masks_are_free:
             whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
@@ -95,7 +96,7 @@ class Tile(ActivationWriter):
         builder.ret_void()
 
     def write_masked(self, arguments: list[Any], masks: list[Any]) -> None:
-        """A tile whose columns count where these masks are set; None where all do."""
+        """Generate a tile with these column masks; None for all columns."""
         (
             a,
             a_table,
@@ -129,8 +130,8 @@ class Tile(ActivationWriter):
         builder.branch(section)
         zero = integer(0)
 
-        # Beside the sums: terms of this chain, whether there were others, where b and what is
-        # brought to the cache are read.
+        # Loop state besides the sums: terms of this chain, whether there were others, addresses of
+        # b and of the prefetch.
         builder.position_at_end(section)
         (s,) = self._carried([zero], before)
         section_state = self._carried([zero, zero, b_pointer, *ahead[:1]], before)
@@ -138,7 +139,7 @@ class Tile(ActivationWriter):
         offset = builder.load(builder.gep(section_table, [s]))
         builder.branch(chunk)
 
-        # As much of a section as the chain has room for.
+        # The part of a section that fits in the chain.
         builder.position_at_end(chunk)
         chunk_place = self._carried([zero, offset], section)
         chunk_state = self._carried(section_state, section)
@@ -188,7 +189,7 @@ class Tile(ActivationWriter):
         self.finish(made, c_rows, lambda: self._rows(z_pointer, z_table), masks, mode)
 
     def _carried(self, values: list[Any], block: Any) -> list[Any]:
-        """Phi nodes that are these values if one comes from this block."""
+        """Phi nodes with these values from this block."""
         made = [self.builder.phi(value.type) for value in values]
         self.join(made, values, block)
         return made
@@ -196,7 +197,7 @@ class Tile(ActivationWriter):
     def _multiplied(
         self, sums: list[Any], a_rows: list[Any], at: Any, b_at: Any, masks: list[Any]
     ) -> list[Any]:
-        """The sums and one more term each."""
+        """The sums plus one more term each."""
         builder, vectors = self.builder, range(self.vectors)
         fma = self.function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
         b_vectors = [
@@ -216,10 +217,10 @@ class Tile(ActivationWriter):
         return made
 
     def starts(self, init: Any, masks: list[Any], mode: Any) -> list[Any]:
-        """The sums before the first step: the same numbers for every row.
+        """The initial sums: the same for every row.
 
-        They are nothing where what c holds is added to in the end: sums that began with that would
-        have their terms rounded as it is, and a gradient has many blocks.
+        They are neutral if c is added at the end: sums that started from c would have their terms
+        rounded to its magnitude, and a gradient has many blocks.
         """
 
         def nothing() -> list[Any]:
@@ -236,7 +237,7 @@ class Tile(ActivationWriter):
         return self.either(mode, ACCUMULATE, nothing, given)
 
     def nothing(self) -> Any:
-        """The vector that changes no sum: 0 would change -0."""
+        """The neutral vector of a sum: 0 would change -0."""
         return ir.Constant(self.vector, [-0.0] * self.lanes)
 
     def finish(
@@ -249,7 +250,7 @@ class Tile(ActivationWriter):
     ) -> None:
         """Write complete sums to c, or add them to it.
 
-        What lies at z is added before if the mode says so, and they are activated.
+        The operand at z is added first if the mode says so, then the activation is applied.
         """
         builder = self.builder
 
@@ -277,13 +278,13 @@ class Tile(ActivationWriter):
 def call_tile(
     builder: Any, name: str, arguments: Sequence[Any], tile: Callable[[Any], Tile]
 ) -> None:
-    """Call a tile: a function of its own, so that a kernel with several keeps its registers apart.
+    """Call a tile as a separate function, so that its registers are allocated separately.
 
     Args:
         builder: of the kernel.
-        name: of the tile, which is written at its first call.
+        name: of the tile, which is generated at its first call.
         arguments: numbers of 64 bits.
-        tile: given a builder, what writes the tile.
+        tile: given a builder, the generator of the tile.
     """
     function = builder.module.globals.get(name)
     if function is None:
@@ -306,11 +307,11 @@ def _tile(
     """An intrinsic: a tile of `rows` by `vectors` of `lanes` numbers.
 
     Its arguments: addresses of a, of a's offsets (one per row, in numbers), of c and its offsets;
-    address of b and its step from k to k + 1; address of the offsets that sections of the sum add
-    to a, how many sections, how many steps each, a's step; how many columns count; address of the
-    numbers that sums begin with; mode; addresses of what is added in the end and of its offsets.
-    One that fetches has two more: an address, and bytes from it to the next one with each step of a
-    sum. What lies there is brought to the cache, for a later tile.
+    address of b and its stride; address of the offsets that sections of the sum add to a, number of
+    sections, terms of each, a's stride; number of valid columns; address of the initial sums; mode;
+    addresses of the added operand and its offsets. A prefetching tile has two more: an address, and
+    the bytes between prefetches for each term of the sum, which bring data to the cache for a later
+    tile.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -345,15 +346,15 @@ def _tile(
 wide: Any = _tile(ROWS, VECTORS)
 narrow: Any = _tile(ROWS, 1)
 half: Any = _tile(HALF_ROWS, 1, lanes=HALF)
-# For what is left of a product with few rows.
+# For the remainder of a product with few rows.
 eight: Any = _tile(EIGHT, VECTORS)
-# For weights that do not stay in the cache: while one panel is multiplied, the next one comes.
+# For weights that do not stay in the cache: the next panel is prefetched.
 wide_fetching: Any = _tile(ROWS, VECTORS, fetches=True)
 eight_fetching: Any = _tile(EIGHT, VECTORS, fetches=True)
 four: Any = _tile(4, VECTORS)
 two: Any = _tile(2, VECTORS)
 one: Any = _tile(1, VECTORS)
-# One row alone: the sums of a whole panel, so that one does not wait for another.
+# A single row: the sums of a full panel, so that there are independent chains.
 across: Any = _tile(1, PANEL // LANES)
 far_across: Any = _tile(1, ACROSS // LANES)
 channelwise: Any = _tile(ROWS, 1, channelwise=True)
@@ -382,7 +383,7 @@ move: Any = intrinsic(_move_type)
 
 
 def _clear_type(context: Any, target: Any, count: Any) -> Any:
-    """Put `count` zeros at an address."""
+    """Clear `count` numbers at an address."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -416,18 +417,18 @@ def pad(
     width: Any,
     q: Any,
 ) -> None:
-    """Rows `top` to `top + rows` of some slices of images, from column `left` on, zeros around.
+    """Copy rows `top` to `top + rows` of some slices of images, from column `left` on, padded.
 
     Args:
         x: address of the first image.
         scratch: address of [images, slices, room, width, C].
         images: how many.
-        front: the first slice; negative in front of the image.
+        front: the first slice; negative before the image.
         slices: how many.
         top: the first row; negative above the image.
         rows: how many.
-        room: for how many rows of a slice there is room.
-        left: the first column, negative to the left of the image.
+        room: number of rows per slice in the scratch memory.
+        left: the first column; negative before the image.
         width: how many columns.
         q: the kernel's table, for the sizes and strides of x.
     """

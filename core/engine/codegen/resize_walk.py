@@ -1,8 +1,8 @@
-"""Images in another size in the text of the kernel that walks a network's table (`walking`).
+"""Resized images in the source of the kernel that interprets a network's table (`walking`).
 
-Each row of the result lies between two rows of x, which are stretched to its breadth first and kept
-for as long as the next rows need them. Places are offsets of runs: of one number each where a pixel
-has few, so that a loop over a row is vectors that gather, else of a pixel.
+Each row of the result is interpolated between two rows of x, which are first resized along the row
+and kept for the next rows. Offsets are of runs: single numbers if a pixel has few, so that a loop
+over a row is vectorised with gathers, otherwise whole pixels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Steps over single numbers with branches and loops among them, as statements of a kernel.
+"""Steps over scalars, with branches and loops, as statements of a kernel.
 
-A branch that is not taken does not run: text of its steps stands in an `if`. What the plan has to
-decide (a division by zero, an index out of range, a number that its new dtype cannot hold) leaves
-the iteration of the outermost loop before it has changed anything.
+An untaken branch does not run: its steps are inside an `if`. If the plan must decide (a division by
+zero, an index out of range, a number that its new dtype cannot represent), the iteration of the
+outermost loop is refused before it has changed anything.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
 
-# Branches and loops inside each other, and statements, that LLVM makes code of in a second or so.
+# Limits of nested branches and loops, and of statements, which LLVM compiles in a second or so.
 _DEPTH, _STATEMENTS = 12, 1500
-# Iterations of inner loops in one call of a kernel: which of them could go on for ever.
+# Iterations of inner loops in one call of a kernel: any of them could be infinite.
 MOST_INNER = 1 << 20
 
 
 class Scope:
-    """What the text calls the values of one graph.
+    """The names of one graph's values in the source.
 
     Attributes:
-        names: of numbers.
-        arrays: of arrays whose elements may be read.
-        vectors: names of the numbers that a vector of indices is made of.
+        names: of scalars.
+        arrays: names of arrays whose elements may be read.
+        vectors: names of the elements of index vectors.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Scope:
         self.vectors: dict[Value, list[str]] = {}
 
     def name(self, value: Value) -> str | None:
-        """What the text calls a value, or its digits; None if it is no number."""
+        """The name of a value in the source, or its literal; None if it is not a scalar."""
         found = self.names.get(value)
         array = constant_of(value)
         if found is not None or array is None:
@@ -56,7 +56,7 @@ class Scope:
         return literal(array, value.dtype.name)
 
     def opened(self, graph: Graph, given: Sequence[Value]) -> Scope:
-        """The scope of a function that is given values of this one."""
+        """The scope of a function that is called with values of this one."""
         inner = Scope()
         for argument, value in zip(graph.inputs, given, strict=True):
             name = self.name(value)
@@ -68,19 +68,19 @@ class Scope:
 
 
 class ScalarFlow:
-    """Writes the steps of a kernel that are about numbers.
+    """Generates the scalar steps of a kernel.
 
     Args:
-        functions: what the text may call.
-        refusal: the statement behind which an iteration is left to the plan; `break` follows.
-        loops: the name of the number that is not zero once an iteration is refused, where loops may
-            stand in an iteration; None where they may not.
-        prefix: what names begin with.
+        functions: that the source may call.
+        refusal: the statement that refuses an iteration; `break` follows.
+        loops: the name of a flag that is not zero once an iteration is refused, if loops may be
+            nested in it; None if they may not.
+        prefix: of names.
 
     Attributes:
-        has_loops: whether the text counts the iterations of inner loops, as `inner`.
-        can_refuse: whether there is an iteration that it leaves to the plan.
-        constants: arrays whose elements the text reads as `k0`, `k1`, …
+        has_loops: whether the source counts the iterations of inner loops, as `inner`.
+        can_refuse: whether an iteration may be refused.
+        constants: arrays that the source reads as `k0`, `k1`, …
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class ScalarFlow:
 
         Args:
             plan: the plan.
-            scope: has its arguments, and gets what the steps make.
+            scope: has its arguments, and gets its results.
 
         Raises:
-            UnsupportedError: a step is not about numbers, or there are too many.
+            UnsupportedError: a step is not over scalars, or there are too many.
         """
         lines: list[str] = []
         for step in plan.steps:
@@ -139,12 +139,12 @@ class ScalarFlow:
         return [*lines, f"{name} = {written.text}"]
 
     def has_text(self, node: Node, scope: Scope) -> bool:
-        """Whether there is an expression for a step that is neither branch nor loop."""
+        """Whether there is an expression for a step that is neither a branch nor a loop."""
         names = [scope.name(one) for one in node.inputs]
         return expression(node, names, self._functions) is not None
 
     def results(self, graph: Graph, scope: Scope) -> list[str]:
-        """What the text calls a graph's outputs, all numbers."""
+        """The names of a graph's outputs, all scalars."""
         return [self._number(scope, value) for value in graph.outputs]
 
     def _fresh(self) -> str:
@@ -176,7 +176,7 @@ class ScalarFlow:
             branches = (node.attrs["then_branch"], node.attrs["else_branch"])
             is_truth = node.inputs[0].dtype.name == "bool"
             tests = [choice if is_truth else f"{choice} != 0"]
-        else:  # any other index takes the last branch
+        else:  # any other index selects the last branch
             tests = [f"{choice} == {index}" for index in range(len(branches) - 1)]
         names = [self._fresh() for _ in node.outputs]
         lines = []
@@ -241,7 +241,7 @@ class ScalarFlow:
     # Elements of arrays.
 
     def _element(self, node: Node, scope: Scope) -> list[str]:
-        """A number out of an array that stays as it is."""
+        """An element of a loop-invariant array."""
         source, item = node.inputs[0], node.outputs[0]
         array, shape = self._array(source, scope), source.shape
         if not is_scalar(item) or shape.rank is None:
@@ -269,7 +269,7 @@ class ScalarFlow:
         return [*lines, f"{name} = {kind}({array}[{', '.join(places)}])"]
 
     def _array(self, value: Value, scope: Scope) -> str:
-        """What the text calls an array."""
+        """The name of an array in the source."""
         found = scope.arrays.get(value)
         if found is not None:
             return found

@@ -1,7 +1,7 @@
-"""Steps over single numbers as text: one expression each, and what must hold before it.
+"""Scalar steps as source: one expression each, and its preconditions.
 
 Results are those of the plan bit for bit: each op rounds to its dtype, and nothing is contracted.
-What the plan answers with an error, or leaves to the processor, the text refuses to compute.
+If the plan would raise an error, or its result is undefined by the processor, the source refuses.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCALARS = {
     "uint64": "np.uint64",
     "bool": "bool",
 }
-# What the text of a step may call where the kernel's own header has the system's functions.
+# Functions in the source of kernels whose header has the system's functions.
 FUNCTIONS = frozenset(
     {"abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos"}
     | {"cosh", "erf", "erfc", "exp", "expm1", "floor", "fmod", "log", "log1p", "max", "min"}
@@ -53,7 +53,7 @@ copysign, fmod = np.copysign, np.fmod
 
 """
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
-# What leaves an integer as it is, and would make a float64 of it on the way.
+# Identities on integers that would convert to float64 on the way.
 _ROUNDINGS = re.compile(r"\b(?:ceil|floor|rint)\(")
 
 
@@ -70,15 +70,15 @@ class Expression(NamedTuple):
 
 
 def is_scalar(value: Value) -> bool:
-    """Whether a value is one number of a dtype that text can compute with."""
+    """Whether a value is one number of a dtype that the source supports."""
     return value.shape.rank == 0 and value.dtype.name in SCALARS
 
 
 def literal(array: Array, dtype: str) -> str | None:
-    """A scalar as text; None if it has none.
+    """A scalar as a literal; None if it has none.
 
-    Python's digits of a float64 are exact, and so are those of a float32, written as a float64. An
-    integer's are taken for an int64, or, beyond that, for an uint64.
+    Python's digits of a float64 are exact, and so are those of a float32 written as a float64. An
+    integer literal is an int64, or, beyond its range, a uint64.
     """
     kind = SCALARS.get(dtype)
     if kind is None or np.ndim(array):
@@ -92,12 +92,12 @@ def literal(array: Array, dtype: str) -> str | None:
 def expression(
     node: Node, names: Sequence[str | None], functions: Collection[str]
 ) -> Expression | None:
-    """A step over scalars as an expression; None if there is none.
+    """A scalar step as an expression; None if there is none.
 
     Args:
         node: the step.
-        names: of its inputs, None for one that is no scalar.
-        functions: what the expression may call, beside conversions.
+        names: of its inputs, None for one that is not a scalar.
+        functions: that the expression may call, besides conversions.
     """
     if len(node.outputs) != 1 or not is_scalar(node.outputs[0]) or not all(names):
         return None
@@ -105,12 +105,12 @@ def expression(
 
 
 def of_each(node: Node, given: Sequence[str], functions: Collection[str]) -> Expression | None:
-    """What an elementwise step makes of the numbers at one place; None if there is no text.
+    """The scalar expression of an elementwise step; None if there is none.
 
     Args:
-        node: the step, with one output of a dtype that text can compute with.
-        given: names of the numbers, one for each input.
-        functions: what the expression may call, beside conversions.
+        node: the step, with one output of a supported dtype.
+        given: names of the numbers, one per input.
+        functions: that the expression may call, besides conversions.
     """
     if node.op.stateful:
         return None
@@ -127,7 +127,7 @@ def of_each(node: Node, given: Sequence[str], functions: Collection[str]) -> Exp
 
 
 def _form(node: Node, given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The text of a step, empty if there is none, and when it is refused."""
+    """The expression of a step, empty if there is none, and its refusals."""
     name = node.op.name
     if node.op.divides is not None:
         return _division(node, node.op.divides, *given)
@@ -149,7 +149,7 @@ def _form(node: Node, given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     return forms.written(node, given, form), ()
 
 
-# The conversions that names of constants are written with.
+# The conversions in literals of constants.
 _KINDS = frozenset(kind.rpartition(".")[2] for kind in SCALARS.values()) | {"uint64", "int64"}
 
 
@@ -160,7 +160,7 @@ def _cast(node: Node, x: str) -> Expression:
         return Expression(f"{kind}({x})")
     if not target.is_integer:
         return Expression(f"{kind}({x} != 0)")
-    # What a float beyond an integer's range becomes is the processor's business.
+    # The conversion of a float outside an integer's range is undefined.
     facts = np.iinfo(target.numpy)
     low = f"{float(facts.min)!r} <=" if facts.bits == 64 and facts.min else f"{facts.min - 1}.0 <"
     wide = f"np.float64({x})"
@@ -168,7 +168,7 @@ def _cast(node: Node, x: str) -> Expression:
 
 
 def _division(node: Node, kind: Division, x: str, y: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a quotient or a remainder, and when it is refused."""
+    """The expression of a quotient or a remainder, and its refusals."""
     dtype = node.inputs[0].dtype
     what, rounding = kind
     if dtype.is_integer:
@@ -178,7 +178,7 @@ def _division(node: Node, kind: Division, x: str, y: str) -> tuple[str, tuple[st
         is_signed = np.iinfo(dtype.numpy).min < 0
         text = _integer_division(kind, x, y, is_signed)
         if is_signed and divisor in {None, -1}:
-            # The least number by -1 has no quotient; processors trap.
+            # The smallest number divided by -1 overflows; processors trap.
             own = f"-{x}" if what == "quotient" else "T(0)"
             text = f"({own} if {y} == -1 else {text})"
         return text, refusals
@@ -188,7 +188,7 @@ def _division(node: Node, kind: Division, x: str, y: str) -> tuple[str, tuple[st
         return f"{rounds}({quotient})" if rounds else quotient, ()
     rest = f"fmod({x}, {y})"
     if rounding == "floor":
-        # Of the divisor's sign, zero included; not a number where the divisor is zero.
+        # With the sign of the divisor, also for zero; NaN if the divisor is zero.
         zero = f"({rest} if {y} == T(0) else copysign(T(0), {y}))"
         other = f"({rest} + {y} if ({y} < T(0)) != ({rest} < T(0)) else {rest})"
         rest = f"({zero} if {rest} == T(0) else {other})"
@@ -196,7 +196,7 @@ def _division(node: Node, kind: Division, x: str, y: str) -> tuple[str, tuple[st
 
 
 def _integer_division(kind: Division, x: str, y: str, is_signed: bool) -> str:
-    """The text of a division whose divisor is not zero, and not -1."""
+    """An integer division whose divisor is neither zero nor -1."""
     quotient, rest = f"({x} // {y})", f"({x} % {y})"
     what, rounding = kind
     if not is_signed or rounding == "floor":
@@ -216,6 +216,6 @@ def _right_shift(node: Node, x: str, y: str) -> str:
 
 
 def _places(node: Node, y: str) -> str:
-    """By how many bits a number is shifted: no more than it has, as the op's kernel does."""
+    """The shift count of a number: clamped to its bits, as in the op's kernel."""
     last = np.iinfo(node.outputs[0].dtype.numpy).bits - 1
     return f"(T(0) if {y} < T(0) else T({last}) if {y} > T({last}) else {y})"

@@ -1,4 +1,4 @@
-"""Rows of numbers times one row: what squeeze-and-excite blocks do to the channels of an image.
+"""Rows multiplied by one row: the channel scaling of squeeze-and-excite blocks.
 
 Importing this module imports Numba.
 """
@@ -18,10 +18,10 @@ _NAME = "pinnace_scaled_rows"
 
 
 class _RowWriter(VectorWriter):
-    """Writes a loop over rows, by vectors of their numbers."""
+    """Generates a loop over rows, by vectors."""
 
     def write(self, target: Any, source: Any, factors: Any, rows: Any, width: Any) -> None:
-        """The body of `scale_rows`."""
+        """Generate the body of `scale_rows`."""
         builder = self.builder
         to, given, by = map(self.number_pointer, (target, source, factors))
         before = builder.block
@@ -51,7 +51,7 @@ class _RowWriter(VectorWriter):
 def _scale_rows_type(
     context: Any, target: Any, source: Any, factors: Any, rows: Any, width: Any
 ) -> Any:
-    """Rows at an address times the row of factors at another, to a third or to where they lie."""
+    """Multiply rows at an address by the row of factors at another; the output may be in place."""
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:

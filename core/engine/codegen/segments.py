@@ -1,12 +1,12 @@
-"""Rows added to the rows of another matrix as machine code: gradients of embeddings.
+"""Scatter-add of rows to another matrix as machine code: gradients of embeddings.
 
-The rows that are added lie in one piece each, anywhere. Those for negative places are left out. At
-the first place behind the matrix the kernel ends, and answers which it was; -1 if there was none.
+Each added row is contiguous. Rows for negative indices are skipped. At the first index beyond the
+matrix the kernel stops, and returns its position; -1 if there is none.
 """
 
 from __future__ import annotations
 
-# The parts' numbers count from 0, so that LLVM sees vectors (see `descents`).
+# The parts' numbers are indexed from 0, so that LLVM vectorises (see `descents`).
 _ADD_ROWS = """
 PLACES = types.Array(int64, 1, "C", readonly=True)
 

@@ -1,9 +1,9 @@
-"""Convolutions, depthwise too, and the gradients of their filters as machine code: the text.
+"""Convolutions, depthwise too, and the gradients of their filters as machine code.
 
-Each goes over blocks of images, slices and rows that fit the second-level cache, with zeros around
-them copied to a scratch if there is padding, and over columns, and has `tiles` do the rest. A plain
-image has one slice, a volume several. Everything comes in a table of numbers, `q`, whose order is
-that of `ops.kernels.tile_jobs.Job`.
+Each iterates over blocks of images, slices and rows that fit the L2 cache, copied with zero padding
+to scratch memory if necessary, and over columns, and calls `tiles` for the rest. A plain image has
+one slice, a volume several. All parameters are in a table, `q`, whose order is that of
+`ops.kernels.tile_jobs.Job`.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ _COLUMNS = """
                 j += columns
 """
 
-# Rows that only fill up the second half are not done: where sums are added to what is there, what
-# the first half has just added to would be added to again.
+# Rows that only fill the second half are skipped: when accumulating, the first half's results would
+# be added twice.
 _TILE = """if columns <= HALF:
                         half({arguments})
                         if at + HALF_ROWS < {total}:
@@ -91,12 +91,12 @@ _ARGUMENTS = (
 
 
 def _tile(total: str, **parts: object) -> str:
-    """The tiles of a block; `total` is how many rows they have."""
+    """The tiles of a block of `total` rows."""
     return _TILE.format(arguments=_ARGUMENTS.format(**parts), total=total)
 
 
-# A block's rows, as many at once as have the same taps inside of the image: those above and below
-# read nothing but zeros. What is left for the last tile is done by a smaller one.
+# A block's rows, grouped by their valid taps: those above and below read only padding. A smaller
+# tile handles the remainder.
 _RUNS = """
             begin = 0
             while begin < rows:
@@ -221,7 +221,7 @@ DEPTHWISE = (
 """
 )
 
-# The rows of a block, one section each of the sums, and the gradients that belong to them.
+# The rows of a block, one section of the sums each, and the matching gradients.
 _SLOPES = """
             for i in range(images):
                 for line in range(slices * rows):
@@ -273,7 +273,7 @@ CORRELATE = (
 """
 )
 
-# The gradient of a depthwise filter: a tile has taps as its rows, and each channel its own sums.
+# The gradient of a depthwise filter: a tile has taps as rows, and separate sums per channel.
 CORRELATE_CHANNELS = (
     BEGIN
     + """

@@ -1,9 +1,9 @@
-"""A small plan as one kernel: what a traced cell or a little network does in a call.
+"""A small plan as one kernel, for a traced cell or a small network.
 
-A plan's step on a small array takes a microsecond or two, of which the arithmetic is a tenth. Where
-every step has a statement, the plan makes its results' arrays and calls one kernel. Where its
-variables' values lie is a table of addresses, made again when one was assigned to. Loops over few
-rows are part of it. Plans with much to do stay what they are: their kernels share work between
+A plan's step on a small array takes a microsecond or two, of which the arithmetic is a tenth. If
+every step has a statement, the plan allocates its results and calls one kernel. The addresses of
+its variables' values are in a table, which is rebuilt when one was assigned to. Loops over few rows
+are part of it. Plans with much work are not compiled this way: their kernels share work between
 threads.
 """
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
     from pinnace.ops.running import RunContext
 
-# What a kernel may be given.
+# Argument dtypes of a kernel.
 _KINDS = {dtypes.float32: "float32", dtypes.bool: "boolean"}
 _WHOLE_KINDS = {**_KINDS, dtypes.int32: "int32", dtypes.int64: "int64"}
-# Fewer steps cost less than entering a kernel.
+# Fewer steps cost less than calling a kernel.
 _FEWEST_STEPS = 3
-# Multiplications of products, and numbers in an array, that one thread does in no time.
+# Most multiplications of products, and numbers in an array, for one thread.
 _MOST_MULTIPLICATIONS = 1 << 21
 _MOST_NUMBERS = 1 << 14
-# Beside a loop, which one thread takes anyway.
+# The same beside a loop, which runs in one thread anyway.
 _MOST_NUMBERS_LOOPED = 1 << 17
 
 
 class _Held(NamedTuple):
-    """Variables as they were at some time.
+    """One version of the variables.
 
     Attributes:
         versions: the variables, and how often each had been assigned to.
@@ -65,14 +65,14 @@ class SmallPlan:
     """A plan's kernel for one set of argument shapes.
 
     Args:
-        plan: of small arrays, without effects but reads of variables.
-        arrays: its arguments at some call.
+        plan: with small arrays, without effects except reads of variables.
+        arrays: its arguments at one call.
 
     Attributes:
         products: multiplications of its products.
 
     Raises:
-        UnsupportedError: some step has no statement, or there is too much to do.
+        UnsupportedError: a step has no statement, or there is too much work.
     """
 
     def __init__(self, plan: Plan, arrays: Sequence[Array]) -> None:
@@ -82,9 +82,9 @@ class SmallPlan:
         try:
             writer = self._written(values, counts, with_whole=True)
         except UnsupportedError:
-            # Steps on whole numbers may be left to the plan, ahead of the kernel.
+            # Integer steps may be left to the plan, before the kernel.
             writer = self._written(values, counts, with_whole=False)
-        # The writer goes: it knows every value of the call that was watched.
+        # The generator is dropped: it holds every value of the recorded call.
         self._numbers = np.array(writer.numbers, np.int64)
         self._constants, self._variables = writer.constants, writer.variables
         self._refuses = bool(writer.functions) or writer.refuses
@@ -95,7 +95,7 @@ class SmallPlan:
     def _written(
         self, values: Mapping[Value, Any], counts: Mapping[Node, int], *, with_whole: bool
     ) -> PlanStatements:
-        """The kernel's text, and what wrote it."""
+        """The kernel's source, and its generator."""
         self._parts = parts = parts_of(self._plan, values, with_whole=with_whole)
         self._kinds = _WHOLE_KINDS if with_whole else _KINDS
         self._check_work(parts.nodes)
@@ -118,7 +118,7 @@ class SmallPlan:
             raise UnsupportedError("too few steps")
 
     def _write(self, writer: PlanStatements) -> str:
-        """The kernel's text."""
+        """The kernel's source."""
         plan, parts = self._plan, self._parts
         nodes, known = parts.nodes, parts.known
         steps = [plan.steps[position].node for position in parts.ahead]
@@ -188,9 +188,9 @@ class SmallPlan:
         """The plan's outputs.
 
         Args:
-            arrays: arguments of the plan.
+            arrays: the plan's arguments.
             context: of the run.
-            looks: whether the run may be told to end; it is over before that matters.
+            looks: whether to poll the stop flag; the kernel ends before that matters.
         """
         if self._function is None:
             self._function = self._compiled()
@@ -198,10 +198,10 @@ class SmallPlan:
         return self._function(arrays, context)  # type: ignore[no-any-return]
 
     def by_steps(self, arrays: Sequence[Array], context: RunContext) -> tuple[Array, ...]:
-        """The plan's outputs by its steps, for arguments of any shapes.
+        """The plan's outputs by its steps, for arguments with any shapes.
 
         Args:
-            arrays: arguments of the plan.
+            arrays: the plan's arguments.
             context: of the run.
         """
         return self._plan.run(arrays, context)  # type: ignore[no-any-return]
@@ -234,7 +234,7 @@ class SmallPlan:
             if results.intersection(plan.steps[position].node.outputs)
         ]
         calls = [source.call_of(position) for position in sorted({*named, *parts.ahead})]
-        # The plan itself says what is wrong, and takes variables of other shapes.
+        # The plan raises errors, and handles variables with other shapes.
         again = "        return steps(arguments, ctx)"
         lines += ["    try:", f"        held = values(({handles}))"]
         lines += [*(f"        {call}" for call in calls), "    except Exception:", again]
@@ -249,7 +249,7 @@ class SmallPlan:
         names += [source.name(value) for value in self._results]
         returned = "".join(f"asarray({source.name(value)}), " for value in plan.graph.outputs)
         call = f"kernel({', '.join(names)})"
-        # It may find that it is not for these numbers; it has written results alone.
+        # It may refuse these numbers; only results have been written.
         call = f"    if {call}:\n{again}" if self._refuses else f"    {call}"
         lines.append(call)
         if parts.behind:
@@ -259,9 +259,9 @@ class SmallPlan:
         return [*lines, f"    return ({returned})"]
 
     def _unlike(self) -> list[str]:
-        """What is true if a step ahead has made another shape than at the call that was watched.
+        """A condition that is true if a step before the kernel has another shape than recorded.
 
-        How many numbers it makes may depend on numbers.
+        Its shape may depend on values.
         """
         steps, ahead = self._plan.steps, set(self._parts.ahead)
         others = (step.node for place, step in enumerate(steps) if place not in ahead)
@@ -271,18 +271,18 @@ class SmallPlan:
         return [f"{name(v)}.shape != {self._sizes[v]!r}" for v in made if v in used]
 
     def _values(self, handles: Sequence[Array]) -> _Held | None:
-        """What the variables hold, which lives as long as the call has it.
+        """The values of the variables, kept alive during the call.
 
         Args:
             handles: of the variables.
 
         Returns:
-            None if one has another shape than the kernel is for.
+            None if one has another shape than the kernel expects.
         """
         held = self._held
         if held is not None and held.versions.are_those_of(handles):
             return held
-        # Versions first: what is assigned meanwhile is read, and read once more at the next call.
+        # Versions first: a concurrent assignment is read now, and again at the next call.
         versions = Versions(handles)
         kernel = READ_VARIABLE.kernel
         assert kernel is not None  # noqa: S101 - for mypy: it is defined with one
@@ -296,11 +296,11 @@ class SmallPlan:
 
 
 def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:
-    """A plan as one kernel, asked for; None if it is not one of that kind.
+    """A plan as one kernel, requested; None if it cannot be one.
 
     Args:
         plan: the plan.
-        arrays: arguments of a call; it is run once more for them, so that all shapes are known.
+        arrays: arguments of a call; it is run once more with them, to record all shapes.
     """
     if any(
         step.node.op.runs != "loop"

@@ -1,7 +1,7 @@
-"""Steps over float32 arrays as statements of one kernel: products, elementwise groups, views.
+"""Float32 array steps as statements of one kernel: products, elementwise groups, views.
 
-Elementwise steps of one shape become one loop, whatever order they were written in: nothing here
-has effects. Where values lie is kept in `engine.codegen.places`.
+Elementwise steps of one shape become one loop, in any order: there are no effects here. The storage
+of values is in `engine.codegen.places`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# What a kernel of statements begins with.
+# The header of kernels with statements.
 HEADER = """
 from pinnace.engine.codegen.products import (
     ACROSS, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, shaped, sum_rows, truths,
@@ -50,18 +50,18 @@ BYTES = types.Array(types.uint8, 1, "C")
 
 
 class Statements(Places):
-    """The text of array steps, and the tables that it needs.
+    """The source of array steps, and the tables that it needs.
 
     Args:
         sizes: the shape of each value at one call.
-        scalars: how the text calls the numbers that lie in registers, by value.
-        known: what is the same at every call with these sizes, beside constants.
+        scalars: names of the scalars in registers, by value.
+        known: what is the same at every call with these sizes, besides constants.
 
     Attributes:
         lines: the statements.
-        sums: places that products are added to, by the product's step.
-        copies: where else a value is to be put. Elementwise steps put it there while they have it.
-        copied: those of `copies` that are done.
+        sums: destinations that products are accumulated into, by the product's step.
+        copies: further destinations of values. Elementwise steps write them directly.
+        copied: those of `copies` that are written.
     """
 
     def __init__(
@@ -85,15 +85,15 @@ class Statements(Places):
     # Steps.
 
     def write(self, nodes: Sequence[Node], homes: dict[Value, Place], wanted: set[Value]) -> None:
-        """The statements of these steps.
+        """Generate the statements of these steps.
 
         Args:
-            nodes: in an order in which they can run.
-            homes: where some of the values are to be put.
+            nodes: in execution order.
+            homes: destinations of some of the values.
             wanted: values that are used outside of these steps.
 
         Raises:
-            UnsupportedError: there is no statement for one of them.
+            UnsupportedError: one of them has no statement.
         """
         self._homes = homes
         self._wanted = wanted
@@ -124,7 +124,7 @@ class Statements(Places):
             pending = [node for node in pending if node not in done]
 
     def _rearranged(self, nodes: Sequence[Node]) -> Sequence[Node]:
-        """The steps without sums of products, and without splits of what is made for them alone."""
+        """The steps without product sums, and without splits of purely intermediate values."""
         kept = {*self._wanted, *self._homes, *self.copies}
         sums = product_sums(nodes, self.size, kept, self.sums)
         for one in sums:
@@ -138,7 +138,7 @@ class Statements(Places):
         return behind.nodes
 
     def _needed(self, node: Node) -> Sequence[Value]:
-        """What has to be there before a step that is not elementwise."""
+        """The pending steps that must precede a step that is not elementwise."""
         sum_of = self._added.get(node)
         return node.inputs if sum_of is None else (*node.inputs, sum_of.first)
 
@@ -153,7 +153,7 @@ class Statements(Places):
         write(self, node)
 
     def _home(self, value: Value) -> Place:
-        """Where a value is to be put."""
+        """The destination of a value."""
         home = self._homes.get(value)
         if home is None:
             home = self.reserve(self.size(value))
@@ -163,11 +163,11 @@ class Statements(Places):
     # Elementwise steps.
 
     def _group(self, pending: Sequence[Node]) -> list[Node]:
-        """Steps of one shape that need nothing but each other and what is there."""
+        """Steps of one shape that depend only on each other and on available values."""
         group: list[Node] = []
         made: set[Value] = set()
         shape = None
-        for node in pending:  # in an order in which they can run: one walk finds them all
+        for node in pending:  # in execution order, so that one pass finds them all
             if not is_elementwise(node):
                 continue
             own = self.size(node.outputs[0])
@@ -251,7 +251,7 @@ class Statements(Places):
         self.lines += [f"        {line}" for line in inner]
 
     def _spans(self, shape: tuple[int, ...], flat: bool, rows: str, width: str) -> tuple[str, str]:
-        """The ranges that an elementwise step goes over: down and across."""
+        """The ranges of an elementwise loop: rows and columns."""
         if not self.in_parts:
             return rows, width
         if flat:
@@ -274,7 +274,7 @@ class Statements(Places):
         self._hand_on(value, self.at(source.address, self.size(value)))
 
     def _repeat(self, node: Node) -> None:
-        """Elementwise steps read what is repeated where it lies once, as they broadcast."""
+        """A broadcast value is stored once; elementwise steps broadcast it when they read."""
         source, value = node.inputs[0], node.outputs[0]
         if self.size(source) == self.size(value):
             self._pass(node)
@@ -287,7 +287,7 @@ class Statements(Places):
         self._narrow[value] = self.size(source)
 
     def _hand_on(self, value: Value, place: Place) -> None:
-        """A value that lies where it is; copied if it is to lie elsewhere."""
+        """A view of a value; copied if it has a destination."""
         self.places[value] = place
         home = self._homes.get(value)
         if home is not None:
@@ -308,7 +308,7 @@ class Statements(Places):
             self._hand_on(output, place)
 
     def _slice(self, node: Node) -> None:
-        """Columns that lie side by side."""
+        """Contiguous columns."""
         value, *bounds = node.inputs
         output = node.outputs[0]
         shape = self.size(value)
@@ -334,7 +334,7 @@ class Statements(Places):
         self._hand_on(output, Place(at, source.step, source.whole and ranges == whole))
 
     def _prepare_concat(self, node: Node) -> None:
-        """What is joined is made where it will lie, if it can be."""
+        """Compute the inputs of a concatenation in place, if possible."""
         *parts, axis = node.inputs
         value = node.outputs[0]
         shape = self.size(value)
@@ -359,7 +359,7 @@ class Statements(Places):
         self.places[node.outputs[0]] = self._homes[node.outputs[0]]
 
     def _stack(self, node: Node) -> None:
-        """Values one after another, along a new first axis."""
+        """Values stacked along a new first axis."""
         value = node.outputs[0]
         if node.attrs["axis"] % len(self.size(value)) or not self.size(node.inputs[0]):
             raise UnsupportedError(f"{node}: only arrays, and along the first axis")
@@ -406,20 +406,20 @@ class Statements(Places):
         )
 
     def is_steady(self, value: Value) -> bool:
-        """Whether a matrix is there before the text begins, and stays as it is."""
+        """Whether a matrix is available before the kernel starts, and does not change."""
         return value in self._steady or self._constant(value) is not None
 
     def multiply_ahead(self, node: Node, address: str, times: int, target: Place) -> None:
-        """A product before all else: for many left-hand matrices, one behind the other.
+        """A product that is computed in advance for many left-hand matrices, one after the other.
 
         Args:
-            node: the product, whose right-hand matrix is steady.
-            address: of the first of the left-hand ones.
-            times: how many there are.
+            node: the product, whose right-hand matrix does not change.
+            address: of the first left-hand matrix.
+            times: their number.
             target: for all results.
 
         Raises:
-            UnsupportedError: they are transposed, or no matrices.
+            UnsupportedError: they are transposed, or not matrices.
         """
         a, b = node.inputs
         flip_a, flip_b = flips(node)
@@ -435,7 +435,7 @@ class Statements(Places):
         )
 
     def _panels(self, b: Value, flip: bool) -> str:
-        """Where a right-hand matrix lies for tiles, with its steps."""
+        """The packed panels of a right-hand matrix, with strides."""
         shape, place = self.size(b), self._place(b)
         steady = b in self._steady
         if not flip and not steady:
@@ -489,7 +489,7 @@ _SUM = ("sum", "{total}")
 
 
 def _writer(node: Node) -> Callable[[Statements, Node], None] | None:
-    """The method that writes a step that is not elementwise."""
+    """The method for a step that is not elementwise."""
     op = node.op
     if op.product == "matrix":
         return Statements._product

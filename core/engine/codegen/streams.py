@@ -1,11 +1,11 @@
-"""Random words, max pooling and its gradient as machine code.
+"""Random bits, max pooling and its gradient as machine code.
 
-NumPy takes many passes over arrays for them: ten rounds on integers, and a walk over windows.
+NumPy needs many passes over arrays for them: ten rounds on integers, and a loop over windows.
 """
 
 from __future__ import annotations
 
-# Philox4x32-10 on counters from high:low on; out[n] is the block of the n-th.
+# Philox4x32-10 with counters from high:low on; out[n] is the n-th block.
 _PHILOX = """
 from numba.types import uint32, uint64
 
@@ -30,8 +30,8 @@ def kernel(key, low, high, out):
         out[n, 2], out[n, 3] = uint32(c2), uint32(c3)
 """
 
-# Windows of [down, along] pixels that lie side by side: dx gets dy where x is the first maximum; if
-# it is to be `rectified`, where that is positive.
+# Adjacent windows of [down, along] pixels: dx gets dy at the first maximum of x; if `rectified`,
+# only where it is positive.
 _MAXIMA = """
 IMAGES = types.Array(float32, 4, "C", readonly=True)
 MADE = types.Array(float32, 4, "C")
@@ -62,8 +62,8 @@ def kernel(start, stop, rectified, down, along, x, y, dy, dx):
                             left[c] = np.float32(0) if hit else mine
 """
 
-# Windows that lie anywhere, with nothing outside of the image: y gets the largest of x in each. NaN
-# is never larger, and nothing is below the lowest finite value.
+# Windows at any position inside the image: y gets the maximum of x in each. NaN never compares
+# greater, and the initial value is the lowest finite one.
 _PEAKS = """
 IMAGES = types.Array(float32, 4, "C", readonly=True)
 MADE = types.Array(float32, 4, "C")
@@ -92,8 +92,8 @@ def kernel(start, stop, down, along, step_down, step_along, top, left, x, y):
                             most[c] = one[c] if one[c] > most[c] else most[c]
 """
 
-# The same of windows that lie anywhere: where they overlap, a pixel gets the sum. The last window
-# is the first to be looked at, so that a pixel adds numbers in the order of its places in them.
+# The same for overlapping windows: a pixel gets the sum. The last window comes first, so that a
+# pixel adds its terms in the order of its position in them.
 _STEPPED_MAXIMA = """
 IMAGES = types.Array(float32, 4, "C", readonly=True)
 MADE = types.Array(float32, 4, "C")

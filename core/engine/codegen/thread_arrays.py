@@ -1,4 +1,4 @@
-"""What each of several threads that take the iterations of a loop has for itself."""
+"""The private arrays of each thread that runs the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class ThreadArrays:
-    """A thread's own among a kernel's arguments.
+    """One thread's private arguments of a kernel.
 
     Args:
         states: the arrays among the loop variables, before the first iteration.
-        after: room for them after the last.
-        buffers: of the lists that elements are set of.
-        flags: which of these are.
-        summed: the places of those states that iterations add to.
+        after: memory for them after the last.
+        buffers: of the lists whose elements are set.
+        flags: which elements are set.
+        summed: the indices of the accumulated states.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ThreadArrays:
         self._buffers, self._flags = buffers, flags
 
     def another(self) -> ThreadArrays:
-        """The same for a thread more: sums of its rows alone, and flags that no other one sets."""
+        """The same for another thread: partial sums of its rows, and separate flags."""
         states, after = list(self._states), list(self._after)
         for place in self._summed:
             states[place], after[place] = (np.zeros_like(one[place]) for one in (states, after))

@@ -1,8 +1,8 @@
-"""Totals over all rows, which gradients of biases and scales are, as outputs of a cluster.
+"""Totals over all rows, such as gradients of biases and scales, as outputs of a cluster.
 
-A value is summed while it is made: it need not be written if nothing else wants it, and is not read
-again. The sum waits for nothing but the cluster, so the cluster runs where it would have run
-without; only what uses the total must come after that.
+A value is summed while it is computed: it need not be written if nothing else uses it, and is not
+read again. The sum depends only on the cluster, so the cluster's place does not change; only
+consumers of the total must come after it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Totals of a cluster at most: each is an array that LLVM compares with the others.
+# Most totals of a cluster: LLVM checks each array for overlap with the others.
 _MOST = 3
-# Rows that are summed one after the other at least, and parts of a sum at most: a sum of sums loses
-# less than one of many numbers in a row. How many there are does not depend on threads.
+# Fewest rows of a partial sum, and most partial sums: pairwise summation loses less precision. The
+# partition does not depend on threads.
 _FEWEST_ROWS, _MOST_PARTS = 256, 64
-# Bytes of all parts of a total at most.
+# Most bytes of all partial sums of a total.
 _MOST_BYTES = 1 << 22
 
 
 def part_rows(rows: int) -> int:
-    """How many rows are summed one after the other."""
+    """The number of rows of a partial sum."""
     return max(_FEWEST_ROWS, -(-rows // _MOST_PARTS))
 
 
@@ -64,14 +64,14 @@ def add(
     results: Sequence[Value],
     taken: Collection[int],
 ) -> None:
-    """Give sums over all rows to the clusters that make, or at least read, what is summed.
+    """Add sums over all rows to the clusters that compute, or at least read, the summed value.
 
     Args:
-        found: a plan's clusters, their borders named.
+        found: a plan's clusters, with inputs and outputs.
         steps: the plan's.
         sizes: the shape of each value, where it is known.
-        results: what the plan returns.
-        taken: places that run in something else.
+        results: the plan's results.
+        taken: indices of steps in other regions.
     """
     within = {place for cluster in found for place in cluster.members}
     uses: dict[Value, list[int]] = {}
@@ -104,7 +104,7 @@ def add(
 
 
 def _can_total(cluster: Cluster, node: Node, sizes: Sizes) -> bool:
-    """Whether a cluster's kernel can sum what this op sums, in the way it walks."""
+    """Whether a cluster's kernel can compute this op's sum with its loops."""
     value = node.inputs[0]
     shape = sizes.get(value)
     if shape != cluster.shape or value.dtype is not dtypes.float32:

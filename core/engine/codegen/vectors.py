@@ -1,4 +1,4 @@
-"""Vectors of float32 in LLVM's language: how many numbers, and what is done with them.
+"""LLVM vectors of float32, and the operations on them.
 
 Importing this module imports Numba.
 """
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
-# Bits of a tile's mode: add to what c holds; when the sums are complete, add others to them. What
-# is done with each of them then, is in `activations`.
+# Bits of a tile's mode: add to what c holds; when the sums are complete, add another operand.
+# `activations` has the bits of the epilogue.
 ACCUMULATE, ADD = 1, 2
 
 
@@ -28,7 +28,7 @@ def _features() -> set[str]:
 
 
 def _registers() -> tuple[int, int, int]:
-    """(numbers in a vector, rows of a tile, its vectors) for the processor at hand."""
+    """(numbers per vector, rows per tile, vectors per row) for the local processor."""
     features = _features()
     if "avx512f" in features:
         return 16, 14, 2
@@ -46,7 +46,7 @@ def integer(value: int) -> Any:
 
 
 class VectorWriter:
-    """Writes instructions on vectors of `lanes` numbers."""
+    """Generates instructions on vectors of `lanes` numbers."""
 
     def __init__(self, builder: Any, lanes: int) -> None:
         self.builder = builder
@@ -55,7 +55,7 @@ class VectorWriter:
         self.mask = ir.VectorType(ir.IntType(1), lanes)
 
     def function(self, name: str, result: Any, arguments: list[Any]) -> Any:
-        """A function of this module, declared if it is not."""
+        """A function of this module, declared if necessary."""
         module = self.builder.module
         found = module.globals.get(name)
         return found or ir.Function(module, ir.FunctionType(result, arguments), name)
@@ -65,7 +65,7 @@ class VectorWriter:
         return self.builder.inttoptr(address, _FLOAT.as_pointer())
 
     def spread(self, scalar: Any, kind: Any) -> Any:
-        """A vector of this kind, all of whose numbers are the scalar."""
+        """A vector with the scalar in all lanes."""
         one = self.builder.insert_element(
             ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_I32, 0)
         )
@@ -73,7 +73,7 @@ class VectorWriter:
         return self.builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
 
     def load(self, pointer: Any, mask: Any) -> Any:
-        """The vector at a pointer, zeros where the mask is not set; None: all of it."""
+        """The vector at a pointer, with zeros where the mask is not set; None for no mask."""
         kind = self.vector.as_pointer()
         if mask is None:
             return self.builder.load(self.builder.bitcast(pointer, kind), align=4)
@@ -87,7 +87,7 @@ class VectorWriter:
         return self.builder.call(load, [at, ir.Constant(_I32, 4), mask, zero])
 
     def store(self, value: Any, pointer: Any, mask: Any) -> None:
-        """Write a vector where the mask is set; None: all of it."""
+        """Store a vector where the mask is set; None for no mask."""
         kind = self.vector.as_pointer()
         if mask is None:
             self.builder.store(value, self.builder.bitcast(pointer, kind), align=4)
@@ -101,7 +101,7 @@ class VectorWriter:
         self.builder.call(store, [value, at, ir.Constant(_I32, 4), mask])
 
     def fetch(self, address: Any) -> None:
-        """Have what lies at an address brought to the second-level cache."""
+        """Prefetch an address into the L2 cache."""
         pointer = self.builder.inttoptr(address, ir.IntType(8).as_pointer())
         fetch = self.function("llvm.prefetch.p0", ir.VoidType(), [pointer.type, _I32, _I32, _I32])
         reading, second_level, data = 0, 2, 1
@@ -109,14 +109,14 @@ class VectorWriter:
         self.builder.call(fetch, [pointer, *given])
 
     def phis(self, values: list[Any], block: Any) -> list[Any]:
-        """Phi nodes that are these values if one comes from this block."""
+        """Phi nodes with these values from this block."""
         made = [self.builder.phi(self.vector) for _ in values]
         self.join(made, values, block)
         return made
 
     @staticmethod
     def join(phis: list[Any], values: list[Any], block: Any) -> None:
-        """Phi nodes are these values, too, if one comes from this block."""
+        """Add these values from this block to the phi nodes."""
         for phi, value in zip(phis, values, strict=True):
             phi.add_incoming(value, block)
 
@@ -130,7 +130,7 @@ class VectorWriter:
         builder.cbranch(flag, first, second)
         builder.position_at_end(first)
         values = yes()
-        first = builder.block  # another, if it has branches of its own
+        first = builder.block  # another block, if the code has branches
         builder.branch(joined)
         builder.position_at_end(second)
         others = no()
@@ -142,7 +142,7 @@ class VectorWriter:
         return phis
 
     def loop(self, count: Any, body: Callable[[Any, Any], None]) -> None:
-        """Run `body(offset, mask)` for every vector of `count` channels; mask None: all of it."""
+        """Run `body(offset, mask)` for every vector of `count` channels; None is no mask."""
         builder = self.builder
         before = builder.block
         head, whole, rest, cut, done = (

@@ -1,7 +1,7 @@
-"""Max pooling of volumes and its gradient as machine code: the text.
+"""Max pooling of volumes and its gradient as machine code.
 
-A row of a volume, its columns and channels, is one line of numbers. What is done along the other
-two axes is done to whole lines, so that few channels fill vectors, too.
+A row of a volume, its columns and channels, is one line of numbers. Operations along the other two
+axes work on whole lines, so that vectors are full for few channels too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ MADE = types.Array(float32, 4, "C")
 LOWEST = np.finfo(np.float32).min
 """
 
-# Windows that lie anywhere: y gets the largest of x in each. NaN is never larger, and nothing is
-# below the lowest finite value. What is made is some of the slices of all volumes.
+# Windows at any position inside the volume: y gets the maximum of x in each. NaN never compares
+# greater, and the initial value is the lowest finite one. Only some slices of all volumes are
+# computed.
 _PEAKS = (
     _BEGIN
     + """
@@ -54,9 +55,9 @@ def kernel(start, stop, deep, down, along, step_deep, step_down, step_along, fro
 """
 )
 
-# Windows side by side, of which the first may begin before the volume and the last end behind it:
-# dx gets dy wherever x is the maximum; if it is to be `rectified`, where that is positive. Where no
-# window is, it stays as it is.
+# Adjacent windows, of which the first may start before the volume and the last end after it: dx
+# gets dy wherever x is the maximum; if `rectified`, only where it is positive. Positions outside
+# all windows are unchanged.
 _MAXIMA = (
     _BEGIN
     + """

@@ -1,8 +1,8 @@
-"""Convolutions of volumes in the text of the kernel that walks a network's table (`walking`).
+"""Convolutions of volumes in the source of the kernel that interprets a table (`walking`).
 
-The slices of a volume are images. What one slice of the result is made of is a convolution of
-images whose windows have sections in several slices, those of its taps that lie in the volume:
-nothing is multiplied with the zeros before and behind it, and the volume needs none in memory.
+The slices of a volume are images. One slice of the result is a convolution of images whose windows
+have sections in several slices, for the taps inside the volume: the padding slices are neither
+multiplied nor stored.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""The text of the kernel that walks a network's table (`engine.networks`).
+"""The source of the kernel that interprets a network's table (`engine.networks`).
 
-All threads of a call run it on the same table. Of each row they take pieces until none is left,
-and go on to the next row when all of this one's are done, so that a thread that comes late, or not
-at all, is not waited for. Each begins with its own share of a row's pieces, which lies where it was
-in the row before: what a thread reads is then what it has just written, in its own cache. Counters,
-a cache line each, say how many of each share are taken, and how many of the row are done.
+All threads of a call run it on the same table. They take pieces of a row until none is left, and
+continue with the next row when all pieces are done, so that a late or missing thread delays nobody.
+Each starts with its own share of a row's pieces, at the same position as in the row before: it then
+reads what it has just written, from its own cache. Counters, each in its own cache line, hold the
+pieces taken of each share, and the pieces finished of the row.
 
-Each kind of row has a text of its own, in the `_walk` modules beside this one. Sums of products
-are done by `register_tiles` and channelwise ones by `channel_tiles`, with what follows them
-(biases, another layer's result, activations) before a sum leaves its register.
+The source of each kind of row is in the `_walk` modules. `register_tiles` computes sums of
+products, and `channel_tiles` depthwise ones, with an epilogue (bias, residual addition, activation)
+before a sum leaves its register.
 
-Threads meet in a mailbox (`ops.kernels.mailbox`), if the call has one: the caller offers the table
-there while it walks it; a helper (`threads` is 0) walks what is offered until nothing came for a
-while, it is to leave, or its memory is too small. It returns how many tables it walked, and -1
-instead of none if it only waited.
+Threads synchronise through a mailbox (`ops.kernels.mailbox`), if the call has one: the caller
+offers the table there while it runs it; a helper (`threads` is 0) runs offered tables until a
+timeout, until it is told to leave, or until its memory is too small. It returns the number of
+tables it ran, or -1 if it only waited.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from pinnace.engine.codegen.winograd_walk import WINOGRAD
 from pinnace.engine.networks import fields
 from pinnace.ops.kernels.mailbox import GATE, INSIDE, JOB, LEAVE, LIMIT, WAITING
 
-# Numbers (int64) between counters: a cache line. The first counts indices that are out of range; a
-# row has one for each thread, and one behind.
+# int64 numbers between counters: a cache line. The first counts indices that are out of range; a
+# row has one per thread, and one more.
 LINE = 8
 
 _WINDOWS = '''

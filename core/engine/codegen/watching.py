@@ -1,7 +1,7 @@
-"""A plan watched for one call: every value, and how many iterations its loops take.
+"""Executes a plan once and records every value, and the iterations of its loops.
 
-What the plan computes has been computed already when somebody asks: watching may take no longer
-than a kernel is worth, whatever the loops do.
+The results have been computed before: recording may not take longer than a kernel is worth,
+whatever the loops do.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Iterations that a loop in a kernel may take, without a look at whether the run is to end, and
-# seconds that they may take by plans.
+# Most iterations of a loop in a kernel without polling the stop flag, and seconds that they may
+# take by plans.
 ITERATIONS, _SECONDS = 1 << 11, 0.25
 
 
@@ -32,7 +32,7 @@ def watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], di
     """Every value of a call, and the iterations of each loop.
 
     Args:
-        plan: without effects but reads of variables.
+        plan: without effects except reads of variables.
         arrays: its arguments.
 
     Raises:

@@ -1,9 +1,9 @@
-"""Statements of a plan's steps on whole numbers and truth values, and of what joins them to floats.
+"""Statements of a plan's steps on integers and booleans, and of conversions to floats.
 
-Models of features spend a few microseconds of Python on each comparison, cast, one-hot code and
-look-up in front of their products. Each step here is a loop of its own, exact as the plan's: its
-text is that of loops over single numbers (`scalar_text`). Numbers that the plan answers with an
-error, an index out of range for one, have the kernel give up: the plan says what is wrong.
+Models with features spend a few microseconds of Python on each comparison, cast, one-hot code and
+lookup before their products. Each step here is a separate loop, exactly as in the plan: its
+expression is that of scalar loops (`scalar_text`). If the plan would raise an error, for example
+for an index out of range, the kernel returns early and the plan raises it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# What numbers of a dtype are called at an address, and how many bytes each has.
+# Views of a dtype's numbers at an address, and their size in bytes.
 _VIEWS = {
     dtypes.float32: ("floats", 4),
     dtypes.bool: ("truths", 1),
@@ -38,22 +38,22 @@ _VIEWS = {
 }
 _FUNCTIONS = frozenset({"abs", "max", "min"})
 _WHOLE = frozenset({dtypes.int32, dtypes.int64})
-# What a text with such steps begins with, behind the header of all statements.
+# The header of sources with such steps, after that of all statements.
 IMPORTS = "from pinnace.engine.codegen.number_views import ints, longs\n\n\n"
 
 
 class WholeNumbers(Statements):
-    """The text of steps on whole numbers and truth values, beside those on floats.
+    """The source of steps on integers and booleans, in addition to those on floats.
 
     Args:
         sizes: the shape of each value at one call.
-        known: what is the same at every call with these sizes, beside constants.
+        known: what is the same at every call with these sizes, besides constants.
 
     Attributes:
-        refuses: whether the text gives up, with 1, where numbers are not what it is for.
-        is_whole: whether there is anything of this kind in the text.
-        variables: handles of the variables that the text reads, and the shapes of their values:
-            at the address `held0`, `held1`, …
+        refuses: whether the kernel may return early, with 1, for unsupported numbers.
+        is_whole: whether the source has any such step.
+        variables: handles of the variables that the source reads, and the shapes of their values,
+            at the addresses `held0`, `held1`, …
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class WholeNumbers(Statements):
         self._names = 0
 
     def variable(self, handle: Value, shape: tuple[int, ...]) -> Place:
-        """Where the value of a variable lies."""
+        """The address of a variable's value."""
         if (handle, shape) not in self.variables:
             self.variables.append((handle, shape))
         return self.at(f"held{self.variables.index((handle, shape))}", shape)
 
-    # Where they lie.
+    # Storage.
 
     def _place(self, value: Value) -> Place:
         found, array = self.places.get(value), self._constant(value)
@@ -82,7 +82,7 @@ class WholeNumbers(Statements):
         return found
 
     def _numbers(self, value: Value) -> str:
-        """The expression of all of a value's numbers."""
+        """The expression of all numbers of a value."""
         place = self._place(value)
         if not place.whole:
             raise UnsupportedError(f"{value}: part of another value")
@@ -94,7 +94,7 @@ class WholeNumbers(Statements):
         return f"{view}({address}, {self.number(count)})"
 
     def _result(self, value: Value) -> str:
-        """The expression of the numbers of a value that is to be made; a place for them."""
+        """The expression of a result's numbers, with storage allocated for it."""
         home = self._homes.get(value)
         shape = self.size(value)
         if home is None:
@@ -116,7 +116,7 @@ class WholeNumbers(Statements):
         return f"copy_rows({source.address}, {count}, {target.address}, {count}, 1, {count})"
 
     def _name(self, letter: str) -> str:
-        """A name that no other line has: Numba gives each one type."""
+        """A unique name: Numba gives each name one type."""
         self._names += 1
         return f"{letter}_{self._names}"
 
@@ -128,7 +128,7 @@ class WholeNumbers(Statements):
     # Steps.
 
     def _each(self, node: Node) -> None:
-        """Each number from those at the same place."""
+        """Elementwise steps."""
         value = node.outputs[0]
         shape = self.size(value)
         if node.op.name == "Select" and any(self.size(one) != shape for one in node.inputs):
@@ -182,7 +182,7 @@ class WholeNumbers(Statements):
         ]
 
     def _buckets(self, node: Node) -> None:
-        """Between which boundaries each number lies; what is none lies beyond all."""
+        """The bucket of each number; NaN is beyond all boundaries."""
         (source,), (value,) = node.inputs, node.outputs
         edges = np.asarray(node.attrs["boundaries"], np.float32)
         if not edges.size or not np.isfinite(edges).all() or (edges[1:] < edges[:-1]).any():
@@ -200,7 +200,7 @@ class WholeNumbers(Statements):
         ]
 
     def _rows(self, node: Node) -> None:
-        """Rows of a table, or of a variable, by number."""
+        """Rows of a table, or of a variable, by index."""
         source, indices = node.inputs[:2]
         if node.op is RESOURCE_GATHER:
             shape = self._shape_of(source)
@@ -230,7 +230,7 @@ class WholeNumbers(Statements):
         )
 
     def _shape_of(self, handle: Value) -> tuple[int, ...]:
-        """The shape of a variable's value at the call that was watched."""
+        """The shape of a variable's value at the recorded call."""
         kernel = READ_VARIABLE.kernel
         assert kernel is not None  # noqa: S101 - for mypy: it is defined with one
         return np.shape(kernel(self._watched_one(handle)))
@@ -240,7 +240,7 @@ class WholeNumbers(Statements):
 
 
 def writer_of(node: Node) -> Callable[[WholeNumbers, Node], None] | None:
-    """The method that writes a step on whole numbers or truth values; None if it is no such step.
+    """The method for a step on integers or booleans; None if it is another step.
 
     Args:
         node: any step.
@@ -261,18 +261,18 @@ def writer_of(node: Node) -> Callable[[WholeNumbers, Node], None] | None:
 
 
 def _is_of_each(node: Node, kinds: Sequence[DType], made: DType) -> bool:
-    """Whether a step makes each number from those at the same place, by exact text."""
+    """Whether a step is elementwise with an exact expression."""
     op = node.op
     if not node.inputs or is_elementwise(node) or any(kind not in _VIEWS for kind in kinds):
         return False
-    if made is dtypes.float32:  # floats of floats are rounded, and others' business
+    if made is dtypes.float32:  # floats of floats are rounded, and handled elsewhere
         return op.name == "Cast" and kinds[0] is not dtypes.float32
     if "T(" in (op.fuse or "") and set(kinds) != {made}:
-        return False  # a number of which dtype
+        return False  # a scalar of unknown dtype
     return of_each(node, ["x"] * len(kinds), _FUNCTIONS) is not None
 
 
 def is_reshaped(node: Node) -> bool:
-    """Whether a step leaves whole numbers as they lie, and sees them in another shape."""
+    """Whether a step reshapes integers without moving them."""
     is_same = node.op.view == "reshaped" or (bool(node.op.alias) and len(node.inputs) == 1)
     return is_same and node.outputs[0].dtype in _WHOLE

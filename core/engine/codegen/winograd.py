@@ -1,11 +1,11 @@
 """Winograd's convolution F(2×2, 3×3): four results of sixteen products instead of thirty-six.
 
 A tile of 2×2 results depends on a patch of 4×4 pixels. Patch and filter are transformed, by
-additions of whole channels; the transformed numbers are multiplied place by place, which for all
-channels and all tiles is sixteen products of matrices; and what comes out is transformed back.
-Rounding errors are some three times those of the direct sums, as long as no number overflows on the
-way: whoever transforms patches is told the largest bits in them (`patch_in`), and takes the direct
-sums where these are too large, infinite or NaN.
+additions of whole channels; the transformed numbers are multiplied position by position, which for
+all channels and tiles is sixteen matrix products; and the result is transformed back. Rounding
+errors are some three times those of the direct sums, unless an intermediate result overflows: the
+transformation returns the largest bits of its input (`patch_in`), and callers use the direct sums
+if these are too large, infinite or NaN.
 
 The transformations, for one axis, with patches d, filters g and products m:
 
@@ -42,17 +42,17 @@ from pinnace.engine.codegen.vectors import ADD, LANES, ROWS, integer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Pixels of a patch along an axis, results of a tile, and places of the products.
+# Pixels of a patch along an axis, results of a tile, and positions of the products.
 PATCH, RESULTS = 4, 2
 PLACES = PATCH * PATCH
 _I32, _I64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 
 
 class _Transformation(ActivationWriter):
-    """Transformations of one vector of channels each."""
+    """Winograd's transformations, on vectors of channels."""
 
     def patch(self, d: list[Any]) -> list[Any]:
-        """Transformed patch, [4, 4], of one."""
+        """The transformed patch, [4, 4]."""
         return self._both(d, self._patch_axis, PATCH, PATCH)
 
     def _patch_axis(self, d: list[Any]) -> list[Any]:
@@ -60,7 +60,7 @@ class _Transformation(ActivationWriter):
         return [sub(d[0], d[2]), add(d[1], d[2]), sub(d[2], d[1]), sub(d[1], d[3])]
 
     def tile(self, m: list[Any]) -> list[Any]:
-        """Results, [2, 2], of the sums at all places, [4, 4]."""
+        """The results, [2, 2], from the sums at all positions, [4, 4]."""
         return self._both(m, self._tile_axis, PATCH, PATCH)
 
     def _tile_axis(self, m: list[Any]) -> list[Any]:
@@ -68,7 +68,7 @@ class _Transformation(ActivationWriter):
         return [add(add(m[0], m[1]), m[2]), sub(sub(m[1], m[2]), m[3])]
 
     def slope(self, y: list[Any]) -> list[Any]:
-        """The gradient of sums, [4, 4], of that of results, [2, 2]: `tile` transposed."""
+        """The gradient of the sums, [4, 4], from that of the results, [2, 2]: `tile` transposed."""
         return self._both(y, self._slope_axis, RESULTS, RESULTS)
 
     def _slope_axis(self, y: list[Any]) -> list[Any]:
@@ -88,7 +88,7 @@ class _Transformation(ActivationWriter):
 
 
 def _function(builder: Any, name: str, result: Any, count: int) -> tuple[Any, bool]:
-    """A function of `count` integers in this module, and whether it is new."""
+    """A function with `count` integer parameters in this module, and whether it is new."""
     found = builder.module.globals.get(name)
     if found is not None:
         return found, False
@@ -102,11 +102,11 @@ def _patch_in(
     context: Any, x: Any, down: Any, last_row: Any, along: Any, last_column: Any, v: Any,
     plane: Any, count: Any,
 ) -> Any:  # fmt: skip
-    """Transform a patch, all channels of it; the largest bits of its numbers but for their sign.
+    """Transform all channels of a patch; returns the largest bits of its numbers without signs.
 
-    Addresses of x's first pixel and of v; offsets of the second row and the last, of the second
-    column and the last, of v's planes, in numbers; how many channels. The last row and column may
-    be any of the patch where the results that need them are not wanted.
+    Arguments: addresses of x's first pixel and of v; offsets of the second and last row, of the
+    second and last column, and between planes of v, in numbers; the number of channels. The last
+    row and column may be any of the patch if the results that need them are unused.
     """
     del context
 
@@ -151,14 +151,14 @@ def _write_patch(builder: Any, arguments: list[Any]) -> None:
 
 
 def _larger(builder: Any, pixel: Any, most: Any) -> Any:
-    """The larger bits of a vector of numbers and of earlier ones; their sign is shifted out."""
+    """The maximum of bits of a vector's numbers and of earlier ones, with the sign shifted out."""
     number = builder.bitcast(pixel, most.type)
     unsigned = builder.add(number, number)
     return builder.select(builder.icmp_unsigned(">", unsigned, most), unsigned, most)
 
 
 def _most(builder: Any, vector: Any) -> Any:
-    """The largest of a vector of unsigned numbers, the bits below their sign, as int64."""
+    """The maximum of a vector of unsigned numbers without their sign, as int64."""
     found = builder.extract_element(vector, ir.Constant(_I32, 0))
     for lane in range(1, LANES):
         other = builder.extract_element(vector, ir.Constant(_I32, lane))
@@ -173,11 +173,11 @@ def _slope_in(
     context: Any, y: Any, down: Any, along: Any, v: Any, plane: Any, count: Any, rows: Any,
     columns: Any,
 ) -> Any:  # fmt: skip
-    """Transform the gradient of a tile's results; the largest bits, as `patch_in`.
+    """Transform the gradient of a tile's results; returns the largest bits, as `patch_in`.
 
-    Addresses of y's first pixel and of v; offsets of the second row, the second column, of v's
-    planes; how many channels; how many rows and columns of the tile there are, 1 or 2: zeros stand
-    for the others.
+    Arguments: addresses of y's first pixel and of v; offsets of the second row, the second column,
+    and between planes of v; the number of channels; the valid rows and columns of the tile, 1 or 2:
+    the others are zeros.
     """
     del context
 
@@ -208,7 +208,7 @@ def _write_slope(builder: Any, arguments: list[Any]) -> None:
         pixels = []
         for i in range(RESULTS):
             for j in range(RESULTS):
-                # What is not there is read from the first pixel, and left out.
+                # Invalid pixels are read from the first pixel, and ignored.
                 row = builder.select(two_rows, down, zero) if i else zero
                 column = builder.select(two_columns, along, zero) if j else zero
                 offset = builder.add(builder.add(row, column), at)
@@ -235,11 +235,11 @@ def _tile_out(
     context: Any, m: Any, plane: Any, y: Any, down: Any, along: Any, rows: Any, columns: Any,
     count: Any, init: Any, mode: Any, z: Any, z_down: Any, z_along: Any,
 ) -> Any:  # fmt: skip
-    """Transform the sums of a tile back, add, rectify, and store what there is of it.
+    """Transform the sums of a tile back, add, rectify, and store the valid results.
 
-    Addresses of the sums, of y's first pixel, of what is added to every pixel, and of what is added
-    to the first (`ADD` in the mode); offsets of sums from place to place, of y's and z's second row
-    and column; how many rows and columns of the tile there are; how many channels.
+    Arguments: addresses of the sums, of y's first pixel, of the bias, and of the operand added to
+    the first pixel (`ADD` in the mode); offsets between positions of the sums, of the second row
+    and column of y and z; the valid rows and columns of the tile; the number of channels.
     """
     del context
 
@@ -263,7 +263,7 @@ def _write_tile(builder: Any, arguments: list[Any]) -> None:
     zero = integer(0)
     two_rows = builder.icmp_signed(">", rows, integer(1))
     two_columns = builder.icmp_signed(">", columns, integer(1))
-    # What is not there is written where the first pixel is, before that: it is the last to be.
+    # Invalid results are written to the first pixel, before its own.
     y_down, y_along = builder.select(two_rows, down, zero), builder.select(two_columns, along, zero)
     z_down = builder.select(two_rows, z_down, zero)
     z_along = builder.select(two_columns, z_along, zero)
@@ -310,25 +310,25 @@ def transform_row(
     x: Any, x_row: Any, x_step: Any, y: Any, y_step: Any, z: Any, z_step: Any, rows: Any,
     columns: Any, channels: Any, v: Any, v_row: Any, v_plane: Any, t: Any, limit: Any, at: Any,
 ) -> Any:  # fmt: skip
-    """Transform the patches of one row of tiles, and note in the table what belongs to each.
+    """Transform the patches of one row of tiles, and record their offsets in the table.
 
     Args:
         x: address of the row's first pixel.
-        x_row: from row to row of x, in numbers.
-        x_step: from pixel to pixel.
+        x_row: row stride of x, in numbers.
+        x_step: pixel stride.
         y: offset of the row's first result.
-        y_step: from result to result.
-        z: offset of what is added to it.
-        z_step: from one of those to the next.
-        rows: of results that there are, 1 or 2.
+        y_step: stride of the results.
+        z: offset of the added operand.
+        z_step: its stride.
+        rows: valid rows of results, 1 or 2.
         columns: of results.
         channels: of x.
         v: address of the transformed numbers, [16, tiles, channels].
-        v_row: from tile to tile.
-        v_plane: from place to place.
+        v_row: stride between tiles.
+        v_plane: stride between positions.
         t: the table: offsets in v, in the sums, in y and in z, and the size of each tile.
-        limit: tiles that it has room for.
-        at: the number of the row's first tile.
+        limit: the table's capacity in tiles.
+        at: the index of the row's first tile.
 
     Returns:
         The largest bits of any number read, without its sign.
@@ -361,19 +361,19 @@ def multiply(
     Args:
         a: address of a.
         t: the table with the offsets of rows, those of the last row repeated for a tile.
-        a_at: where those of a begin.
-        c_at: where those of c begin.
+        a_at: index of a's first offset.
+        c_at: index of c's first offset.
         count: rows.
         c: address of c.
         b: address of b.
-        b_step: from row to row of b.
+        b_step: row stride of b.
         section: address of a 0.
         length: terms of a sum.
         a_step: from term to term in a.
         width: columns.
-        init: address of what sums begin with.
+        init: address of the initial sums.
         mode: of the tiles.
-        ahead: address of the next b, which is brought to the cache meanwhile; 128 bytes a term.
+        ahead: address of the next b, which is prefetched; 128 bytes per term.
     """
     passes = (count + ROWS - 1) // ROWS * ((width + WIDE - 1) // WIDE)
     ahead_step = (128 + passes - 1) // passes
@@ -424,27 +424,27 @@ def multiply_places(
     first: Any, last: Any, y: Any, y_row: Any, y_step: Any, z: Any, z_row: Any, z_step: Any,
     init: Any, mode: Any,
 ) -> None:  # fmt: skip
-    """Products of transformed patches and filters, and what becomes of them.
+    """Products of transformed patches and filters, transformed back.
 
     Args:
-        t: the table that `transform_row` filled; its last number stays 0.
-        limit: tiles that it has room for.
+        t: the table from `transform_row`; its last number is 0.
+        limit: the table's capacity in tiles.
         count: tiles in it.
         v: address of the transformed patches.
-        v_plane: from place to place of them.
-        m: address of memory for sums, [16, limit, 32] and 32 more.
+        v_plane: their stride between positions.
+        m: address of memory for sums, [16, limit, 32] plus 32.
         u: address of the transformed filters, [panels, 16, channels, 32].
         channels: of x.
         first: column of y, a multiple of 32.
-        last: column behind the last.
+        last: end of the columns.
         y: address of y.
-        y_row: from row to row of y.
-        y_step: from pixel to pixel.
-        z: address of what is added.
-        z_row: from row to row of it.
-        z_step: from pixel to pixel.
-        init: address of what is added to each pixel.
-        mode: as a tile's.
+        y_row: row stride of y.
+        y_step: pixel stride.
+        z: address of the added operand.
+        z_row: its row stride.
+        z_step: its pixel stride.
+        init: address of the bias.
+        mode: as for tiles.
     """
     for spare in range(count, count + ROWS):
         t[spare] = t[count - 1]

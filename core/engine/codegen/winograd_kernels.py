@@ -1,8 +1,8 @@
-"""Winograd's convolution, its filter gradient and the filters for them: the kernels' text.
+"""Winograd's convolution, its filter gradient and its filter transformation, as kernels.
 
-As `sliding`: blocks of images and rows, with zeros around them copied to a scratch. What is
-transformed of a block stays in the second-level cache until it has been multiplied. In its table a
-kernel leaves the largest bits that it read, where the mode stands.
+As in `sliding`: blocks of images and rows, copied with zero padding to scratch memory. The
+transformed numbers of a block stay in the L2 cache until they have been multiplied. A kernel stores
+the largest input bits in its table, in place of the mode.
 """
 
 from __future__ import annotations

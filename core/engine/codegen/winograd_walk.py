@@ -1,7 +1,7 @@
-"""Winograd's convolution in the text of the kernel that walks a network's table (`walking`).
+"""Winograd's convolution in the source of the kernel that interprets a table (`walking`).
 
-Of each row of tiles the patches are transformed first; where a number is too large for the method,
-or NaN, that row of tiles is done as a convolution is, by `product_windows`.
+The patches of each row of tiles are transformed first; if a number is too large for the method, or
+NaN, that row of tiles is computed by `product_windows` instead.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Programs that are an activation of what a product makes: its tiles do them.
+"""Elementwise programs that are activations of a product: they become its epilogue.
 
-Rectifiers are ops of their own, with rules in `rules`; hard swish and SiLU are several.
+Rectifiers are single ops, with rules in `rules`; hard swish and SiLU are several.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 # x * (relu6(x + 3) / 6), as instructions.
 _GATES = [["ADD", "LARGER", "SMALLER", last, "MULTIPLY"] for last in ("DIVIDE", "MULTIPLY")]
 _SIXTH = 1 / 6
-# Curves that have an instruction of their own.
+# Activations that have an instruction.
 _CURVES = {"SIGMOID": fields.SIGMOID, "TANH": fields.TANH}
 
 
 def read_activation(reader: Reader, program: Layer) -> bool:
-    """Whether a program is part of the product before it now, as its activation.
+    """Whether a program has become the activation of the product before it.
 
     Args:
         reader: the network so far, without the program.
@@ -41,7 +41,7 @@ def read_activation(reader: Reader, program: Layer) -> bool:
     if layer is None or layer.out is not x or not layer.is_product:
         return False
     mode = _mode(program.program, x)
-    # All that read x are steps of the program.
+    # All consumers of x are steps of the program.
     times = sum(one.operands.count(Operand("tensor", x)) for one in program.program)
     if not mode or layer.mode & fields.ACTIVATION or len(reader.uses[x]) != times:
         return False
@@ -50,7 +50,7 @@ def read_activation(reader: Reader, program: Layer) -> bool:
 
 
 def _mode(program: Sequence[Instruction], x: Value) -> int:
-    """What a program does with each number, as the bit of a tile's mode; 0 if no tile does it."""
+    """The activation of a program as a bit of a tile's mode; 0 if tiles do not have it."""
     names = [one.what for one in program]
     if len(program) == 1 and program[0].operands == (Operand("tensor", x),):
         return _CURVES.get(names[0], 0)
@@ -92,7 +92,7 @@ def _is_silu(program: Sequence[Instruction], x: Value) -> bool:
 
 
 def _alike(operands: Collection[Operand], number: float) -> list[Operand]:
-    """The operands that are this number, float32."""
+    """The operands that are this float32 number."""
     found = []
     for one in operands:
         array = np.float32(one.number) if one.kind == "number" else None

@@ -1,4 +1,4 @@
-"""Attention: two products of what the network makes, with scores scaled and masked in between."""
+"""Attention: two products of activations, with scaling, mask and softmax in between."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
-# Images and heads: the axes that products have a matrix for each of, at most.
+# Batch axes of the products, images and heads, at most.
 _MOST_BATCH = 2
-# Scores in a row at most: what a thread needs for them grows with it.
+# Scores in a row at most: a thread's memory grows with it.
 _MOST_KEYS = 1 << 13
 
 
 class _Matrices(NamedTuple):
-    """A product of two tensors: a matrix for each place of a batch.
+    """A batched product of two tensors.
 
     Attributes:
         left: with axes [batch, rows, shared].
         right: with axes [batch, shared, columns].
         out: with axes [batch, rows, columns].
-        axes: of left, right and out in those orders.
+        axes: of left, right and out, in those orders.
     """
 
     left: Value
@@ -52,7 +52,7 @@ class _Matrices(NamedTuple):
 
 @dataclass
 class _Scores:
-    """What happens to the scores before the softmax."""
+    """The steps between the first product and the softmax."""
 
     factor: float = 1.0
     masking: str = "UNMASKED"
@@ -61,7 +61,7 @@ class _Scores:
 
 
 def read_attention(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the product at a place, and the steps to the second one, are a layer now."""
+    """Whether the product at a place, and the steps to the second product, have become a layer."""
     for swapped in (False, True):
         first = _product(reader, node, swapped=swapped)
         if first is None or first.axes.output != tuple(range(len(first.axes.output))):
@@ -71,7 +71,7 @@ def read_attention(reader: Reader, place: int, node: Node) -> bool:
             continue
         places, scores, weights = between
         (end,) = reader.uses[weights]
-        # Values may get their heads here, after the softmax.
+        # Values may be split into heads here, after the softmax.
         early = _takers(reader, range(place + 1, end), places)
         if not reader.read_early(early):
             return False
@@ -101,13 +101,13 @@ def attends(reader: Reader, place: int, value: Value) -> bool:
 
 
 def _turned_after(reader: Reader, place: int, second: _Matrices, layer: Layer) -> int | None:
-    """The place of a step that alone takes the result, in another order of axes: it is written so.
+    """The place of a transpose that is the result's only consumer: it is merged.
 
     Args:
         reader: the network so far.
         place: of the second product.
-        second: the second product.
-        layer: the attention; its result becomes that step's.
+        second: the second product's node.
+        layer: the attention; its result becomes that of the transpose.
     """
     takers = reader.uses.get(second.out, ())
     if len(takers) != 1 or takers[0] < 0 or layer.attending is None:
@@ -129,7 +129,7 @@ def _turned_after(reader: Reader, place: int, second: _Matrices, layer: Layer) -
 
 
 def _takers(reader: Reader, between: range, places: Sequence[int]) -> list[int]:
-    """Other steps between two places that take what the network makes.
+    """Other steps between two places that consume values of the network.
 
     Such a step might end the network before the second place.
     """
@@ -148,7 +148,7 @@ def _takers(reader: Reader, between: range, places: Sequence[int]) -> list[int]:
 def _product(
     reader: Reader, node: Node, *, swapped: bool, by_left: bool = False
 ) -> _Matrices | None:
-    """The product that a step is, of what differs from call to call."""
+    """The product that a step computes, if neither factor is constant."""
     if not all(is_somewhere(reader, value) for value in node.inputs):
         return None
     ranks = [len(reader.sizes[value]) for value in (*node.inputs, node.outputs[0])]
@@ -166,7 +166,7 @@ def _product(
         [reader.sizes[value][axis] for axis in order[:-2]]
         for value, order in ((left, axes.left), (right, axes.right), (found.out, axes.output))
     ]
-    return found if sizes[0] == sizes[1] == sizes[2] else None  # none of them spread
+    return found if sizes[0] == sizes[1] == sizes[2] else None  # none of them is broadcast
 
 
 def _batch_axes(rank: int, *, adj_x: bool, adj_y: bool) -> Products | None:
@@ -182,7 +182,7 @@ def _batch_axes(rank: int, *, adj_x: bool, adj_y: bool) -> Products | None:
 
 
 def _softmax_of(reader: Reader, value: Value) -> tuple[list[int], _Scores, Value] | None:
-    """Steps from a product to the softmax, what they do, and the softmax's result."""
+    """The steps from a product to the softmax, their effect on scores, and the softmax's result."""
     scores = _Scores()
     places: list[int] = []
     while True:
@@ -206,7 +206,7 @@ def _softmax_of(reader: Reader, value: Value) -> tuple[list[int], _Scores, Value
 
 
 def _follows(reader: Reader, node: Node, value: Value, scores: _Scores) -> bool:
-    """Whether a step scales scores, or masks what was scaled."""
+    """Whether a step scales scores, or masks scaled scores."""
     if scores.masking != "UNMASKED":
         return False
     if node.op in {MUL, REAL_DIV}:
@@ -237,7 +237,7 @@ def _constant(value: Value) -> float | None:
 
 
 def _is_mask(reader: Reader, mask: Value, scores: Value) -> bool:
-    """Whether it is steady, or a tensor from outside, that is spread over the scores."""
+    """Whether it is constant, or an input, and is broadcast to the scores."""
     shape = reader.shape(mask)
     if shape is None or reader.root(mask) in reader.made:
         return False
@@ -267,7 +267,7 @@ def _layer(
     result = _ordered(contiguous(reader.sizes[second.out]), second.axes.output)
     if values.step != 1 or result.step != 1:
         return None  # tiles read and write rows
-    # The right matrix's rows are the sum's terms: of keys they are the numbers of one.
+    # The right matrix is read along the sum's axis: for keys that is the head's depth.
     keys = keys._replace(row=keys.step, step=keys.row)
     whole = reader.sizes[first.out]
     batch = (1,) * (_MOST_BATCH + 2 - len(whole)) + whole[:-2]
@@ -294,13 +294,13 @@ def _layer(
 
 
 def _strides(reader: Reader, value: Value, order: Sequence[int]) -> tuple[Value, Strides]:
-    """What to read, and the numbers from one to the next along the axes in this order."""
+    """The value to read, and its strides along the axes in this order."""
     base, first, along = lies(reader, value)
     return base, _ordered(along, order)._replace(first=first)
 
 
 def _ordered(along: Sequence[int], order: Sequence[int]) -> Strides:
-    """Numbers from one to the next: of images and heads, where there are any, of rows, columns."""
+    """Strides of images and heads, if there are any, of rows and columns."""
     *batch, row, step = (along[axis] for axis in order)
     image, head = [0] * (_MOST_BATCH - len(batch)) + batch
     return Strides(image, head, row, step)

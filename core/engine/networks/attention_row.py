@@ -9,25 +9,26 @@ from pinnace.engine.networks import fields
 if TYPE_CHECKING:
     from pinnace.engine.networks.layers import Layer, Strides
 
-# Queries at a time are so many times the rows of a tile, of any processor's.
+# Queries per block, as a multiple of a tile's rows on any processor.
 _TILES = 42
-# Scores that are made at a time: they stay in the second-level cache.
+# Scores computed per block, which fit in the L2 cache.
 _SCORES = 1 << 15
-# Columns to which keys are padded: of the widest tile.
+# Keys are padded to a multiple of the widest tile's columns.
 _COLUMNS = 32
-# Multiplications from which queries are shared out, and how many reading a number takes as long as.
+# Multiplications from which queries are shared between threads; the cost of reading a number, in
+# multiplications.
 _PIECE, _READING = 1 << 18, 16
 
 
 class Columns(NamedTuple):
-    """What attention needs in the table.
+    """The columns of the table for attention.
 
     Attributes:
-        row: columns, addresses left out.
-        numbers: the factor of scores, and the score of what is masked.
-        scratch: numbers (int64) of a thread.
-        room: numbers (float32) of a thread: packed keys, and scores.
-        firsts: the places of the first query, key, value and truth of the mask.
+        row: columns without addresses.
+        numbers: the scale of scores, and the score of masked elements.
+        scratch: int64 numbers per thread.
+        room: float32 numbers per thread: packed keys, and scores.
+        firsts: offsets of the first query, key, value and mask element.
     """
 
     row: dict[str, int]
@@ -53,7 +54,7 @@ def attention_row(layer: Layer, threads: int) -> Columns:
     work = pairs * max(queries, _READING) * keys * (depth + width)
     cuts, pieces = 1, 1
     if threads > 1 and work >= threads * _PIECE:
-        # Whole heads, whose keys are packed once; shares of their queries where heads are few.
+        # Whole heads, whose keys are packed once; parts of their queries if heads are few.
         cuts = 1 if pairs % threads == 0 or pairs >= 4 * threads else threads
         cuts = min(cuts, -(-queries // _TILES))
         pieces = min(pairs * cuts, 4 * threads)

@@ -1,8 +1,8 @@
-"""Batches in blocks: a network walked for a few images at a time, by one thread each.
+"""Batches in blocks: each thread runs a network on a few images at a time.
 
-Layer by layer, a batch of images of many channels goes through memory once for every layer. In
-blocks, what a layer makes is in the cache when the next one reads it, and threads meet once for the
-network and not once for each layer. The price are the weights, which each block reads anew.
+Layer by layer, a batch of images with many channels passes through memory once per layer. In
+blocks, a layer's result is in the cache when the next layer reads it, and threads synchronise once
+per network instead of once per layer. The cost is that each block reads the weights anew.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Bytes that all threads' layers, or all weights, may have to be in the last level of cache.
+# Bytes of all threads' activations, or of all weights, that fit in the last-level cache.
 _CACHE, _CACHED_WEIGHTS = 1 << 24, 1 << 23
-# Bytes through memory from which blocks are worth their while, and what may be left of them.
+# Bytes of memory traffic from which blocks pay off, and the fraction that may remain.
 _WORTH_BYTES, _LEFT = 1 << 25, 0.7
-# What may be left of them where a network is cut in two for blocks.
+# The fraction that may remain if a network is split in two for blocks.
 _LEFT_OF_SPLIT = 0.8
 
 
 def blocks_of(reader: Reader, inputs: Iterable[Value], threads: int) -> int:
-    """How many blocks of equal size a network's batch is best cut into; 1 for none.
+    """The best number of equal blocks for a network's batch; 1 for no blocks.
 
     Args:
         reader: the network, read to its end.
@@ -39,17 +39,17 @@ def blocks_of(reader: Reader, inputs: Iterable[Value], threads: int) -> int:
 
 
 def split_of(reader: Reader, threads: int) -> int | None:
-    """Where a network is best cut in two, because its first part is better walked in blocks.
+    """Where to split a network in two, because its first part runs faster in blocks.
 
-    The first layers of networks for images have large images and few weights, the last ones small
-    images and most of the weights, which each block would read anew.
+    The first layers of image networks have large images and few weights, the last ones small images
+    and most of the weights, which each block would read anew.
 
     Args:
         reader: the network, read to its end.
         threads: that share the blocks.
 
     Returns:
-        The place in the plan at which the second part begins; None if the network stays one.
+        The place of the second part's first step; None if the network is not split.
     """
     batch = _batch(reader, ())
     if batch < 2:
@@ -69,7 +69,7 @@ def split_of(reader: Reader, threads: int) -> int | None:
 
 
 def _ends(reader: Reader, layers: Sequence[Layer]) -> list[int]:
-    """After how many layers the last one's result is all that the others read of them."""
+    """The layers after which only the last one's result is live."""
     last: dict[Value, int] = {}
     for number, layer in enumerate(layers):
         for value in map(reader.root, layer.reads()):
@@ -85,11 +85,11 @@ def _ends(reader: Reader, layers: Sequence[Layer]) -> list[int]:
 
 
 class _Traffic:
-    """The bytes that layers move through memory, walked together or in blocks.
+    """The memory traffic of layers, run together or in blocks.
 
     Attributes:
         blocks: the best number of them; 1 for none.
-        least: bytes with so many.
+        least: bytes with that number.
     """
 
     def __init__(self, reader: Reader, layers: Sequence[Layer], batch: int, threads: int) -> None:
@@ -105,8 +105,8 @@ class _Traffic:
             self.blocks, self.least = best, self._moved(best)
 
     def _moved(self, count: int) -> int:
-        """Bytes that go through memory with so many blocks."""
-        at_once = 1 if count == 1 else self._threads  # without blocks all threads are in one layer
+        """Bytes of memory traffic with a number of blocks."""
+        at_once = 1 if count == 1 else self._threads  # without blocks all threads share a layer
         spilled = sum(size for size in self._sizes if size * at_once > _CACHE * count)
         return spilled + (self._weights * count if self._weights > _CACHED_WEIGHTS else 0)
 
@@ -117,7 +117,7 @@ def block_sizes(sizes: Sizes, count: int) -> Sizes:
 
 
 class _Block(dict["Value", tuple[int, ...]]):
-    """Shapes with a part of the first axis, found when they are asked for."""
+    """Shapes with a fraction of the first axis, computed on demand."""
 
     def __init__(self, sizes: Sizes, count: int) -> None:
         super().__init__()
@@ -129,10 +129,10 @@ class _Block(dict["Value", tuple[int, ...]]):
 
 
 def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
-    """The first axis of all values of a network that does the same to each part of it; 1 if none.
+    """The batch axis of a network that treats each element alike; 1 if it has none.
 
-    Views keep the parts apart because they keep the axis: parts lie behind one another in any shape
-    that begins with it.
+    Views preserve the batch axis as the outermost one: a block is contiguous in every shape that
+    starts with it.
     """
     if reader.strided or any(one.spread for one in reader.layers):
         return 1
@@ -151,7 +151,7 @@ def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
 
 
 def _layer_bytes(reader: Reader, layer: Layer) -> int:
-    """Bytes of what a layer reads and makes."""
+    """Bytes that a layer reads and writes."""
     return 4 * sum(math.prod(reader.sizes[value]) for value in (*layer.reads(), layer.out))
 
 

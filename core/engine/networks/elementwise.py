@@ -1,4 +1,4 @@
-"""Elementwise steps as programs: instructions that follow one another on blocks of numbers."""
+"""Elementwise steps as programs: sequences of instructions on blocks of numbers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
-# Temporaries of a program at most; more than the kernel has registers are never alive at once.
+# Most temporaries of a program; its registers limit those that are live at once.
 _MOST_TEMPORARIES = 64
-# What reads images, by what is steady, and elementwise steps that are looked at before it.
+# Ops that read images, by their constant input, and how many elementwise steps to look ahead.
 _OF_IMAGES = frozenset({CONV2D, CONV3D, DEPTHWISE_CONV2D, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR})
 _AHEAD = 8
 
 
 def read_elementwise(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place is part of a program now, with those that only it takes."""
+    """Whether the step at a place has become part of a program, with steps used only by it."""
     out = node.outputs[0]
     operands = [_operand(reader, value, out) for value in node.inputs]
     if not _is_worth_it(reader, node) or any(one is None for one in operands):
@@ -63,7 +63,7 @@ def read_elementwise(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _is_worth_it(reader: Reader, node: Node) -> bool:
-    """Whether an elementwise step has to do with a layer: alone it is as well off as it is."""
+    """Whether an elementwise step is next to a layer: a step alone gains nothing."""
     if not all(value.dtype is dtypes.float32 for value in node.inputs):
         return False
     out = node.outputs[0]
@@ -74,11 +74,11 @@ def _is_worth_it(reader: Reader, node: Node) -> bool:
 
 
 def is_for_windows(reader: Reader, value: Value) -> bool:
-    """Whether it is read as images, by one step, or what elementwise steps make of it is.
+    """Whether one step reads it as images, directly or through elementwise steps.
 
     Args:
         reader: the network so far.
-        value: that a step makes.
+        value: the result of a step.
     """
     for _ in range(_AHEAD):
         takers = reader.uses.get(value, ())
@@ -113,7 +113,7 @@ def _operand(reader: Reader, value: Value, out: Value) -> Operand | None:
 
 
 def _append(merged: Layer, layer: Layer) -> Operand:
-    """Put a program before what follows in another; where its result is there."""
+    """Inline a program into another, before its instructions; the operand of its result."""
     shift = merged.temporaries
     for one in layer.program:
         operands = tuple(

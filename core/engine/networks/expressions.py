@@ -40,27 +40,27 @@ class _UnsupportedError(Exception):
 
 
 class _Compilation:
-    """An expression on its way.
+    """An expression being compiled.
 
     Args:
-        known: its names.
-        temporary: gives a new one.
+        known: operands by name.
+        temporary: allocates a new one.
     """
 
     def __init__(self, known: dict[str, Operand], temporary: Callable[[], int]) -> None:
         self.made: list[Instruction] = []
-        # What the same parts of an expression have made.
+        # Results of common subexpressions.
         self._found: dict[tuple[str, tuple[Operand, ...]], Operand] = {}
         self._known = known
         self._temporary = temporary
 
     def emit(self, what: str, *operands: Operand) -> Operand:
-        """One more instruction, if it is not there yet; where its result is."""
+        """Add an instruction, unless it exists; the operand of its result."""
         key = what, operands
         if key in self._found:
             return self._found[key]
         to = self._temporary()
-        # Numbers alone are the same for all rows, so they decide nothing.
+        # Single numbers do not decide whether it is by row.
         by_row = any(one.by_row for one in operands) and all(
             one.by_row or one.kind == "number" for one in operands
         )
@@ -69,7 +69,7 @@ class _Compilation:
         return found
 
     def walk(self, tree: ast.expr) -> Operand:
-        """Where the result of a part is."""
+        """The operand of a subexpression's result."""
         match tree:
             case ast.Name(id=name) if name in self._known:
                 return self._known[name]
@@ -92,7 +92,7 @@ def can_be(op: OpDef) -> bool:
 def _leaky(
     node: Node, compilation: _Compilation, x: Operand
 ) -> tuple[list[Instruction], Operand] | None:
-    """The larger of a number and its small share, which the op's attribute says."""
+    """Leaky ReLU, max(x, alpha x), with the op's attribute alpha."""
     alpha = float(node.attrs["alpha"])
     if alpha > 1:
         return None
@@ -103,12 +103,12 @@ def _leaky(
 def instructions_of(
     node: Node, operands: Sequence[Operand], temporary: Callable[[], int]
 ) -> tuple[list[Instruction], Operand] | None:
-    """What computes an op, and where its result is; None if it is more than sums and the like.
+    """An op's instructions, and the operand of its result; None without a simple expression.
 
     Args:
         node: an elementwise op of float32.
         operands: its inputs.
-        temporary: gives a new one.
+        temporary: allocates a new one.
     """
     if node.op is LEAKY_RELU and forms.is_float(node):
         return _leaky(node, _Compilation({}, temporary), operands[0])

@@ -1,13 +1,13 @@
 """The columns of a network's table, one row for each layer.
 
-Strides are in numbers (float32), addresses in bytes. A column that begins with x is of what a layer
-reads, y of what it writes, z of what it adds.
+Strides are in float32 numbers, addresses in bytes. A column that starts with x is for a layer's
+input, with y for its output, with z for an added operand.
 """
 
 from __future__ import annotations
 
 NAMES = (
-    # What a row does, in how many pieces: those of windows times those of columns.
+    # The kind of a row, and its number of pieces: those of windows times those of columns.
     "KIND",
     "PIECES",
     "CUTS",
@@ -21,7 +21,7 @@ NAMES = (
     "IMAGES",
     "ROWS_",
     "COLUMNS",
-    # Strides from image to image, row to row, window to window.
+    # Strides between images, rows and windows.
     "X_IMAGE",
     "X_ROW",
     "X_STEP",
@@ -31,36 +31,36 @@ NAMES = (
     "Z_IMAGE",
     "Z_ROW",
     "Z_STEP",
-    # Sections of a sum: so many, so long, and those in a row of the window, with their distances.
+    # Sections of a sum: their number, length, number per row of the window, and distances.
     "SECTIONS",
     "LENGTH",
     "ACROSS",
     "SECTION_DOWN",
     "SECTION_ALONG",
     "A_STEP",
-    # Terms of a sum with all sections; of volumes: sections of one slice, and the distance between
-    # those of two.
+    # Terms of a sum over all sections; for volumes: sections of one slice, and the distance between
+    # slices.
     "TERMS",
     "TIER",
     "SECTION_DEEP",
-    # Channels of y, windows of a piece (0: as many tiles for each), windows worked on at a time,
-    # whether weights stay in the cache.
+    # Channels of y, windows of a piece (0: equal tiles for each), windows per block, whether
+    # weights stay in the cache.
     "WIDTH",
     "OF_PIECE",
     "BLOCK",
     "WEIGHTS_STAY",
     "MODE",
-    # Winograd's tiles: address of the filters for them, numbers from tile to tile of what is
-    # transformed, and the largest bits of a number that they may read.
+    # Winograd's tiles: address of their filters, stride between transformed tiles, and the bits of
+    # the largest number that they may read.
     "TRANSFORMED",
     "TILE_STEP",
     "LARGEST",
-    # Zeros around each image of y: rows above and below, columns left and right.
+    # Zero padding around each image of y: rows above and below, columns left and right.
     "ABOVE",
     "BELOW",
     "LEFT",
     "RIGHT",
-    # Pooling: the image's size, the window's, its steps, and zeros before it that do not count.
+    # Pooling: the image's size, the window's, its strides, and the padding before it.
     "HEIGHT",
     "BREADTH",
     "TAPS_DOWN",
@@ -69,39 +69,38 @@ NAMES = (
     "ALONG",
     "TOP",
     "SIDE",
-    # Lookups: bytes of an index, and what is added to negative ones; `HEIGHT` rows of weights.
+    # Lookups: bytes of an index, and the offset of negative ones; `HEIGHT` rows of weights.
     "INDEX_BYTES",
     "WRAPS",
-    # Volumes, whose slices are images: slices of y's and of x's, those that a window reads, its
-    # step, the gap between taps, and how many of its slices lie before the volume.
+    # Volumes, whose slices are images: slices of y and of x, the window's depth, stride, dilation,
+    # and padding before the volume.
     "SLICES",
     "X_SLICES",
     "TAPS_DEEP",
     "DEEP",
     "GAP_DEEP",
     "FRONT",
-    # Elementwise: its instructions, its tensors, and where a block goes that has several rows of an
-    # image with zeros around: the register that holds it and one more, or 0.
+    # Elementwise: its instructions, its tensors, and where to write a block of several padded rows
+    # of an image: the register that holds it plus one, or 0.
     "FIRST",
     "LAST",
     "TENSORS",
     "HELD",
-    # Attention: heads, keys, numbers of a query, and of queries at a time. x are the queries, z the
-    # values; strides of both from head to head, and of y.
+    # Attention: heads, keys, numbers per query, and queries per block. x are the queries, z the
+    # values; their head strides, and that of y.
     "HEADS",
     "KEYS",
     "DEPTH",
     "X_HEAD",
     "Y_HEAD",
     "Z_HEAD",
-    # The keys: address, and strides from image to image, head to head, key to key, and within one.
+    # The keys: address, and strides between images, heads, keys, and within one.
     "K",
     "K_IMAGE",
     "K_HEAD",
     "K_ROW",
     "K_STEP",
-    # The mask: how scores are masked, its address, and strides from image to image, head to head,
-    # query to query, key to key.
+    # The mask: its kind, address, and strides between images, heads, queries, keys.
     "MASKING",
     "MASK",
     "MASK_IMAGE",
@@ -115,23 +114,23 @@ KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
     "ATTENTION", "WINOGRAD", "LOOKUP", "PAIRS", "VOLUME", "RESIZE",
 )  # fmt: skip
-# What reductions over an image make of its pixels.
+# Reductions over the pixels of an image.
 REDUCTIONS = ("MEAN_OF", "SUM_OF", "LARGEST_OF")
 REDUCTION = {name: number for number, name in enumerate(REDUCTIONS)}
 KIND = {name: number for number, name in enumerate(KINDS)}
 
-# Bits of a tile's mode, as `codegen.vectors` and `codegen.activations` have them (which import
-# Numba), and all those that say what becomes of a complete sum.
+# Bits of a tile's mode, as in `codegen.vectors` and `codegen.activations` (which import Numba), and
+# the mask of all bits that describe the epilogue.
 PLUS, RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH, SIXTHS = 2, 4, 8, 16, 32, 64, 128, 256
 ACTIVATION = RECTIFY | CLIP | GATE | SILU | SIGMOID | TANH
 
-# How attention's scores are masked: numbers are added, or False takes one number for all.
+# Kinds of attention masks: added numbers, or a boolean mask with a filler for False.
 MASKINGS = ("UNMASKED", "ADDED", "SELECTED")
 MASKING = {name: number for number, name in enumerate(MASKINGS)}
 
-# What an instruction of a program does with one or two blocks of numbers. Reductions make one
-# number of each row of channels; `SPREAD_ROWS` makes rows of such numbers, `SPREAD` of an image's.
-# Those that end with `ONE` take one number as their second operand, `MULTIPLY_ROWS` one row.
+# Instructions of a program on one or two blocks of numbers. Reductions compute one number per row
+# of channels; `SPREAD_ROWS` broadcasts such numbers to rows, `SPREAD` those of an image. Those that
+# end with `ONE` have a single number as their second operand, `MULTIPLY_ROWS` one row.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
     "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
@@ -140,19 +139,19 @@ OPERATIONS = (
     "MULTIPLY_ROWS",
 )  # fmt: skip
 OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
-# Where an operand lies: in a register, at an address, in a tensor.
+# Kinds of operands: in a register, at an address, in a tensor.
 REGISTER, ADDRESS, TENSOR = range(3)
-# Columns of an instruction (`BY_ROW`: its blocks have one number for each row) and of a tensor.
+# Columns of an instruction (`BY_ROW`: its blocks have one number per row) and of a tensor.
 INSTRUCTION = ("WHAT", "TO_KIND", "TO", "A_KIND", "A", "B_KIND", "B", "BY_ROW")
 TENSOR_COLUMNS = ("AT", "IMAGE", "ROW", "STEP")
-# Numbers of a register; how many there are for temporaries, and for operands that are spread. One
-# more than temporaries are alive: loops over the memory that they read are not made vectors.
+# Numbers of a register; registers for temporaries, and for broadcast operands. One register more
+# than temporaries are live: loops over the memory that they read would not be vectorised.
 REGISTER_SIZE = 4096
 REGISTERS, SPREAD_REGISTERS = 9, 2
 
 
 def constants() -> str:
-    """The names as constants of a kernel's text."""
+    """The names as constants of a kernel's source."""
     lines = [f"{name} = {place}" for name, place in PLACE.items()]
     lines += [f"{name} = {number}" for name, number in KIND.items()]
     lines += [f"OP_{name} = {number}" for name, number in OPERATION.items()]

@@ -1,4 +1,4 @@
-"""The networks of a plan: which steps each has, what goes in and what comes out."""
+"""Finds the networks of a plan: their steps, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Multiplications from which a network is worth a table, if it has but one product.
+# Multiplications from which a network with only one product pays off.
 _WORTH = 1 << 20
-# How often steps are read again because a value cannot lie in another.
+# How often steps are read again because a value cannot be a view of another.
 _MOST_TURNS = 8
 _OF_MATRICES = frozenset({MAT_MUL, BATCH_MAT_MUL_V2, EINSUM})
 
@@ -44,9 +44,9 @@ def find(
     Args:
         steps: a plan's.
         sizes: the shape of each value, where it is known.
-        results: what the plan returns.
-        settled: values whose steps are left out.
-        variables: arguments that stand for variables that keep their values.
+        results: the plan's results.
+        settled: values whose steps are omitted.
+        variables: arguments that are variables whose values do not change.
     """
     assigned = find_assigned(steps)
     if assigned is None:
@@ -57,12 +57,12 @@ def find(
     search = _Search(steps, sizes, results, settled, kept)
     readers = [part for reader in search.sound_readers() for part in search.parts(reader)]
     made = [network for network in map(search.network, readers) if network is not None]
-    # In a training step only what has weights that are not trained: a frozen trunk.
+    # In a training step only layers without trained weights: a frozen trunk.
     return [one for one in made if not assigned or not kept.isdisjoint(one.cluster.inputs)]
 
 
 class _Search:
-    """A plan that is looked through; see `find`."""
+    """The search in one plan; see `find`."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class _Search:
         self._steady = find_steady(steps, variables)
         self._refused: set[Value] = set()
         self._barriers: set[int] = set()
-        # Places of steps that run in any case.
+        # Places of steps that always run.
         self._places = [
             place
             for place, step in enumerate(steps)
@@ -91,9 +91,9 @@ class _Search:
                 self._uses.setdefault(value, []).append(place)
 
     def sound_readers(self) -> list[Reader]:
-        """The steps read, so that nobody wants a value by itself that lies in another.
+        """Read the steps so that no value that is part of another is needed by itself.
 
-        And so that nobody wants one before the network has run.
+        Nor is a value needed before the network has run.
         """
         for _ in range(_MOST_TURNS):
             found = self.readers()
@@ -106,14 +106,14 @@ class _Search:
         return found
 
     def _early(self, reader: Reader) -> list[int]:
-        """Places of others that want what the network makes before its last step."""
+        """Places of other steps that need a value before the network's last step."""
         members = set(reader.members)
         end = max(members, default=-1)
         takers = {at for value in reader.made for at in self._uses.get(value, ())}
         return [at for at in takers if 0 <= at < end and at not in members]
 
     def _missed(self, reader: Reader) -> list[Value]:
-        """Values that others than the network want, or whose whole it does not make."""
+        """Values that others need, or that the network computes only in part."""
         members = set(reader.members)
         return [
             value
@@ -123,7 +123,7 @@ class _Search:
         ]
 
     def readers(self) -> list[Reader]:
-        """The steps read: a reader ends where something outside wants what it makes."""
+        """Read the steps: a reader ends where another step needs its values."""
         found = [self._reader()]
         for place in self._places:
             node = self._steps[place].node
@@ -137,7 +137,7 @@ class _Search:
         return found
 
     def parts(self, reader: Reader) -> list[Reader]:
-        """The reader, or two that read what it did, where that is better walked in two parts."""
+        """The reader, or two for its halves, if the first half runs better in blocks."""
         place = split_of(reader, team.size())
         if place is None:
             return [reader]
@@ -146,17 +146,17 @@ class _Search:
             if not parts[member >= place].read(member):
                 return [reader]
         if parts[0].end >= place:
-            return [reader]  # a layer has steps on both sides
+            return [reader]  # a layer has steps in both halves
         return parts if all(map(_is_worth_it, parts)) else [reader]
 
     def _reader(self, taken: Collection[int] = ()) -> Reader:
-        steady = {*self._steady, *self._variables}  # handles: what they stand for is steady
+        steady = {*self._steady, *self._variables}  # handles: the variables are constant
         refused = frozenset(self._refused)
         steps, sizes, barriers = self._steps, self._sizes, frozenset(self._barriers)
         return Reader(steps, sizes, steady, self._uses, self._running, refused, taken, barriers)
 
     def network(self, reader: Reader) -> Network | None:
-        """The network that was read; None if it is not worth one, or cannot be one."""
+        """The network of a reader; None if it does not pay off, or is impossible."""
         if not _is_worth_it(reader) or self._early(reader):
             return None
         members = set(reader.members)
@@ -170,7 +170,7 @@ class _Search:
             if any(at not in members for at in self._uses.get(value, ()))
         ]
         if any(value in reader.strided for value in outputs):
-            return None  # it lies nowhere in this order
+            return None  # it has no contiguous form
         tensors, weights = self._wanted(reader, members)
         self._take_unread(members, {*self._steady, *reader.passed}.difference(tensors))
         part = Part(sorted(members), [*tensors, *roots_of(weights, self._variables)], outputs)
@@ -178,7 +178,7 @@ class _Search:
         return Network(reader, part, len(tensors), self._sizes, products)
 
     def _wanted(self, reader: Reader, members: Collection[int]) -> tuple[list[Value], list[Value]]:
-        """The tensors from outside, and the steady values, that layers read."""
+        """The inputs and the constant values that layers read."""
         made = {value for place in members for value in self._steps[place].node.outputs}
         tensors: dict[Value, None] = {}
         weights: list[Value] = []
@@ -190,11 +190,11 @@ class _Search:
         return list(tensors), weights
 
     def _take_unread(self, members: set[int], unread: Collection[Value]) -> None:
-        """Steps that only the network needs are its own where it does not read their results.
+        """Include steps that are used only by the network, or that it makes redundant.
 
         Args:
             members: of the network.
-            unread: values that are steady, or that layers read past.
+            unread: constant values, or values that layers do not need to read.
         """
         for place in reversed(self._places):
             node = self._steps[place].node
@@ -206,7 +206,7 @@ class _Search:
 
 
 def _is_worth_it(reader: Reader) -> bool:
-    """Whether a table is quicker than the plan's other regions: not for one product of matrices."""
+    """Whether a table is faster than other regions: not for a single matrix product."""
     products = [layer for layer in reader.layers if layer.is_product]
     if len(products) != 1:
         return len(products) > 1

@@ -1,13 +1,13 @@
-"""Convolutions with few outputs: pixels side by side are folded into the channels.
+"""Convolutions with few outputs: adjacent pixels are folded into the channels.
 
-A tile multiplies sixteen outputs at a time, whatever there are: the last convolution of a
-generator, with three, wasted thirteen of them. Four pixels side by side have twelve, which lie
-behind one another in memory as the channels of one pixel do. They are outputs of one window that
-covers the windows of all four, with zeros among the weights where a pixel does not reach.
+A tile computes sixteen outputs, however many are needed: the last convolution of a generator, with
+three, wasted thirteen of them. Four adjacent pixels have twelve, which are contiguous in memory
+like the channels of one pixel. They become the outputs of one window that covers the windows of all
+four, with zero weights where a pixel's window does not reach.
 
-Zero times NaN or infinity is NaN, and would be in pixels that do not reach there. So only layers
-that make a result of the network are folded: where that has a NaN, the network runs once more
-without.
+Zero times NaN or infinity is NaN, which would spread to neighbouring pixels. So only layers whose
+output is a result of the network are folded: if that has a NaN, the network runs again without
+folding.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.memory import Memory
     from pinnace.framework.tensor import Array
 
-# Outputs that a tile multiplies at a time, and those of the widest tile.
+# Outputs per tile, and those of the widest tile.
 _LANES, _MOST = 16, 32
-# Part of the multiplications from which it is worth reading more weights.
+# The fraction of multiplications below which reading more weights pays off.
 _WORTH = 0.75
 
 
 def folding_of(layer: Layer, memory: Memory) -> int:
-    """How many pixels of a row a layer folds into one; 1 where that brings nothing.
+    """How many pixels of a row a layer folds into one; 1 if it brings no gain.
 
     Args:
         layer: the layer.
@@ -43,7 +43,7 @@ def folding_of(layer: Layer, memory: Memory) -> int:
     if window.gaps[1] != 1 or storage.where != "output" or storage.border != NO_BORDER:
         return 1
     if memory.source(layer) not in memory.storages or layer.out not in memory.storages:
-        return 1  # views of something else
+        return 1  # views of another value
     width, channels = storage.image.width, storage.image.channels
     best, least = 1, _WORTH * _cost(window, channels, 1)
     for count in range(2, _MOST // max(1, channels) + 1):
@@ -53,12 +53,12 @@ def folding_of(layer: Layer, memory: Memory) -> int:
 
 
 def _cost(window: Window, channels: int, count: int) -> float:
-    """Columns of taps and lanes for a pixel."""
+    """Taps and lanes per pixel, as a cost."""
     return window_of(window, count).taps[1] * -(-channels * count // _LANES) / count
 
 
 def window_of(window: Window, count: int) -> Window:
-    """The window that covers those of so many pixels."""
+    """The window that covers those of a number of pixels."""
     (down, along), (taps_down, taps_along) = window.steps, window.taps
     taps = taps_down, (count - 1) * along + taps_along
     return window._replace(taps=taps, steps=(down, count * along))
@@ -69,8 +69,8 @@ def filters_of(filters: Array, along: int, count: int) -> Array:
 
     Args:
         filters: [taps down, taps along, channels, outputs].
-        along: pixels of what is read from one window to the next.
-        count: pixels that are made as one.
+        along: stride of the windows along the row.
+        count: pixels that become one.
 
     Returns:
         [taps down, more taps along, channels, count × outputs].

@@ -1,8 +1,8 @@
-"""Networks in the bodies of loops: what they take for known, and what runs where it is otherwise.
+"""Networks in the bodies of loops: their guards, and the steps that run if a guard fails.
 
-Inference seldom knows the shapes in a body, so those of one iteration stand for all of them. They
-follow from what a network is given, from the shapes of its variables, and from sizes that its steps
-take: each call looks at all three.
+Inference seldom knows the shapes in a body, so those of one iteration are assumed for all. They
+follow from the inputs of the network, from the shapes of its variables, and from sizes among its
+steps' inputs: each call checks all three.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Numbers of a value that is compared at each call: shapes, permutations and the like.
+# Most numbers of a value that is compared at each call: shapes, permutations and the like.
 _MOST_SIZES = 64
 
 
 class Guarded:
-    """A network for the shapes of one iteration; its steps, where a call has others.
+    """A network for the shapes of one iteration, with its steps for calls with other shapes.
 
     Args:
-        network: made for these shapes.
+        network: for these shapes.
         nodes: of its steps.
-        shapes: of the tensors that it is given.
-        variables: the shapes of its variables, which are known wholly.
-        others: what its steps take besides, and what of it the network takes for known.
+        shapes: of its input tensors.
+        variables: the fully known shapes of its variables.
+        others: other inputs of its steps, and the values that the network assumes.
 
     Attributes:
         misses: calls that had other shapes.
@@ -71,12 +71,12 @@ class Guarded:
             for place, array in enumerate(others.values())
             if array is not None
         ]
-        # Resources whose shapes were found right: those of one never change.
+        # Resources whose shapes were checked: a resource's shape never changes.
         self._accepted: weakref.WeakSet[Any] = weakref.WeakSet()
 
     @property
     def kernel(self) -> Requested:
-        """The code that walks the network's table."""
+        """The code that interprets the network's table."""
         return self.network.kernel
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
@@ -124,13 +124,13 @@ def guarded(
     watched: Mapping[Value, Array],
     variables: Collection[Value],
 ) -> Guarded | None:
-    """A network that looks at what it is given; None if it cannot tell whether that is as before.
+    """A network with guards; None if its assumptions cannot be checked.
 
     Args:
         network: made for the shapes of `watched`.
         steps: of the body.
         watched: every value of an iteration.
-        variables: arguments that stand for variables that keep their values.
+        variables: arguments that are variables whose values do not change.
     """
     part = network.cluster
     nodes = [steps[place].node for place in part.members]
@@ -150,6 +150,6 @@ def guarded(
     handles = [value for value in part.inputs if value.dtype is dtypes.resource]
     shapes = [resource_of(np.asarray(watched[value])).shape for value in handles]
     if not all(shape.is_fully_defined() for shape in shapes):
-        return None  # of another size after an assignment, perhaps
+        return None  # its size may change with an assignment
     tensors = part.inputs[: len(part.inputs) - len(handles)]
     return Guarded(network, nodes, [watched[one].shape for one in tensors], shapes, others)

@@ -1,6 +1,6 @@
-"""Tensors behind one another along an axis: each is copied to its part of the result.
+"""Concatenation: each tensor is copied to its part of the result.
 
-Those that what makes them has written there already are not.
+Tensors that were computed in place are not copied.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
-# Numbers that lie together, from which copying them one piece at a time is quick; of a result whose
-# pieces are smaller, at most so many.
+# Contiguous numbers from which copying run by run is fast; the most numbers of a result with
+# shorter runs.
 _FEWEST_TOGETHER, _MOST_ALONE = 8, 1 << 14
-# Loops of a copy around what lies together.
+# Loops of a copy around contiguous runs.
 _LOOPS = 3
 
 
 def read_joined(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place joins what the network makes, and is layers now."""
+    """Whether the concatenation at a place has become layers."""
     axis = joined_axis(reader, node)
     if axis is None:
         return False
@@ -56,10 +56,10 @@ def read_joined(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _goes_on(reader: Reader, node: Node) -> bool:
-    """Whether the result is written to its part of what it is joined with, if there is such.
+    """Whether the result is written directly to its part of a further concatenation.
 
-    It must be if one of the tensors is there already. Images have a copy instead, and networks of
-    them blocks (`blocks`).
+    It must be if one of the tensors is there already. Images are copied instead, so that their
+    networks can run in blocks (`blocks`).
     """
     out = node.outputs[0]
     takers = reader.uses.get(out, ())
@@ -68,7 +68,7 @@ def _goes_on(reader: Reader, node: Node) -> bool:
 
 
 def _joined(reader: Reader, place: int, node: Node, widths: Sequence[int], axis: int) -> bool:
-    """Tensors that lie by themselves."""
+    """Concatenate contiguous tensors."""
     out = node.outputs[0]
     is_plain = node.op is CONCAT_V2 and axis == len(reader.sizes[out]) - 1
     channel = 0
@@ -81,7 +81,7 @@ def _joined(reader: Reader, place: int, node: Node, widths: Sequence[int], axis:
 
 
 def _joined_apart(reader: Reader, place: int, node: Node, whole: Strided, axis: int) -> bool:
-    """Tensors that are parts of others, or go to parts of others, or are there."""
+    """Concatenate tensors that are parts of others, go to parts of others, or are in place."""
     copies: list[Layer] = []
     past: list[Value] = []
     parts = node.inputs if node.op is PACK else node.inputs[:-1]
@@ -106,7 +106,7 @@ def _joined_apart(reader: Reader, place: int, node: Node, whole: Strided, axis: 
 
 
 def _copy(reader: Reader, value: Value, source: Strided, target: Strided) -> Spread | None:
-    """How a value is copied from one place to another."""
+    """The strides of a copy of a value."""
     shape = reader.sizes[value]
     *outer, inner = loops_of(shape, [target.along, source.along])
     if inner.steps != (1, 1):

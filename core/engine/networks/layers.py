@@ -1,4 +1,4 @@
-"""What a network is made of, before it has memory: layers, and the programs of elementwise ones."""
+"""The layers of a network before memory is assigned, and the programs of elementwise ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     from pinnace.graph.graph import Node, Value
 
-# Zeros above, below, left and right of an image.
+# Zero padding above, below, left and right of an image.
 Border: TypeAlias = tuple[int, int, int, int]
 NO_BORDER: Border = (0, 0, 0, 0)
 
 
 class Image(NamedTuple):
-    """The sizes of a value, seen as images."""
+    """The sizes of a value seen as images."""
 
     batch: int
     height: int
@@ -32,7 +32,7 @@ class Image(NamedTuple):
 
 
 def image_of(shape: tuple[int, ...]) -> Image:
-    """A shape as images: of four axes as it is, volumes as their slices, else one of one row."""
+    """A shape as images: four axes as they are, volumes as their slices, others as one row."""
     if len(shape) == 4:
         return Image(*shape)
     if len(shape) == 5:
@@ -44,18 +44,18 @@ def image_of(shape: tuple[int, ...]) -> Image:
 
 
 class Window(NamedTuple):
-    """Where the windows of a layer lie; (down, along) each."""
+    """The windows of a layer; fields are (down, along)."""
 
     taps: tuple[int, int] = (1, 1)
     steps: tuple[int, int] = (1, 1)
     gaps: tuple[int, int] = (1, 1)
     border: Border = NO_BORDER
-    # Pooling: whether the border is part of the image.
+    # Pooling: whether the padding counts as part of the image.
     counts_border: bool = True
 
     @property
     def is_one(self) -> bool:
-        """Whether each pixel is its own window."""
+        """Whether the window is one pixel with stride one."""
         return self.taps == (1, 1) and self.steps == (1, 1) and self.border == NO_BORDER
 
 
@@ -63,15 +63,15 @@ _ONE_PIXEL = Window()
 
 
 class Depth(NamedTuple):
-    """How the windows of a layer on volumes lie along the axis of slices.
+    """The windows of a layer on volumes along the axis of slices.
 
     Attributes:
-        taps: slices that a window reads.
-        step: from window to window.
-        gap: from tap to tap.
-        before: slices of the first window that lie before the volume; nothing is read there.
-        given: slices of a volume that is read.
-        made: slices of one that is made.
+        taps: slices in a window.
+        step: stride of windows.
+        gap: dilation.
+        before: padding slices before the volume, which are not read.
+        given: slices of the input.
+        made: slices of the output.
     """
 
     taps: int
@@ -83,7 +83,7 @@ class Depth(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Whether each slice is made of its own one."""
+        """Whether the window is one slice with stride one."""
         return self.taps == self.step == 1 and self.before == 0
 
 
@@ -97,15 +97,15 @@ class Crop(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """The pixels of a transposed convolution that the same taps make: a convolution of its own.
+    """The pixels of a transposed convolution that use the same taps: a convolution by itself.
 
     Attributes:
-        window: over what is read, with as many taps as reach these pixels. Its border is negative
-            where it begins inside of the image.
+        window: over the input, with the taps that reach these pixels. Its padding is negative if it
+            starts inside the image.
         first: the first of the pixels, (row, column).
-        every: from one to the next, (down, along).
-        counts: how many, (rows, columns).
-        taps: of the filter, the rows and the columns, in the order of the window's.
+        every: strides between them, (down, along).
+        counts: number of pixels, (rows, columns).
+        taps: rows and columns of the filter, in the window's order.
     """
 
     window: Window
@@ -116,7 +116,7 @@ class Phase(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """What is done to a product, channel by channel, by values that are steady."""
+    """A per-channel epilogue of a product with constant operands."""
 
     what: str  # add, subtract, subtract from, multiply, divide, or normalise
     values: tuple[Value, ...]
@@ -124,14 +124,14 @@ class Scaling(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """What an instruction reads or writes.
+    """An operand of an instruction.
 
     Attributes:
-        kind: "temporary", "tensor", "image" (one number for each channel of each image),
-            "channels" (one for each channel of all images), "steady" or "number".
-        value: of a tensor or a steady one.
+        kind: "temporary", "tensor", "image" (one number per channel and image), "channels" (one per
+            channel for all images), "steady" or "number".
+        value: of a tensor or a constant.
         number: which temporary, or the number.
-        by_row: whether it has one number for each row of channels: a temporary or a tensor.
+        by_row: whether a temporary or tensor has one number per row of channels.
     """
 
     kind: str
@@ -141,13 +141,13 @@ class Operand(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """One operation on blocks of numbers: a temporary becomes what it makes.
+    """One operation on blocks of numbers, whose result is a temporary.
 
     Attributes:
         what: of `fields.OPERATIONS`.
         to: the temporary.
         operands: one or two.
-        by_row: whether it has one number for each row of channels, as what it reads.
+        by_row: whether its operands have one number per row of channels.
     """
 
     what: str
@@ -157,14 +157,14 @@ class Instruction(NamedTuple):
 
 
 class Strides(NamedTuple):
-    """Numbers from one to the next of what attention reads or makes; 0 where all share one.
+    """Strides of attention's inputs and output; 0 for a broadcast axis.
 
     Attributes:
         image: from image to image.
         head: from head to head.
         row: from row to row.
         step: within a row.
-        first: the place of the first number.
+        first: offset of the first number.
     """
 
     image: int
@@ -175,14 +175,14 @@ class Strides(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Where a value lies that a program or a copy reads or makes, as one of its loops has it.
+    """The offset and strides of an operand in the loops of a program or copy.
 
     Attributes:
-        base: among the numbers of this one.
-        first: the place of its first number there.
-        image: numbers from image to image.
-        row: from row to row.
-        step: from column to column.
+        base: the value in whose memory it is.
+        first: offset of its first number there.
+        image: stride between images.
+        row: stride between rows.
+        step: stride between columns.
     """
 
     base: Value
@@ -193,12 +193,12 @@ class Reach(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How a program or a copy goes over values that lie apart, or are spread.
+    """The loops of a program or copy over strided or broadcast values.
 
     Attributes:
-        sizes: (images, rows, columns, numbers of a column).
-        reaches: of what it reads.
-        out: of what it makes.
+        sizes: (images, rows, columns, numbers per column).
+        reaches: of the inputs.
+        out: of the output.
     """
 
     sizes: tuple[int, int, int, int]
@@ -207,18 +207,18 @@ class Spread(NamedTuple):
 
 
 class Attending(NamedTuple):
-    """The sizes of attention, and where its values lie.
+    """The sizes of attention and the strides of its operands.
 
     Attributes:
-        sizes: (images, heads, queries, keys, numbers of a query, numbers of a value).
+        sizes: (images, heads, queries, keys, depth of a query, depth of a value).
         queries: strides of x.
         keys: of the keys.
-        values: of the values; their numbers lie behind one another.
-        result: of what it makes, likewise.
-        factor: what scores are multiplied by.
-        masking: how they are masked: a key of `fields.MASKING`.
+        values: of the values, contiguous in the last axis.
+        result: of the output, likewise.
+        factor: scale of the scores.
+        masking: kind of the mask: a key of `fields.MASKING`.
         mask: strides of the mask.
-        filler: the score of what is masked.
+        filler: the score of masked elements.
     """
 
     sizes: tuple[int, int, int, int, int, int]
@@ -233,14 +233,14 @@ class Attending(NamedTuple):
 
 
 class Indices(NamedTuple):
-    """How the indices of a lookup lie in the whole numbers that it reads.
+    """How the indices of a lookup are read from an integer tensor.
 
     Attributes:
-        first: the place of the first one.
-        step: from one to the next.
-        size: how many.
-        wraps: what is added to negative ones.
-        width: numbers of a row of the table.
+        first: offset of the first one.
+        step: stride.
+        size: number of indices.
+        wraps: added to negative ones.
+        width: numbers per row of the table.
     """
 
     first: int
@@ -251,12 +251,12 @@ class Indices(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """How two tensors are multiplied, matrix by matrix.
+    """The sizes and strides of a batched product of two tensors.
 
     Attributes:
         sizes: (matrices, rows, terms of a sum, columns).
-        x: numbers from row to row and from term to term.
-        z: from term to term and from column to column.
+        x: strides of rows and of terms.
+        z: strides of terms and of columns.
     """
 
     sizes: tuple[int, int, int, int]
@@ -270,31 +270,30 @@ class Layer:
 
     Attributes:
         kind: of `fields.KINDS`.
-        place: in the plan, of the last step it does.
+        place: index in the plan of its last step.
         node: its first step.
-        out: what it makes.
-        xs: what it reads.
-        weights: a filter, a matrix or a table, steady; of a table perhaps the variable's handle.
+        out: its output.
+        xs: its inputs.
+        weights: a constant filter, matrix or table; for a table possibly the variable's handle.
         is_transposed: whether the matrix is [N, K].
-        window: where it reads its first x.
-        depth: of a layer on volumes, whose slices it reads as images.
-        crop: the part of its x that a copy or a resizing reads; None for all.
-        scalings: what follows the product, in order.
-        added: the value that is added to it.
-        mode: of the tile.
+        window: over its first input.
+        depth: for layers on volumes, whose slices are read as images.
+        crop: the part of its input that a copy or a resize reads; None for all.
+        scalings: its per-channel epilogue, in order.
+        added: the value added in the epilogue.
+        mode: of the tile: activation and other bits.
         program: of an elementwise layer.
         temporaries: of the program.
-        channel: the first one it writes, of the `out` that it is a part of.
+        channel: its first channel within `out`, for a part of a concatenation.
         phases: of a transposed convolution, each a row of the table.
         attending: of attention, whose xs are queries, keys, values and perhaps a mask.
-        mask: of attention, where it is steady.
-        flat: what a product reads and makes, if both are seen as matrices whatever their axes.
-        indices: of a lookup, whose only x are whole numbers.
-        over: the axes of a reduction, from the first to before the last; of a copy the axis along
-            which values are joined, twice.
-        pairs: of a product of its two xs.
-        loops: of a copy in another order of axes: sizes, and distances of what is read.
-        spread: of a program or a copy whose values lie apart.
+        mask: a constant mask of attention.
+        flat: the input and output of a product as matrices, if they are seen so.
+        indices: of a lookup, whose only input is an integer tensor.
+        over: the axes of a reduction, first and last + 1; for a copy the concatenated axis, twice.
+        pairs: of a product of its two inputs.
+        loops: of a transposing copy: sizes and input strides.
+        spread: of a program or a copy with strided values.
     """
 
     kind: str
@@ -325,12 +324,12 @@ class Layer:
 
     @property
     def number(self) -> int:
-        """The kind as the kernel knows it."""
+        """The kind as the kernel's number."""
         return fields.KIND[self.kind]
 
     @property
     def is_product(self) -> bool:
-        """Whether tiles do it: then something may follow in it."""
+        """Whether it is a tiled product, which may have an epilogue."""
         return self.kind in {"PRODUCT", "CHANNELWISE", "VOLUME"}
 
     def reads(self) -> list[Value]:
@@ -338,7 +337,7 @@ class Layer:
         return self.xs if self.added is None else [*self.xs, self.added]
 
     def steady(self) -> list[Value]:
-        """The steady values that it needs."""
+        """The constant values that it needs."""
         found = [value for value in (self.weights, self.mask) if value is not None]
         for scaling in self.scalings:
             found.extend(scaling.values)
@@ -362,7 +361,7 @@ def tensors_of(program: Sequence[Instruction]) -> list[Value]:
 
 
 def most_alive(program: Sequence[Instruction]) -> int:
-    """How many temporaries of a program are needed at once."""
+    """How many temporaries of a program are live at once."""
     last = {
         int(operand.number): at
         for at, one in enumerate(program)

@@ -1,8 +1,8 @@
-"""Rows of a table by number (embeddings) as layers: indices are read where they lie.
+"""Embedding lookups as layers; indices are read in place.
 
-Whole numbers are no values of a network. What a step does to indices before the table is looked at
-is part of how they are read: a column of a matrix, another shape, and what Keras does to negative
-ones, `where(i < 0, i + n, i)`. Such steps do not run if nothing else wants what they make.
+Integers are not values of a network. Steps on indices before the lookup become part of how they are
+read: a column of a matrix, a reshape, and Keras's handling of negative ones, `where(i < 0, i + n,
+i)`. Such steps do not run if nothing else uses their results.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
 
 _WHOLE = frozenset({dtypes.int32, dtypes.int64})
-# Indices whose places in what they are a part of are looked for, at most.
+# Most indices whose offsets in their source are searched for.
 _MOST_PLACES = 1 << 16
 
 
 class _Found(NamedTuple):
-    """What indices are read from, how, and the values in between."""
+    """The source of indices, how they are read, and the values in between."""
 
     base: Value
     first: int
@@ -42,7 +42,7 @@ class _Found(NamedTuple):
 
 
 def read_lookup(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place takes rows of a steady table, and is a layer now."""
+    """Whether the step at a place is a lookup in a constant table, and has become a layer."""
     table, indices = node.inputs[:2]
     if node.attrs["batch_dims"] or not reader.is_steady(table):
         return False
@@ -63,7 +63,7 @@ def read_lookup(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _read_from(reader: Reader, value: Value) -> _Found:
-    """Where indices lie."""
+    """How indices are read from their source."""
     base, wraps = _wrapped(reader, value)
     between = () if base is value else (value, *value.node.inputs[:2])
     count = math.prod(reader.sizes[value])
@@ -71,7 +71,7 @@ def _read_from(reader: Reader, value: Value) -> _Found:
     while _is_part(reader, base.node):
         chain.append(base)
         base = base.node.inputs[0]
-    # As far back as what is read has one distance from each to the next.
+    # Back to the earliest value in which they have a constant stride.
     while chain:
         found = _progression(_places(reader, base, chain), count)
         if found is not None:
@@ -81,7 +81,7 @@ def _read_from(reader: Reader, value: Value) -> _Found:
 
 
 def _wrapped(reader: Reader, value: Value) -> tuple[Value, int]:
-    """What negative indices count from the end of, and the number added to them; itself and 0."""
+    """The indices before negative ones are wrapped, and the offset; else the value and 0."""
     node = value.node
     if node.op is not SELECT_V2 or node.controls:
         return value, 0
@@ -104,7 +104,7 @@ def _number(value: Value) -> int | None:
 
 
 def _is_part(reader: Reader, node: Node) -> bool:
-    """Whether a step only chooses among whole numbers that lie outside, by constants."""
+    """Whether a step only selects elements of an integer input, by constants."""
     if node.controls or not node.inputs:
         return False
     base = node.inputs[0]
@@ -116,7 +116,7 @@ def _is_part(reader: Reader, node: Node) -> bool:
 
 
 def _places(reader: Reader, base: Value, chain: list[Value]) -> Array:
-    """The places in `base` of what the last of the steps makes; `chain` has the last one first."""
+    """The offsets in `base` of the elements of a chain's result; its last step comes first."""
     found: Array = np.arange(math.prod(reader.sizes[base])).reshape(reader.sizes[base])
     for value in reversed(chain):
         node = value.node
@@ -131,7 +131,7 @@ def _places(reader: Reader, base: Value, chain: list[Value]) -> Array:
 
 
 def _progression(places: Array, count: int) -> tuple[int, int] | None:
-    """The first place and the distance from each to the next; None if it is not one."""
+    """The first offset and the stride; None if it is not constant."""
     if places.size != count:
         return None
     steps = np.diff(places)
@@ -141,16 +141,16 @@ def _progression(places: Array, count: int) -> tuple[int, int] | None:
 
 
 def look_up(layer: Layer, table: Array, base: Array, shape: tuple[int, ...]) -> None:
-    """Do what a layer does by its step, which says which index is out of range.
+    """Run a lookup by its op, whose error names the index that is out of range.
 
     Args:
         layer: of the kind LOOKUP.
         table: what the step takes rows of: an array, or the handle of a variable.
-        base: what indices are read from.
+        base: the source of indices.
         shape: of the indices.
 
     Raises:
-        InvalidArgumentError: one is.
+        InvalidArgumentError: an index is out of range.
     """
     assert layer.indices is not None  # noqa: S101 - for mypy: lookups have indices
     first, step, count, wraps, _ = layer.indices

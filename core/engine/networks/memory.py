@@ -1,8 +1,8 @@
-"""Where the values of a network lie: in one arena, each only as long as it is needed.
+"""Memory of a network's values: one arena, in which live ranges decide what is reused.
 
-An image may have zeros around it, which the layer that writes it writes, too, so that windows
-beyond its edge find them. Where a value cannot have them (it comes from outside, goes there, or is
-seen in another shape), it is copied.
+An image may have zero padding, which the layer that writes it also writes, so that windows can read
+past its edges. A value that cannot be padded (an input, an output, or one that is reshaped) is
+copied.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Value
 
-# Numbers to which parts of the arena are aligned: a cache line.
+# Alignment of values in the arena, in numbers: a cache line.
 _LINE = 16
 
 
 class Bordered:
-    """A copy of a value with zeros around it: stands for it in a layer."""
+    """A padded copy of a value, which replaces it in a layer."""
 
     __slots__ = ("of",)
 
@@ -36,9 +36,9 @@ class Storage:
 
     Attributes:
         image: its sizes.
-        border: zeros around each image.
+        border: zero padding of each image.
         where: "arena", "input" or "output".
-        number: of the first number in the arena, or which input or output.
+        number: offset in the arena, or index of the input or output.
     """
 
     __slots__ = ("border", "image", "number", "where")
@@ -51,19 +51,19 @@ class Storage:
 
     @property
     def row(self) -> int:
-        """Numbers from row to row."""
+        """Stride between rows."""
         _, _, left, right = self.border
         return (self.image.width + left + right) * self.image.channels
 
     @property
     def step(self) -> int:
-        """Numbers from image to image."""
+        """Stride between images."""
         above, below, _, _ = self.border
         return (self.image.height + above + below) * self.row
 
     @property
     def inside(self) -> int:
-        """The first number that is no border."""
+        """Offset of the first number inside the padding."""
         above, _, left, _ = self.border
         return above * self.row + left * self.image.channels
 
@@ -73,22 +73,22 @@ class Storage:
         return self.image.batch * self.step
 
     def widen(self, border: Border) -> None:
-        """Have at least these zeros around."""
+        """Have at least this padding."""
         wide = [max(pair) for pair in zip(self.border, border, strict=True)]
         self.border = (wide[0], wide[1], wide[2], wide[3])
 
 
 class Memory:
-    """The storages of a network's values.
+    """The storage of a network's values.
 
     Args:
         reader: the network, read to its end.
-        inputs: tensors that it is given.
-        outputs: values that others need.
+        inputs: the network's inputs.
+        outputs: the network's outputs.
         sizes: the shapes of the values.
 
     Attributes:
-        layers: in the order in which they run, copies among them.
+        layers: in execution order, with copies.
         size: numbers of the arena.
     """
 
@@ -107,7 +107,7 @@ class Memory:
         for number, value in enumerate(outputs):
             root = reader.root(value)
             self.storages.setdefault(root, Storage(self._image(root), "output", number))
-        # Keys of copies instead of what a layer would read, by the layer.
+        # Padded copies in place of a layer's input, by layer.
         self.copies: dict[Layer, Bordered] = {}
         self.layers = self._with_copies()
         self.size = self._place()
@@ -116,17 +116,17 @@ class Memory:
         return image_of(self._sizes[value])
 
     def of(self, value: Hashable) -> Storage:
-        """The storage of a value, or of what it is a view of."""
+        """The storage of a value, or of the value that it is a view of."""
         found = self.storages.get(value)
         return self.storages[self._reader.root(value)] if found is None else found  # type: ignore[arg-type]
 
     def source(self, layer: Layer) -> Hashable:
-        """What a layer's windows read."""
+        """The value that a layer's windows read."""
         return self.copies.get(layer, layer.xs[0])
 
     def _with_copies(self) -> list[Layer]:
         layers: list[Layer] = []
-        # By what is copied and the zeros around it: layers that need the same share it.
+        # By source and padding: layers that need the same copy share it.
         copied: dict[tuple[Value, Border], Layer] = {}
         seen_otherwise = self._seen_otherwise()
         for layer in sorted(self._reader.layers, key=lambda one: one.place):
@@ -149,21 +149,21 @@ class Memory:
         return layers
 
     def _seen_otherwise(self) -> set[Value]:
-        """Values that are also read or written in a way that knows of no zeros around them."""
+        """Values that also have readers or writers that do not support padding."""
         seen_otherwise = set(self._reader.roots.values())
         for layer in self._reader.layers:
-            if layer.phases:  # which write every so many pixels
+            if layer.phases:  # they write with a stride
                 seen_otherwise.add(layer.out)
-            if layer.kind == "SOFTMAX":  # whose rows lie behind one another
+            if layer.kind == "SOFTMAX":  # its rows are contiguous
                 seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
-            if layer.kind == "ATTENTION":  # whose images and heads have strides of their own
+            if layer.kind == "ATTENTION":  # it has its own strides for images and heads
                 seen_otherwise.update(map(self._reader.root, (*layer.xs, layer.out)))
             if layer.flat or layer.over or layer.pairs or layer.loops or layer.spread:
                 seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
         return seen_otherwise
 
     def _copy(self, layer: Layer, border: Border) -> Layer:
-        """A row that copies what a layer's windows read, and writes zeros around it."""
+        """A row that copies a layer's input with zero padding."""
         value = layer.xs[0]
         copy = Bordered(value)
         self.storages[copy] = Storage(self._image(value))
@@ -171,7 +171,7 @@ class Memory:
         return Layer("COPY", layer.place, layer.node, copy, [value])  # type: ignore[arg-type]
 
     def _parts(self, layer: Layer) -> list[Layer]:
-        """The rows of the table that a layer becomes."""
+        """The rows of the table for a layer."""
         if not layer.phases:
             return [layer]
         parts = [replace(layer, phases=(one,), window=one.window) for one in layer.phases]
@@ -191,12 +191,12 @@ class Memory:
         return self._reader.root(value)  # type: ignore[arg-type]
 
     def _place(self) -> int:
-        """Give each value in the arena its place; the arena's size."""
+        """Assign offsets in the arena; returns its size."""
         last: dict[Hashable, int] = {}
         for number, layer in enumerate(self.layers):
             for value in (*self._reads(layer), layer.out):
                 last[value] = number
-        taken: list[tuple[int, int, int]] = []  # begin, end, last use
+        taken: list[tuple[int, int, int]] = []  # start, end, last use
         placed: set[Hashable] = set()
         before: dict[int, int] = {}  # by length
         size = 0
@@ -207,8 +207,8 @@ class Memory:
             placed.add(layer.out)
             taken = sorted(one for one in taken if one[2] >= number)
             length = -(-storage.size // _LINE) * _LINE
-            # Where one of the same size was before, each thread finds what it wrote itself: a line
-            # that another core has written last takes long to come.
+            # Prefer a dead value of the same size: then each thread reuses lines in its own cache,
+            # which is faster than taking lines that another core has written.
             begin = before.get(length, -1)
             if begin < 0 or any(low < begin + length and begin < high for low, high, _ in taken):
                 begin = 0
@@ -223,7 +223,7 @@ class Memory:
 
 
 def _needed(layer: Layer) -> Border:
-    """The zeros that must lie around an image; those that do not count need not."""
+    """The zero padding that must exist around an image; pooling needs none."""
     windows = [phase.window for phase in layer.phases] or [layer.window]
     borders = [window.border for window in windows if window.counts_border] or [NO_BORDER]
     above, below, left, right = (max(0, *side) for side in zip(*borders, NO_BORDER, strict=True))

@@ -1,6 +1,6 @@
-"""Small products of two tensors that the network makes, and small tensors in another order of axes.
+"""Small products of two activations, and transposes of small tensors.
 
-The inner products of embeddings are such. Large ones are better done by BLAS, in the plan.
+The inner products of embeddings are such. BLAS computes larger ones faster, in the plan.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
-# Multiplications of a product, and numbers of a tensor that are moved one by one, at most.
+# Most multiplications of a product, and most numbers of a transposed tensor.
 _MOST_MULTIPLICATIONS, _MOST_MOVED = 1 << 15, 1 << 12
 
 
 def read_pairs(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place is a small product of two tensors, and a layer now."""
+    """Whether the step at a place is a small product of two tensors, and has become a layer."""
     if not _are_made(reader, node.inputs):
         return False
     left, right = (reader.sizes[value] for value in node.inputs)
     names = ("transpose_a", "transpose_b") if node.op is MAT_MUL else ("adj_x", "adj_y")
     flips, turns = (bool(node.attrs[name]) for name in names)
     if len(left) < 2 or left[:-2] != right[:-2]:
-        return False  # one is spread
+        return False  # one is broadcast
     rows, inner = left[-2:][::-1] if flips else left[-2:]
     columns = right[-2] if turns else right[-1]
     images = math.prod(left[:-2])
@@ -46,7 +46,7 @@ def read_pairs(reader: Reader, place: int, node: Node) -> bool:
 
 
 def read_transposed(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place gives a small tensor other axes, and is a layer now."""
+    """Whether the step at a place is a small transpose, and has become a layer."""
     x, out = node.inputs[0], node.outputs[0]
     order = constant_of(node.inputs[1])
     if order is None or not _are_made(reader, [x]) or math.prod(reader.sizes[x]) > _MOST_MOVED:
@@ -63,13 +63,13 @@ def read_transposed(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _are_made(reader: Reader, values: Sequence[Value]) -> bool:
-    """Whether they are tensors that lie somewhere, one at least made by the network."""
+    """Whether all are available tensors, and at least one is computed by the network."""
     are_there = all(reader.is_moving(value) for value in values)
     return are_there and any(reader.root(value) in reader.made for value in values)
 
 
 def _joined(loops: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Loops, as sizes and distances of what is read, with those that are one made one."""
+    """Loops, as sizes and input strides, with contiguous ones merged."""
     found: list[tuple[int, int]] = []
     for size, step in loops:
         if size == 1:

@@ -1,4 +1,4 @@
-"""Small products of two tensors, and tensors in another order of axes, as rows of the table."""
+"""Small products of two tensors, and small transposes, as rows of the table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def pairs_row(pairs: Pairs) -> dict[str, int]:
-    """The columns of a product, addresses left out; one thread does it."""
+    """The columns of a product, without addresses; it is done by one thread."""
     images, rows, inner, columns = pairs.sizes
     return {
         "IMAGES": images,
@@ -29,10 +29,10 @@ def pairs_row(pairs: Pairs) -> dict[str, int]:
 
 
 def turned_row(loops: Sequence[tuple[int, int]]) -> dict[str, int]:
-    """The columns of a copy, addresses left out; one thread does it.
+    """The columns of a transpose, without addresses; it is done by one thread.
 
     Args:
-        loops: see `Layer.loops`: three at most, and one more of numbers that lie together.
+        loops: see `Layer.loops`: at most three, and one of contiguous numbers.
     """
     *outer, last = loops
     width = last[0] if last[1] == 1 else 1

@@ -1,8 +1,8 @@
-"""Parts of values: slices that are read where they lie, and places in what is joined later.
+"""Slices that are read in place, and values computed in place as parts of a concatenation.
 
-A decoder's queries, keys and values are parts of one product; its keys and values so far are parts
-of a cache, and what they become is packed into a cache again. None of these is a step where all
-that read them, and what makes them, know of parts.
+A decoder's queries, keys and values are slices of one product; its past keys and values are slices
+of a cache, and the new ones are packed into a cache again. None of these slices is copied if all
+its consumers, and its producer, support strides.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _JOINING = frozenset({PACK, CONCAT_V2})
 
 
 def read_part(reader: Reader, node: Node) -> bool:
-    """Whether a slice of what the network makes is read where it lies by all that take it."""
+    """Whether a slice of a network's value is read in place by all its consumers."""
     x, out = node.inputs[0], node.outputs[0]
     if not is_made(reader, x) or not _is_read_apart(reader, out):
         return False
@@ -43,7 +43,7 @@ def read_part(reader: Reader, node: Node) -> bool:
 
 
 def read_split(reader: Reader, node: Node) -> bool:
-    """The same of all parts of a Split or a SplitV."""
+    """The same for all parts of a Split or a SplitV."""
     x, axis = (1, 0) if node.op is SPLIT else (0, 2)
     at = constant_of(node.inputs[axis])
     if at is None or not is_made(reader, node.inputs[x]):
@@ -62,7 +62,7 @@ def read_split(reader: Reader, node: Node) -> bool:
 
 
 def read_reshaped(reader: Reader, node: Node) -> bool:
-    """Whether a part in another shape is read where it lies, too."""
+    """Whether a reshaped slice is read in place too."""
     x, out = node.inputs[0], node.outputs[0]
     if x not in reader.strided or not _is_read_apart(reader, out):
         return False
@@ -74,7 +74,7 @@ def read_reshaped(reader: Reader, node: Node) -> bool:
 
 
 def read_turned(reader: Reader, node: Node) -> bool:
-    """Whether another order of axes is but what others read: they read where the numbers were."""
+    """Whether a transpose needs no copy: its consumers read the input with other strides."""
     x, out = node.inputs[0], node.outputs[0]
     order = constant_of(node.inputs[1])
     if order is None or not is_made(reader, x) or not _is_read_apart(reader, out):
@@ -85,7 +85,7 @@ def read_turned(reader: Reader, node: Node) -> bool:
 
 
 def _is_read_apart(reader: Reader, value: Value) -> bool:
-    """Whether all that take a value seem to read it wherever it lies."""
+    """Whether all consumers of a value seem to support strides."""
     takers = reader.uses.get(value, ())
     if not takers or value in reader.refused:
         return False
@@ -107,9 +107,9 @@ def _reads_apart(reader: Reader, place: int, value: Value) -> bool:
 
 
 def destination(reader: Reader, value: Value) -> Strided | None:
-    """Where a value is to lie that one step joins with others; None if it lies by itself.
+    """Where a value is computed in place if one step concatenates it; None if it is separate.
 
-    Attention alone may read it before that.
+    Only attention may read it before that.
     """
     if value in reader.destinations:
         return reader.destinations[value]
@@ -134,13 +134,13 @@ def _destination(reader: Reader, value: Value) -> Strided | None:
 
 
 def whole_of(reader: Reader, node: Node) -> Strided:
-    """Where the result of a step lies that joins."""
+    """Where the result of a concatenation is."""
     out = node.outputs[0]
     return destination(reader, out) or Strided(out, 0, lies(reader, out).along)
 
 
 def joined_axis(reader: Reader, node: Node) -> int | None:
-    """The axis along which a step joins; None if that is not known, or it is not to be read."""
+    """The axis of a concatenation; None if it is unknown, or it is not supported."""
     if node.controls or not reader.is_number(node.outputs[0]):
         return None
     rank = len(reader.sizes[node.outputs[0]])
@@ -151,14 +151,14 @@ def joined_axis(reader: Reader, node: Node) -> int | None:
 
 
 def part_of(reader: Reader, node: Node, out: Strided, axis: int, number: int) -> Strided:
-    """Where one of the tensors lies that a step joins.
+    """Where one of the inputs of a concatenation is.
 
     Args:
         reader: the network so far.
         node: the step's.
-        out: where its result lies.
-        axis: along which it joins.
-        number: of the tensor.
+        out: where its result is.
+        axis: of the concatenation.
+        number: index of the input.
     """
     base, first, along = out
     if node.op is PACK:

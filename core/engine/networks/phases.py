@@ -1,7 +1,7 @@
-"""A transposed convolution as convolutions: one for each remainder of a pixel's place.
+"""A transposed convolution as several convolutions: one for each remainder of a pixel's index.
 
-Pixel `o` gets what tap `k` makes of pixel `i` where `i * step + k = o + before`. For pixels of the
-same remainder of `(o + before) / step` these are the same taps, every `step`-th of the filter, over
+Pixel `o` gets the contribution of tap `k` at pixel `i` if `i * step + k = o + before`. Pixels with
+the same remainder of `(o + before) / step` use the same taps, every `step`-th of the filter, over
 neighbouring pixels.
 """
 
@@ -20,10 +20,10 @@ class AxisPhase(NamedTuple):
 
     Attributes:
         first: the first pixel.
-        pixels: how many.
-        taps: of the filter, in the order in which they meet what is read.
-        before: zeros that its windows need before the image; negative if they begin inside.
-        after: zeros behind it.
+        pixels: number of pixels.
+        taps: of the filter, in the order of the input.
+        before: padding before the image; negative if its windows start inside.
+        after: padding after it.
     """
 
     first: int
@@ -38,10 +38,10 @@ def axis_phases(taps: int, step: int, before: int, size: int, given: int) -> lis
 
     Args:
         taps: of the filter.
-        step: from pixel to pixel of what is read, in pixels of the result.
-        before: padding of the convolution that this is the transposed one of.
-        size: of the result.
-        given: of what is read.
+        step: stride of the transposed convolution.
+        before: padding of the convolution whose transpose it is.
+        size: of the output.
+        given: of the input.
     """
     if taps < step:
         return None

@@ -1,4 +1,4 @@
-"""The instructions of an elementwise layer as the walker reads them."""
+"""The instructions of an elementwise layer in the kernel's format."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Value
 
 
-# Operands of fewer numbers than a block has.
+# Most numbers of an operand that is repeated to fill a block.
 _SPREAD = frozenset({"image", "channels"})
-# Operands that no call changes; divisors below the least, or above its inverse, stay divisors.
+# Constant operands; divisors below the least, or above its inverse, are not inverted.
 _FIXED = frozenset({"number", "steady"})
 _LEAST = 1e-12
-# Where operands may change places; NaN may become another NaN.
+# Commutative instructions; which NaN results may differ.
 _COMMUTATIVE = frozenset({"ADD", "MULTIPLY", "LARGER", "SMALLER"})
-# Numbers of a row from which rows are multiplied by one that lies where it is, not spread to all.
+# Numbers per row from which rows are multiplied by one row in place, not by a broadcast copy.
 _WIDE_ROW = 32
 
 
 class Addresses(Protocol):
-    """What gives addresses of what is steady."""
+    """Returns addresses of constant values."""
 
     def spread(self, array: Array, count: int) -> int:
-        """Of a block of so many numbers: the array, again and again."""
+        """Address of an array that is repeated to fill a block."""
 
     def array(self, value: Value) -> Array:
-        """The array of a steady value."""
+        """The array of a constant value."""
 
 
 class Writer:
     """The instructions of one program.
 
     Args:
-        table: gives addresses of what is steady.
+        table: returns addresses of constants.
         layer: the program.
-        places: of its tensors.
-        count: numbers of a block.
-        width: numbers of a row.
-        holds: whether what is made stays in a register.
+        places: indices of its tensors.
+        count: numbers per block.
+        width: numbers per row.
+        holds: whether the result stays in a register.
 
     Attributes:
-        held: the register that it is in, once it is written.
+        held: that register, after `write`.
     """
 
     held = 0
@@ -72,7 +72,7 @@ class Writer:
         self._free = list(range(fields.REGISTERS))[::-1]
 
     def write(self, lines: list[list[int]]) -> None:
-        """Add them to those of other programs."""
+        """Append them to those of other programs."""
         program = self._layer.program
         last: dict[int, int] = {}
         for at, one in enumerate(program):
@@ -106,11 +106,11 @@ class Writer:
             lines.append([fields.OPERATION[what], *to, *operands[0], *operands[1], int(one.by_row)])
 
     def _split(self, one: Instruction) -> tuple[str, tuple[Operand, ...], Array | None]:
-        """What is done, with which operands, and with which numbers that no call changes.
+        """The operation, its operands, and its constant operands.
 
-        By one number, there is none for each of a block to be read from the cache. Instead of a
-        division by many comes a multiplication by their inverses, which takes an eighth of the
-        time, and an ulp.
+        With a single number, no block of constants is read from the cache. Division by many
+        constants becomes multiplication by their inverses, which takes an eighth of the time and
+        costs an ulp.
         """
         what, sides = one.what, one.operands
         if len(sides) == 2 and what in _COMMUTATIVE:
@@ -123,8 +123,8 @@ class Writer:
         size = np.abs(numbers)
         if what == "DIVIDE" and bool(np.all((size > _LEAST) & (size < 1 / _LEAST))):
             inverse = (1 / numbers.astype(np.float64)).astype(np.float32)
-            # By one number that is no power of two every quotient would be wrong to one side: of
-            # twenty layers behind each other that is what is left. `DIVIDE_ONE` rounds them.
+            # With a single divisor that is no power of two, every quotient would be biased in the
+            # same direction, which accumulates over twenty layers. `DIVIDE_ONE` rounds correctly.
             if numbers.size > 1 or inverse.astype(np.float64) * numbers == 1:
                 what, numbers = "MULTIPLY", inverse
         if numbers.size == 1 and f"{what}_ONE" in fields.OPERATION:
@@ -132,7 +132,7 @@ class Writer:
         return what, sides[:1], numbers
 
     def _scales_rows(self, sides: tuple[Operand, ...]) -> bool:
-        """Whether all rows of a block are multiplied by the same one, of a tensor."""
+        """Whether all rows of a block are multiplied by the same row of a tensor."""
         if len(sides) != 2 or self._width < _WIDE_ROW:
             return False
         x, row = sides
@@ -140,7 +140,7 @@ class Writer:
         return is_whole and row.kind in _SPREAD
 
     def _numbers(self, operand: Operand) -> Array:
-        """What is the same for all calls."""
+        """The constant values of an operand."""
         if operand.value is None:
             return np.array([operand.number], np.float32)
         return self._table.array(operand.value)
@@ -168,7 +168,7 @@ class Writer:
     def _spread(
         what: str, source: tuple[int, int], side: int, lines: list[list[int]]
     ) -> tuple[int, int]:
-        """A number for each channel of the image, or for each row: in a register of its own."""
+        """One number per channel of the image, or per row, broadcast to a separate register."""
         to = fields.REGISTER, fields.REGISTERS + side
         lines.append([fields.OPERATION[what], *to, *source, *source, 0])
         return to

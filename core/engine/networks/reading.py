@@ -1,7 +1,7 @@
-"""The steps of a plan as layers: which of them, and what goes into one.
+"""Translates the steps of a plan to layers.
 
-Steps are read in the order of the plan. A network runs where its last step stood, so it ends where
-a step outside of it wants something that it makes; the next one begins behind that.
+Steps are read in the plan's order. A network runs at the place of its last step, so it ends where a
+step outside it needs one of its values; the next network starts after that.
 """
 
 from __future__ import annotations
@@ -33,37 +33,36 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Steps whose results are all parts of what they take.
+# Steps whose results are all slices of their input.
 _SPLITTING = frozenset({SPLIT, SPLIT_V})
 
 
 class Reader:
-    """Layers read so far.
+    """The layers read so far.
 
     Args:
         steps: a plan's.
         sizes: the shape of each value, where it is known.
         steady: see `steady.find_steady`.
-        uses: for each value the places of steps that take it; -1 for the plan's results.
-        running: the places of steps that run in any case.
-        refused: values that must lie by themselves.
-        taken: places of steps that are in other networks.
-        barriers: places of steps that want what the network makes: see `is_barred`.
+        uses: for each value the places of its consumers; -1 for the plan's results.
+        running: places of steps that always run.
+        refused: values that must be contiguous.
+        taken: places of steps of other networks.
+        barriers: places of steps that need the network's values: see `is_barred`.
 
     Attributes:
-        layers: in the order in which they began; `Layer.place` says when one is complete.
-        members: places of steps that are in one.
+        layers: in order of their first steps; `Layer.place` says when one is complete.
+        members: places of the steps in layers.
         made: values of those steps.
-        roots: what a value is another name of: the same numbers in another shape, or what a layer
-            makes of them.
-        views: of such a value, what its step takes.
-        padded: for values that are padded, what of, and with how many zeros.
-        strided: where values lie that are parts of others, or have their axes in another order.
-        destinations: where values are to lie that are joined later, of those that were asked for.
-        destined: values that lie there.
-        by: the layer that makes a value in the end.
-        passed: values between a layer and what it reads instead of them.
-        end: the last place that a layer has taken before its turn: the network runs there or later.
+        roots: the value of which another one is a view, or the layer's result that includes it.
+        views: for such a value, the input of its step.
+        padded: for padded values, the unpadded value and the padding.
+        strided: where values are that are slices of others, or are transposed.
+        destinations: for values requested so far, where they are computed in place.
+        destined: values that are computed in place.
+        by: the layer that computes a value.
+        passed: values that layers do not read because they read their inputs instead.
+        end: the last place that a layer has read ahead: the network runs there or later.
     """
 
     def __init__(
@@ -95,13 +94,13 @@ class Reader:
         self.running = running
         self.by: dict[Value, Layer] = {}
         self.passed: set[Value] = set()
-        # Places of steps that a layer before them has taken, too, and where no layer may take more.
+        # Places of steps that a layer has read ahead, and places that no layer may read ahead.
         self._claimed: set[int] = set()
         self._barriers = barriers
         self.end = -1
 
     def read(self, place: int) -> bool:
-        """Whether the step at a place is part of the network now."""
+        """Whether the step at a place has become part of the network."""
         if place in self._claimed:
             return True
         node = self.steps[place].node
@@ -124,7 +123,7 @@ class Reader:
         return found
 
     def read_early(self, places: Sequence[int]) -> bool:
-        """Read views and turned tensors before their turn: all of these places, or none."""
+        """Read views and transposes ahead: all of these places, or none."""
         for count, place in enumerate(places):
             op = self.steps[place].node.op
             if (op.view != "reshaped" and op is not TRANSPOSE) or not self.read(place):
@@ -135,7 +134,7 @@ class Reader:
         return True
 
     def put_back(self, places: Sequence[int]) -> None:
-        """Forget what `read_early` read."""
+        """Undo `read_early`."""
         self._claimed.difference_update(places)
         self.end = max(self._claimed, default=-1)
         for place in places:
@@ -146,14 +145,14 @@ class Reader:
                     names.pop(value, None)
 
     def claim(self, places: Collection[int]) -> None:
-        """Steps behind the one that is read are part of its layer."""
+        """Make steps ahead of the current one part of its layer."""
         self._claimed.update(places)
         self.end = max([self.end, *places])
         for place in places:
             self._take(place)
 
     def is_barred(self, between: range) -> bool:
-        """Whether a step outside is known to want what the network makes before a layer ends.
+        """Whether a step outside is known to need the network's values before a layer ends.
 
         Args:
             between: the places from a layer's first step to its last.
@@ -161,10 +160,9 @@ class Reader:
         return any(place in between for place in self._barriers)
 
     def _is_wanted_early(self, node: Node) -> bool:
-        """Whether what a step makes is taken before the network can run.
+        """Whether a step's result is needed before the network can run.
 
-        A layer before it has taken later steps. They have been told that it is made outside, or
-        others would find nothing.
+        A layer has read later steps ahead, so the network runs after them.
         """
         return any(0 <= at <= self.end for value in node.outputs for at in self.uses.get(value, ()))
 
@@ -173,7 +171,7 @@ class Reader:
         self.made.update(self.steps[place].node.outputs)
 
     def root(self, value: Value) -> Value:
-        """The value whose numbers these are."""
+        """The value that this is a view of."""
         return self.roots.get(value, value)
 
     def image(self, value: Value) -> Image:
@@ -181,13 +179,13 @@ class Reader:
         return image_of(self.sizes[value])
 
     def made_image(self, layer: Layer) -> Image:
-        """The sizes of what a layer makes, as it makes it."""
+        """The sizes of a layer's output, as the layer writes it."""
         return self.image(layer.out) if layer.flat is None else layer.flat[1]
 
-    # Facts.
+    # Properties of values.
 
     def may_pass(self, node: Node) -> bool:
-        """Whether what a step takes may be read instead of what it makes: it is no network's."""
+        """Whether a consumer may read a step's input instead: the input is external."""
         place = self.step_places.get(node)
         return place in self.running and place not in self._taken and not node.controls
 
@@ -197,7 +195,7 @@ class Reader:
         return {step.node: place for place, step in enumerate(self.steps)}
 
     def is_number(self, value: Value) -> bool:
-        """Whether it is a float32 tensor of known sizes, none of them 0."""
+        """Whether it is a float32 tensor with known sizes, none of them 0."""
         return (
             value.dtype is dtypes.float32
             and value in self.sizes
@@ -206,32 +204,32 @@ class Reader:
         )
 
     def is_steady(self, value: Value) -> bool:
-        """Whether it follows from weights alone."""
+        """Whether it depends on weights alone."""
         return value in self._steady or constant_of(value) is not None
 
     def is_used(self, value: Value) -> bool:
-        """Whether a step takes it, or it is a result."""
+        """Whether it has a consumer, or is a result."""
         return bool(self.uses.get(value))
 
     def is_moving(self, value: Value) -> bool:
-        """Whether it is a float32 tensor that differs from call to call, and lies somewhere."""
+        """Whether it is an available float32 tensor that changes from call to call."""
         is_made_up = value in self.padded or value in self.strided
         return self.is_number(value) and not self.is_steady(value) and not is_made_up
 
     def shape(self, value: Value) -> tuple[int, ...] | None:
-        """Its shape, a constant's too; None if it is not known."""
+        """The shape, also of a constant; None if unknown."""
         constant = constant_of(value)
         return self.sizes.get(value) if constant is None else np.shape(constant)
 
     def open(self, value: Value) -> Layer | None:
-        """The layer that makes a value, if the one step that takes it may become a part of it."""
+        """The layer of a value, if the value's only consumer may be merged into it."""
         layer = self.by.get(value)
         if layer is None or layer.out is not value or len(self.uses[value]) != 1:
             return None
         return layer
 
     def producer(self, value: Value) -> Layer | None:
-        """As `open`, of a value that may be a view of what the layer makes."""
+        """As `open`, for a value that may be a view of the layer's output."""
         layer = self.open(value)
         while layer is None and value in self.views and len(self.uses.get(value, ())) == 1:
             value = self.views[value]
@@ -239,12 +237,12 @@ class Reader:
         return layer
 
     def is_per_channel(self, value: Value, x: Value, layer: Layer) -> bool:
-        """Whether it is steady, and one number for each channel of a layer, or one for all.
+        """Whether it is a constant with one number per channel of a layer, or one for all.
 
         Args:
-            value: that x is combined with.
-            x: the layer's result, perhaps in another shape: channels may be several of its axes.
-            layer: that makes x.
+            value: the other operand.
+            x: the layer's output, possibly reshaped: channels may be several of its axes.
+            layer: that computes x.
         """
         shape = self.shape(value)
         if shape is None or not self.is_steady(value) or value.dtype is not dtypes.float32:
@@ -257,44 +255,44 @@ class Reader:
         ends = self.sizes[x][-len(shape) :] == shape
         return ends and count == self.made_image(layer).channels
 
-    # What becomes of a step.
+    # Updates.
 
     def add(self, layer: Layer) -> bool:
-        """One more layer; True."""
+        """Add a layer; returns True."""
         self.layers.append(layer)
         self.by[layer.out] = layer
         return True
 
     def extend(self, layer: Layer, place: int, x: Value, out: Value) -> bool:
-        """The layer does the step at a place, too, which makes `out` of `x`; True."""
+        """Merge the step at a place, which computes `out` from `x`, into the layer."""
         layer.place = place
         if layer.out is x:
             del self.by[x]
             layer.out = out
             self.by[out] = layer
-        else:  # the result stays what it is known by, x and out being views of it
+        else:  # x and out are views of the result, which keeps its name
             self.roots[out], self.views[out] = layer.out, x
         return True
 
     def source(self, value: Value) -> tuple[Value, Border]:
-        """What a window reads: the value, or what was padded to get it."""
+        """The value that a window reads: the unpadded one, if it was padded."""
         return self.padded.get(value, (value, NO_BORDER))
 
     def is_readable(self, value: Value) -> bool:
-        """Whether windows may read it: images that differ from call to call, padded or not."""
+        """Whether windows may read it: images that change from call to call, padded or not."""
         if value in self.strided:
             return False
         return self.is_number(value) and not self.is_steady(value) and len(self.sizes[value]) == 4
 
     def write_padded(self, value: Value) -> None:
-        """Have a layer for zeros around images, which the windows that read them do not need."""
+        """Add a layer that pads images, for readers other than windows."""
         x, border = self.padded[value]
         place = next(at for at in self.members if self.steps[at].node is value.node)
         window = Window(border=border)
         self.layers.append(Layer("COPY", place, value.node, value, [x], window=window))
 
     def view(self, node: Node) -> bool:
-        """Whether a step's result is its first input in another shape, which a layer makes."""
+        """Whether a step's result is a reshaped view of its first input, which a layer computes."""
         x, out = node.inputs[0], node.outputs[0]
         if self.root(x) not in self.made or not self.is_moving(x):
             return False

@@ -1,4 +1,4 @@
-"""Means, sums and maxima over axes that lie between others, such as the pixels of an image."""
+"""Means, sums and maxima over inner axes, such as the pixels of an image."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node
 
-# Numbers that lie together, from which reducing them at once is quick; of a tensor with fewer, at
-# most so many.
+# Contiguous numbers from which vectorised reduction is fast; most numbers of a tensor with fewer.
 _FEWEST_TOGETHER, _MOST_ALONE = 8, 1 << 14
 _MODES = {
     MEAN: REDUCTION["MEAN_OF"],
@@ -26,7 +25,7 @@ _MODES = {
 
 
 def read_mean(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place is the mean over images or another reduction, and a layer now."""
+    """Whether the step at a place is a mean over images or another reduction, now a layer."""
     x, axes = node.inputs
     over = constant_of(axes)
     if over is None or not reader.is_moving(x):
@@ -41,7 +40,7 @@ def read_mean(reader: Reader, place: int, node: Node) -> bool:
 
 
 def read_reduction(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place reduces axes that lie between others, and is a layer now."""
+    """Whether the step at a place reduces inner axes, and has become a layer."""
     x, axes = node.inputs
     given = constant_of(axes)
     if given is None or not reader.is_moving(x) or reader.root(x) not in reader.made:

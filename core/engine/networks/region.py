@@ -1,4 +1,4 @@
-"""A network as something that a plan can call."""
+"""A network as a region that a plan can call."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Workspaces kept for calls that run at once, and bytes of those beyond the first.
+# Workspaces kept for concurrent calls, and bytes of those beyond the first.
 _SPARE, _MOST_SPARE_BYTES = 4, 1 << 28
 # How often rows are timed.
 _PASSES = 5
-# What a helper begins with, before it is offered a table.
+# A helper's initial state, before it is offered a table.
 _NO_ROWS = np.zeros((0, 1), np.int64)
 
 
 class Part:
-    """The steps of a network, and what goes in and comes out.
+    """The steps of a network, its inputs and its outputs.
 
     Attributes:
         members: places in the plan, ascending.
-        inputs: tensors, and behind them the variables that weights follow from.
-        outputs: what others need.
+        inputs: tensors, followed by the variables of its weights.
+        outputs: values that others need.
     """
 
     def __init__(
@@ -62,16 +62,16 @@ class Part:
 
 
 class _Form(NamedTuple):
-    """A network for variables as they were at some time.
+    """A network for one version of its variables.
 
     Attributes:
-        versions: the variables, and how often each had been assigned to.
-        table: the rows.
-        packed: what its addresses of weights belong to.
-        threads: that walk the table together.
-        wakes: whether it is so much that helpers are woken for it.
-        doubtful: which outputs may have a NaN too many; see `folding`.
-        follow: what a helper does for as long as it is awake; see `team.Offer`.
+        versions: of the variables.
+        table: its rows.
+        packed: the weights that its addresses point to.
+        threads: that run the table together.
+        wakes: whether it has enough work to wake helpers.
+        doubtful: outputs that folding may have given NaNs; see `folding`.
+        follow: the loop of an awake helper; see `team.Offer`.
     """
 
     versions: Versions
@@ -84,13 +84,13 @@ class _Form(NamedTuple):
 
 
 class _Workspace:
-    """Memory of one call: the arena, and the table with its addresses.
+    """The memory of one call: the arena, and the table with its addresses.
 
     Args:
         form: whose table it is.
-        size: numbers in the arena.
-        tensors: how many inputs are tensors.
-        kernel: that walks the table.
+        size: numbers of the arena.
+        tensors: number of inputs that are tensors.
+        kernel: that runs the table.
     """
 
     def __init__(self, form: _Form, size: int, tensors: int, kernel: Callable[..., int]) -> None:
@@ -102,7 +102,7 @@ class _Workspace:
         self.counters = np.zeros(lines * walking.LINE, np.int64)
         self._kernel = kernel
         self.offer = team.Offer(self._lead, form.follow)
-        # Table, row and column of an address; of which input or output; and from where in it.
+        # Table, row and column of an address; index of its input or output; offset there.
         self._outside: list[tuple[Array, int, int, int, int]] = []
         begin = self.arena.ctypes.data
         for table, row, column, storage, offset in form.table.patches:
@@ -114,14 +114,14 @@ class _Workspace:
                 self._outside.append((target, row, column, number, 4 * offset))
 
     def _lead(self, box: Array) -> None:
-        """Walk the table, and offer it to helpers if there is a box."""
+        """Run the table, and offer it to helpers if there is a mailbox."""
         table = self.form.table
         self._kernel(
             self.rows,
             table.programs,
             self.tensors,
             self.counters,
-            # No more of it than it needs: helpers must have as much.
+            # Exactly the memory it needs: helpers must have as much.
             lending.lend("table", table.scratch, np.int64)[: table.scratch],
             lending.lend("registers", table.room, np.float32)[: table.room],
             0,
@@ -130,7 +130,7 @@ class _Workspace:
         )
 
     def point(self, begins: Sequence[int]) -> None:
-        """Set the addresses of what comes from outside and goes there: inputs, then outputs."""
+        """Set the addresses of inputs and outputs."""
         for target, row, column, number, offset in self._outside:
             target[row, column] = begins[number] + offset
 
@@ -141,16 +141,16 @@ class Network:
     Args:
         reader: the layers, read to their end.
         part: the steps.
-        tensors: how many of the inputs are tensors; the others are variables.
+        tensors: number of inputs that are tensors; the others are variables.
         sizes: the shapes of values.
         products: multiplications of its products with weights.
 
     Attributes:
         products: as given.
-        blocks: of the batch, each walked by one thread; 1 if all threads walk all of it together.
+        blocks: of the batch, each run by one thread; 1 if all threads run the whole batch together.
     """
 
-    # Its shapes are never others than expected.
+    # Its shapes are always as expected.
     misses = 0
     needs_blas = False
 
@@ -166,7 +166,7 @@ class Network:
         self.blocks = blocks_of(reader, given, team.size())
         self._block_sizes = block_sizes(sizes, self.blocks) if self.blocks > 1 else sizes
         self._memory = Memory(reader, given, part.outputs, self._block_sizes)
-        # Outputs whose numbers another output has, in another shape perhaps.
+        # Outputs that are views of other outputs.
         first: dict[Value, int] = {}
         for number, value in enumerate(part.outputs):
             first.setdefault(reader.root(value), number)
@@ -179,11 +179,11 @@ class Network:
 
     @property
     def layers(self) -> Sequence[Layer]:
-        """The rows of the table, in their order."""
+        """The rows of the table, in order."""
         return self._memory.layers
 
     def image(self, value: Value | Bordered) -> Image:
-        """The sizes of what a layer reads or makes."""
+        """The sizes of a layer's input or output."""
         return image_of(self._sizes[value.of if isinstance(value, Bordered) else value])
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
@@ -196,7 +196,7 @@ class Network:
         return self._call(inputs, outs, self._run)
 
     def row_seconds(self, inputs: Sequence[Array]) -> list[float]:
-        """What each row takes: the network is run, row by row, some times; its results are dropped.
+        """The time of each row: several runs, row by row, whose results are not used.
 
         Args:
             inputs: of the part.
@@ -209,7 +209,7 @@ class Network:
             blocks.clear()
             self._call(inputs, outs, lambda workspace: blocks.append(self._run_by_rows(workspace)))
             passes.append([sum(row) / at_once for row in zip(*blocks, strict=True)])
-        # The middle one of each row: threads also wait for the interpreter in between.
+        # The median of each row: threads also wait for the GIL in between.
         return [sorted(row)[_PASSES // 2] for row in zip(*passes, strict=True)]
 
     def _call(
@@ -240,13 +240,13 @@ class Network:
         arrays: Sequence[Array],
         run: Callable[[_Workspace], None],
     ) -> None:
-        """Fill the results.
+        """Compute the results.
 
         Args:
             form: to run.
-            inputs: as they were given.
-            arrays: tensors that can be read as they lie, and the results.
-            run: walks a table.
+            inputs: as given.
+            arrays: C-contiguous tensors and the results.
+            run: runs a table.
         """
         begins = [address_of(array) for array in arrays]
         if self.blocks == 1:
@@ -262,7 +262,7 @@ class Network:
             team.share(self.blocks, work, threads=team.size())
 
     def _walk(self, form: _Form, begins: Sequence[int], run: Callable[[_Workspace], None]) -> bool:
-        """Run the table; whether an index was out of range."""
+        """Run the table; returns whether an index was out of range."""
         workspace = self._lend(form)
         workspace.point(begins)
         run(workspace)
@@ -271,7 +271,7 @@ class Network:
         return refused
 
     def _refuse(self, inputs: Sequence[Array]) -> None:
-        """Say which index is out of range, and at which node."""
+        """Raise an error with the index that is out of range, and its node."""
         given = dict(zip(self.cluster.inputs, inputs, strict=True))
         steady = Evaluation(given)
         for layer in sorted(self._lookups, key=lambda one: one.place):
@@ -291,7 +291,7 @@ class Network:
         team.offer(workspace.offer, form.threads, wakes=form.wakes)
 
     def _run_by_rows(self, workspace: _Workspace) -> list[float]:
-        """Seconds of each row, all threads walking one row at a time."""
+        """Seconds of each row, with all threads on one row at a time."""
         form = workspace.form
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
@@ -318,7 +318,7 @@ class Network:
                 stamps[piece].append(perf_counter())
 
         team.share(form.threads, work, threads=form.threads)
-        # A thread leaves a row when all of it is done: the first one tells.
+        # Threads leave a row when it is done: the first one measures.
         ends = [min(one) for one in zip(*stamps, strict=True)]
         return [after - before for before, after in itertools.pairwise(ends)]
 
@@ -340,7 +340,7 @@ class Network:
             self._spare.append(workspace)
 
     def _form_for(self, variables: Sequence[Array]) -> _Form:
-        """The table for the variables as they are now."""
+        """The table for the current versions of the variables."""
         form = self._form
         if form is None or not form.versions.are_those_of(variables):
             versions = Versions(variables)
@@ -352,7 +352,7 @@ class Network:
         return form
 
     def _exact_for(self, variables: Sequence[Array], form: _Form) -> _Form:
-        """The table for the same variables, in which each pixel is made by itself."""
+        """The table for the same variables, without folded pixels."""
         with self._lock:
             if self._exact is None or self._exact.versions.key != form.versions.key:
                 self._exact = self._made(variables, form.versions, is_exact=True)
@@ -391,7 +391,7 @@ class Network:
 
 
 def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int], int]:
-    """What a helper does while it is awake: it walks tables that need no more memory than this."""
+    """The loop of an awake helper: it runs tables that need no more memory than this one."""
     scratch, room = table.scratch, table.room
 
     def follow(box: Array, number: int) -> int:
@@ -403,7 +403,7 @@ def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int]
 
 
 def _readable(array: Array) -> Array:
-    """The array as machine code may read it; a scalar of NumPy as one."""
+    """The array in the form that machine code reads; NumPy scalars become arrays."""
     if not isinstance(array, np.ndarray):
         return np.asarray(array)
     if array.flags.c_contiguous and array.flags.aligned:

@@ -1,4 +1,4 @@
-"""Images in another size: where the row of a resizing reads, and what of it it takes."""
+"""Resized images: source offsets and weights of a resize row."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node
 
-# Numbers of a pixel from which it is moved as a whole.
+# Numbers per pixel from which pixels are moved as a whole.
 _RUN = 16
 
 
 class Columns(NamedTuple):
-    """Of the row, and what it points at.
+    """The row, and the arrays that it points to.
 
     Attributes:
-        row: how long a run of numbers is.
-        places: offsets before and behind each run of a row, then of rows above and below (int64).
-        parts: how much of the second is taken, of runs and then of rows; None to take none.
+        row: length of a contiguous run.
+        places: offsets of the two runs in a row, then of the rows above and below (int64).
+        parts: weights of the second, for runs and then for rows; None for nearest neighbour.
     """
 
     row: dict[str, int]
@@ -33,13 +33,13 @@ class Columns(NamedTuple):
 
 
 def resize_row(node: Node, x: Image, x_row: int, y: Image) -> Columns:
-    """Where rows of y come from.
+    """The columns of a resize.
 
     Args:
         node: a ResizeBilinear or a ResizeNearestNeighbor.
-        x: what is read of, its sizes as they are resized.
-        x_row: numbers from row to row of it.
-        y: what is made.
+        x: the input, with the sizes that are resized.
+        x_row: its row stride.
+        y: the output.
     """
     centres = bool(node.attrs["align_corners"]), bool(node.attrs["half_pixel_centers"])
     run = 1 if x.channels < _RUN else x.channels

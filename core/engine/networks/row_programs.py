@@ -1,8 +1,7 @@
-"""Norms as one program: reductions over the last axis, and what is done with their results.
+"""Normalisations as one program: reductions over the last axis and elementwise steps on rows.
 
-Steps are taken together from a reduction on for as long as they are elementwise, and up to the one
-whose result alone is wanted elsewhere: a mean, a variance and what both do to a row never leave the
-first-level cache.
+Starting from a reduction, elementwise steps are added up to the one whose result alone is used
+elsewhere: mean, variance and normalised rows never leave the L1 cache.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
-# What reductions are instructions, by how the op says that it reduces a row.
+# Reductions that have an instruction, by the op's row reduction.
 _REDUCTIONS = {
     ("sum", "{total}"): "ROW_SUM",
     ("sum", "{total} / T(width)"): "ROW_MEAN",
     ("max", "{total}"): "ROW_LARGEST",
 }
-# Steps of a plan that are looked at from a reduction on, and the fewest instructions of a program.
+# Steps that are looked at after a reduction, and the fewest instructions of a program.
 _AHEAD, _FEWEST = 48, 3
-# Temporaries of a program at most.
+# Most temporaries of a program.
 _MOST_TEMPORARIES = 64
 
 
 def read_rows(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the reduction at a place, and steps behind it, are a program now."""
+    """Whether the reduction at a place, and steps after it, have become a program."""
     x = node.inputs[0]
     shape = reader.shape(x)
     if not shape or not 1 < shape[-1] <= fields.REGISTER_SIZE:
@@ -47,10 +46,10 @@ def read_rows(reader: Reader, place: int, node: Node) -> bool:
 
 
 def read_fused_norm(reader: Reader, place: int, node: Node) -> bool:
-    """As `read_rows`, of a batch norm that is one of rows: each is a channel of one image.
+    """As `read_rows`, for a batch norm that normalises rows: each row is a channel of one image.
 
-    So Keras 2 writes layer norms: [1, rows, width, 1], channels first, with ones and zeros for
-    scale and offset, and in the old shape again behind it.
+    Keras 2 writes layer norms this way: [1, rows, width, 1], channels first, with ones and zeros as
+    scale and offset, and reshaped back afterwards.
     """
     x, scale, offset = node.inputs[:3]
     takers = reader.uses.get(node.outputs[0], ())
@@ -75,13 +74,13 @@ def read_fused_norm(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _is_filled(value: Value, number: int) -> bool:
-    """Whether a value is so many times the same number."""
+    """Whether all elements of a value are the same number."""
     array = constant_of(value.node.inputs[1] if value.node.op is FILL else value)
     return array is not None and bool(np.all(array == number))
 
 
 def _grow(reader: Reader, rows: _Rows, place: int) -> bool:
-    """Whether steps behind the place go on with the rows, to one whose result alone is wanted."""
+    """Whether the following steps extend the program up to one whose result alone is used."""
     ends = [rows.count] if rows.is_whole() else []
     for at in range(place + 1, min(len(reader.steps), place + _AHEAD)):
         if at not in reader.running:
@@ -100,22 +99,22 @@ def _grow(reader: Reader, rows: _Rows, place: int) -> bool:
 
 
 class _Rows:
-    """A program on rows, as it grows.
+    """A program on rows under construction.
 
     Args:
         reader: the network so far.
-        shape: of whole tensors; others have one number for each row.
+        shape: of full tensors; others have one number per row.
     """
 
     def __init__(self, reader: Reader, shape: tuple[int, ...]) -> None:
         self._reader = reader
         self._wide, self._narrow = shape, (*shape[:-1], 1)
         self._places: list[int] = []
-        # How many instructions there were after each step.
+        # The number of instructions after each step.
         self._lengths: list[int] = []
         self._program: list[Instruction] = []
         self._known: dict[Value, Operand] = {}
-        # Made between the program's steps, after what the network makes before it perhaps.
+        # Computed between the program's steps, possibly from earlier values of the network.
         self._between: set[Value] = set()
         self._temporaries = 0
 
@@ -125,15 +124,15 @@ class _Rows:
         return len(self._places)
 
     def uses(self, node: Node) -> bool:
-        """Whether a step takes what the program makes."""
+        """Whether a step uses the program's values."""
         return any(value in self._known for value in node.inputs)
 
     def pass_over(self, node: Node) -> None:
-        """A step that has nothing to do with the network stays where it is."""
+        """A step that is unrelated to the network stays in the plan."""
         self._between.update(node.outputs)
 
     def add(self, place: int, node: Node) -> bool:
-        """Whether the step is part of the program now."""
+        """Whether the step has become part of the program."""
         if node.controls or len(node.outputs) != 1 or not self._reader.is_number(node.outputs[0]):
             return False
         made = self._reduced(node) if node.op.fuse_row is not None else self._computed(node)
@@ -147,7 +146,7 @@ class _Rows:
         return True
 
     def normalise(self, places: tuple[int, int], x: Value, out: Value, epsilon: float) -> None:
-        """A norm of each row of x, which two steps make; the second one gives it its shape."""
+        """Normalise each row of x, from two steps; the second reshapes the result."""
 
         def emit(what: str, *operands: Operand, by_row: bool = False) -> Operand:
             to = self._temporary()
@@ -166,7 +165,7 @@ class _Rows:
         self._lengths += [len(self._program)] * 2
 
     def is_whole(self) -> bool:
-        """Whether only the last result, of whole rows, is wanted elsewhere."""
+        """Whether only the last result, with full rows, is used elsewhere."""
         steps, inside = self._reader.steps, set(self._places)
         made = [steps[place].node.outputs[0] for place in self._places]
         *others, last = [value for value in made if value in self._known]
@@ -177,7 +176,7 @@ class _Rows:
         )
 
     def finish(self, count: int) -> bool:
-        """Whether the first so many steps are a layer of the network now."""
+        """Whether the first `count` steps have become a layer."""
         places = self._places[:count]
         program = self._program[: self._lengths[count - 1]]
         if len(program) < _FEWEST or most_alive(program) >= fields.REGISTERS:
@@ -185,7 +184,7 @@ class _Rows:
         reader = self._reader
         out = reader.steps[places[-1]].node.outputs[0]
         last = self._known[out]
-        if program[-1].to != last.number:  # what was made before is what the last step gives
+        if program[-1].to != last.number:  # the last step's result was computed earlier
             program = [*program, Instruction("SAME", self._temporary(), (last,))]
         node = reader.steps[places[0]].node
         layer = Layer("PROGRAM", places[-1], node, out, [], program=program)
@@ -219,7 +218,7 @@ class _Rows:
         return None if made is None or made[1].by_row != (out == self._narrow) else made
 
     def _operand(self, value: Value, out: tuple[int, ...]) -> Operand | None:
-        """Where an input lies; None if it cannot be read, or has other numbers for a row's."""
+        """The operand of an input; None if it is unavailable, or has another shape of rows."""
         known = self._known.get(value)
         if known is not None:
             return known

@@ -1,6 +1,6 @@
-"""What each op becomes in a network: a layer, or a part of the one before it.
+"""The translation of each op to a layer, or to an epilogue of the one before it.
 
-A rule says whether it took the step; `elementwise` is asked where none did.
+A rule returns whether it has taken the step; `elementwise` is tried if none did.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ _SCALINGS = {
     REAL_DIV: "divide",
 }
 _SUMS = frozenset({ADD_V2, ADD})
-# Constants below it, or above its inverse, do not go into weights.
+# Constants below it, or above its inverse, are not folded into weights.
 _LEAST_SCALE = 1e-12
 
 
 def _window(
     reader: Reader, node: Node, value: Value, taps: tuple[int, ...], *, pools: bool = False
 ) -> Window | None:
-    """Where the windows over an image lie; None if channels do not come last."""
+    """The windows over an image; None if channels are not last."""
     attrs = node.attrs
     if attrs.get("data_format", "NHWC") != "NHWC":
         return None
@@ -110,7 +110,7 @@ def _convolution(reader: Reader, place: int, node: Node) -> bool:
     if _is_channelwise(taps, reader.sizes[x][-1]):
         kind = "CHANNELWISE"
     elif taps[2] != reader.sizes[x][-1]:
-        return False  # in groups of several
+        return False  # grouped
     window = _window(reader, node, x, taps[:2])
     if window is None:
         return False
@@ -120,7 +120,7 @@ def _convolution(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _is_channelwise(taps: Sequence[int], channels: int) -> bool:
-    """Whether a filter of Conv2D has a group for each channel, and one output of each."""
+    """Whether a filter of Conv2D is depthwise with one output per channel."""
     return taps[2] == 1 and taps[3] == channels > 1
 
 
@@ -179,7 +179,7 @@ def _matrix(reader: Reader, place: int, node: Node) -> bool:
         return False
     shape = reader.shape(weights)
     if shape is None or len(shape) != 2:
-        return False  # unknown, or one matrix for each of a batch
+        return False  # unknown, or batched
     out = node.outputs[0]
     return reader.add(
         Layer("PRODUCT", place, node, out, [x], weights=weights, is_transposed=is_transposed)
@@ -201,7 +201,7 @@ def _pooled(reader: Reader, place: int, node: Node, kind: str) -> bool:
 
 
 def _pad(reader: Reader, place: int, node: Node) -> bool:
-    """Zeros around images: part of the windows that read them, if nothing else does."""
+    """Zero padding: merged into the windows that read it, if nothing else does."""
     del place
     x, out = node.inputs[0], node.outputs[0]
     pads = constant_of(node.inputs[1])
@@ -219,7 +219,7 @@ def _pad(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
-    """Whether a step will be a layer with windows over this value."""
+    """Whether a step will become a layer with windows over this value."""
     if place < 0:
         return False
     node = reader.steps[place].node
@@ -240,19 +240,19 @@ def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
 
 
 def _goes_into_weights(value: Value) -> bool:
-    """Whether weights scaled by a constant give what scaling behind the sum does.
+    """Whether scaling weights by a constant gives the same as scaling the sum.
 
-    Infinities, and what is near them or near 0, overflow or vanish at another time there.
+    Infinities, and numbers near infinity or 0, overflow or underflow at different points.
     """
     array = constant_of(value)
     if array is None:
-        return True  # a variable's, which nobody knows yet
+        return True  # a variable, whose values are not known yet
     size = np.abs(array)
     return bool(np.all((array == 0) | ((size > _LEAST_SCALE) & (size < 1 / _LEAST_SCALE))))
 
 
 def _scaled(reader: Reader, place: int, node: Node) -> bool:
-    """A sum or a product with one number for each channel, behind a product."""
+    """Addition or multiplication with one number per channel, after a product."""
     x, other = node.inputs
     what = _SCALINGS[node.op]
     if node.attrs.get("data_format", "NHWC")[-1] != "C":
@@ -289,7 +289,7 @@ def _normalised(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _summed(reader: Reader, place: int, node: Node) -> bool:
-    """The sum of two tensors behind a product: the later one adds the other."""
+    """The sum of two tensors after a product: the later product adds the other in its epilogue."""
     out = node.outputs[0]
     if any(not reader.is_moving(v) or reader.sizes[v] != reader.sizes[out] for v in node.inputs):
         return False
@@ -301,7 +301,7 @@ def _summed(reader: Reader, place: int, node: Node) -> bool:
         if not layer.is_product or layer.added is not None or layer.mode:
             continue
         if reader.image(layer.out) != reader.image(out):
-            continue  # seen in another shape
+            continue  # reshaped
         layer.added, layer.mode = other, PLUS
         return reader.extend(layer, place, x, out)
     return False
@@ -328,7 +328,7 @@ def _softmax(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _turned(reader: Reader, place: int, node: Node) -> bool:
-    """Axes in the order that they had are a view; in another one attention may read them."""
+    """A transpose that only moves axes of size 1 is a view; attention may read others in place."""
     order = constant_of(node.inputs[1])
     if order is not None and np.array_equal(order, range(len(order))):
         return reader.view(node)
@@ -359,7 +359,7 @@ def _einstein(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
-    """A sum over the last axes of x and the first ones of the weights: both as matrices."""
+    """A sum over the last axes of x and the first ones of the weights, as a matrix product."""
     if len(node.inputs) != 2:
         return False
     x, weights = node.inputs
@@ -373,7 +373,7 @@ def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
     inner, width = math.prod(shape[:split]), math.prod(shape[split:])
     rows = math.prod(reader.sizes[out]) // width
     if math.prod(reader.sizes[x]) != rows * inner:
-        return False  # a size of 1 that is spread
+        return False  # a broadcast axis of size 1
     layer = Layer("PRODUCT", place, node, out, [x], weights=weights)
     layer.flat = Image(1, 1, rows, inner), Image(1, 1, rows, width)
     return reader.add(layer)

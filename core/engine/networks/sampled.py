@@ -1,4 +1,4 @@
-"""Parts of images, and images in another size, as layers."""
+"""Cropped and resized images as layers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def read_crop(reader: Reader, place: int, node: Node) -> bool:
-    """Whether a StridedSlice or a Slice is a layer now: all channels of some rows and columns."""
+    """Whether a StridedSlice or a Slice of rows and columns has become a layer."""
     x, out = node.inputs[0], node.outputs[0]
     if not _are_images(reader, x) or not _are_images(reader, out):
         return False
     if reader.root(x) not in reader.made and not is_for_windows(reader, out):
-        return False  # a view, where nothing of the network reads it
+        return False  # a view, or not read by the network
     key = key_of(node, reader.sizes[x])
     shape = reader.sizes[x]
     if key is None or not all(isinstance(one, slice) for one in key):
@@ -42,7 +42,7 @@ def read_crop(reader: Reader, place: int, node: Node) -> bool:
 
 
 def read_resize(reader: Reader, place: int, node: Node) -> bool:
-    """Whether a resizing is a layer now; of a part of images, it reads that where it lies."""
+    """Whether a resize has become a layer; of a cropped image, it reads the crop in place."""
     x, out = node.inputs[0], node.outputs[0]
     if not _are_images(reader, x) or reader.sizes[x][3] > fields.REGISTER_SIZE:
         return False
@@ -60,7 +60,7 @@ def _are_images(reader: Reader, value: Value) -> bool:
 
 
 def key_of(node: Node, shape: tuple[int, ...]) -> Sequence[Any] | None:
-    """What is taken along each axis; None if it is not known."""
+    """The slices of each axis; None if they are unknown."""
     vectors = [constant_of(value) for value in node.inputs[1:]]
     if any(one is None for one in vectors):
         return None
@@ -81,5 +81,5 @@ def key_of(node: Node, shape: tuple[int, ...]) -> Sequence[Any] | None:
             (masks[0], masks[1], *masks[2:]),  # type: ignore[arg-type]
         )
     except InvalidArgumentError:
-        return None  # the plan says so
+        return None  # the plan raises the error
     return key

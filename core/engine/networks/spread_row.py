@@ -1,4 +1,4 @@
-"""Programs and copies on values that lie apart as rows of a network's table."""
+"""Programs and copies with strided values as rows of a network's table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def spread_row(spread: Spread) -> dict[str, int]:
 
 
 def copied_row(spread: Spread) -> dict[str, int]:
-    """The columns of a copy, addresses left out."""
+    """The columns of a copy, without addresses."""
     (source,) = spread.reaches.values()
     return spread_row(spread) | _steps("X", source) | _steps("Y", spread.out)
 

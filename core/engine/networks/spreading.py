@@ -1,8 +1,8 @@
-"""Elementwise steps on values of several shapes, wherever they lie, as one program.
+"""Elementwise steps with broadcast or strided operands as one program.
 
-A row that a mask puts into a cache, `cache * (1 - here) + row * here`, is such: for each image and
-head the cache has a whole matrix, `here` a number for each of its rows, and `row` one row for all.
-What is made may be a part of what is joined later.
+An example is the masked update of a cache, `cache * (1 - here) + row * here`: the cache has a
+matrix per image and head, `here` one number per row, `row` one row for all. The result may be a
+part of a concatenation.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
-# Steps of a program, and how many of them one after another may be taken from before the network.
+# Steps of a program, and most consecutive steps that may be taken from before the network.
 _MOST_STEPS, _DEEP = 16, 4
-# Numbers of a block that are worth an instruction each, unless there are few in all.
+# Fewest numbers of a block for an instruction, unless there are few in all.
 _FEWEST_TOGETHER, _MOST_ALONE = 128, 1 << 12
 # Loops around blocks.
 _OUTER = 2
 
 
 def read_spread(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place is a program now, with steps that only it takes and behind it."""
+    """Whether the step at a place, with steps before and after it, has become a program."""
     if node.outputs[0] in reader.refused:
         return False
     steps = _Steps(reader, place, reader.sizes[node.outputs[0]])
@@ -63,7 +63,7 @@ def read_spread(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _following(reader: Reader, steps: _Steps, node: Node) -> Node | None:
-    """The step that alone takes what a step makes, if it is taken now."""
+    """The only consumer of a step's result, if it has become part of the program."""
     takers = reader.uses.get(node.outputs[0], ())
     if len(takers) != 1 or takers[0] < 0:
         return None
@@ -77,16 +77,16 @@ def _following(reader: Reader, steps: _Steps, node: Node) -> Node | None:
 
 @dataclass
 class _Steps:
-    """The steps of a program, as they are found.
+    """The steps of a program as they are found.
 
     Attributes:
         reader: the network so far.
-        place: of the first one that takes what the network makes.
-        shape: of what all make.
+        place: of the first one that uses a value of the network.
+        shape: of all results.
         nodes: in their order.
-        leaves: what they take, and where it lies.
-        past: values that nothing makes any more if only these steps want them.
-        has_rows: whether something steady has one number for each of the last axis.
+        leaves: their inputs, and where these are.
+        past: values that become unused if only these steps need them.
+        has_rows: whether a constant has one number per element of the last axis.
     """
 
     reader: Reader
@@ -104,11 +104,11 @@ class _Steps:
 
     @property
     def has_made(self) -> bool:
-        """Whether they take something that the network makes."""
+        """Whether they use a value that the network computes."""
         return any(self.reader.root(value) in self.reader.made for value in self.leaves)
 
     def take(self, node: Node, deep: int = 0) -> bool:
-        """Whether a step is one of them now; if not, nothing has changed."""
+        """Add a step; returns whether it was added."""
         state = len(self.nodes), dict(self.leaves), len(self.past)
         fits = (
             deep <= _DEEP and len(self.nodes) < _MOST_STEPS and _is_elementwise(self.reader, node)
@@ -121,7 +121,7 @@ class _Steps:
         return False
 
     def _finds(self, value: Value, deep: int) -> bool:
-        """Whether an input is made by another of the steps, or lies somewhere."""
+        """Whether an input is computed by another of the steps, or is available."""
         if value in self.leaves or any(value is one.outputs[0] for one in self.nodes):
             return True
         reader = self.reader
@@ -130,14 +130,14 @@ class _Steps:
         return self._takes_before(value, deep) or self._reads(value)
 
     def _is_fixed(self, shape: tuple[int, ...] | None) -> bool:
-        """Whether what is steady is one number, or one for each of the last axis."""
+        """Whether a constant is one number, or has one per element of the last axis."""
         if shape is None or math.prod(shape) == 1:
             return shape is not None
         self.has_rows = True
         return bool(shape[-1] == math.prod(shape) == self.shape[-1])
 
     def _takes_before(self, value: Value, deep: int) -> bool:
-        """Whether what makes it is none of the network's so far, and wanted by these alone."""
+        """Add a producer that is outside the network so far, and is used only by these steps."""
         reader = self.reader
         if value in reader.made or reader.sizes.get(value) != self.shape or not value.node.inputs:
             return False
@@ -162,7 +162,7 @@ class _Steps:
         return True
 
     def _is_there(self, value: Value) -> bool:
-        """Whether what becomes of the step that makes it, if any, is known by now."""
+        """Whether the step that computes it, if any, has been read by now."""
         return self.reader.step_places.get(value.node, -1) < self.place
 
 
@@ -178,7 +178,7 @@ def _is_elementwise(reader: Reader, node: Node) -> bool:
 
 
 def _add(reader: Reader, steps: _Steps, out: Value) -> bool:
-    """Whether the steps are a layer of the network now."""
+    """Whether the steps have become a layer."""
     there = destination(reader, out)
     by_itself = Strided(out, 0, contiguous(steps.shape))
     for lying in (there, by_itself):
@@ -192,7 +192,8 @@ def _add(reader: Reader, steps: _Steps, out: Value) -> bool:
             reader.strided[out] = there
             reader.destined.add(out)
         reader.layers.append(layer)
-        # Those before the first one had their turn: they go where nothing else wants them.
+        # Steps before the first place were already read: they are removed if nothing else uses
+        # them.
         reader.passed.update(steps.past, *(node.outputs for node in steps.nodes))
         reader.claim([place for place in steps.places if place > steps.place])
         return True
@@ -200,13 +201,12 @@ def _add(reader: Reader, steps: _Steps, out: Value) -> bool:
 
 
 class _Arranged(NamedTuple):
-    """How blocks go over values: sizes of the loops, operands, and where those lie.
+    """The loops of a program: their sizes, its operands, and their strides.
 
     Attributes:
         sizes: images, rows, columns and width.
-        operands: for each leaf.
-        steps: numbers from image to image, row to row, column to column, of each leaf and, first of
-            all, the result.
+        operands: one per leaf.
+        steps: strides of images, rows and columns, of the result first, then of each leaf.
     """
 
     sizes: tuple[int, int, int, int]
@@ -248,13 +248,13 @@ def _arranged(reader: Reader, steps: _Steps, lying: Strided) -> _Arranged | None
 
 
 def _kind(column: int, step: int, width: int) -> str | None:
-    """What a block has of an operand: all its numbers, one row for all rows, or one for each."""
+    """The kind of an operand per block: full, one row for all rows, or one number per row."""
     kinds = {(width, 1): "tensor", (0, 1): "image", (1, 0): "by row"}
     return kinds.get((column, step))
 
 
 def _fixed(reader: Reader, value: Value) -> Operand:
-    """What is steady: a number, which is each row's, or a row."""
+    """A constant operand: one number for each row, or a row."""
     return Operand("steady", value, by_row=math.prod(reader.shape(value) or ()) == 1)
 
 

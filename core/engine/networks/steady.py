@@ -1,4 +1,4 @@
-"""Values that follow from a plan's weights alone: they stay until one is assigned to."""
+"""Values that depend on a plan's weights alone: they change only when one is assigned to."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Effects under which a variable that was read keeps its value until the run is over.
+# Effects under which a variable keeps its value after a read in the same run.
 _HARMLESS = frozenset({None, "read", "random"})
-# What assigns to a variable only if the functions that it runs do.
+# Ops that assign to a variable only if the functions they run do.
 _RUNNING = frozenset({CASE, IF, STATEFUL_PARTITIONED_CALL, WHILE})
 
 
 def find_assigned(steps: Sequence[Step]) -> set[Value] | None:
-    """The variables' handles that steps of a plan may assign to, themselves or by functions.
+    """The handles of variables that a plan's steps may assign to, also in functions.
 
     Args:
         steps: a plan's.
@@ -47,7 +47,7 @@ def find_assigned(steps: Sequence[Step]) -> set[Value] | None:
 
 
 def _acts_on_inputs(node: Node) -> bool:
-    """Whether a node, and what it runs, can change nothing but what its inputs are handles of."""
+    """Whether a node, and the functions it runs, have effects only on its inputs' handles."""
     return _all_of(node, lambda one: _is_harmless_itself(one) or _takes_handles(one))
 
 
@@ -68,7 +68,7 @@ def _is_harmless_itself(node: Node) -> bool:
 
 
 def _all_of(node: Node, holds: Callable[[Node], bool]) -> bool:
-    """Whether something holds of a node, and of all nodes of the functions that it runs."""
+    """Whether a predicate holds for a node, and for all nodes of the functions that it runs."""
     pending = [[node]]
     seen: set[Graph] = set()
     while pending:
@@ -77,7 +77,7 @@ def _all_of(node: Node, holds: Callable[[Node], bool]) -> bool:
                 return False
             for value in one.attrs.values():
                 for inner in value if isinstance(value, tuple) else (value,):
-                    # Each once: functions may call one another billions of times.
+                    # Each function once: functions may call one another billions of times.
                     if isinstance(inner, FunctionRef) and inner.graph not in seen:
                         seen.add(inner.graph)
                         pending.append(list(inner.graph.nodes))
@@ -85,11 +85,11 @@ def _all_of(node: Node, holds: Callable[[Node], bool]) -> bool:
 
 
 def find_steady(steps: Sequence[Step], variables: Collection[Value]) -> set[Value]:
-    """The values of a plan that follow from constants and from these variables.
+    """The values of a plan that depend only on constants and on these variables.
 
     Args:
         steps: a plan's.
-        variables: arguments that stand for variables, to which no step assigns.
+        variables: arguments that are variables, to which no step assigns.
     """
     steady: set[Value] = set()
 
@@ -111,10 +111,10 @@ def find_steady(steps: Sequence[Step], variables: Collection[Value]) -> set[Valu
 
 
 class Evaluation:
-    """The arrays of steady values, computed when they are asked for.
+    """The arrays of steady values, computed on demand.
 
     Args:
-        variables: for arguments that stand for variables, what a plan is given for them.
+        variables: the handles given for these arguments.
     """
 
     def __init__(self, variables: Mapping[Value, Array]) -> None:
@@ -122,7 +122,7 @@ class Evaluation:
         self._found: dict[Value, Array] = {}
 
     def of(self, value: Value) -> Array:
-        """The array of a steady value; of a variable's handle what the variable holds."""
+        """The array of a steady value; for a variable's handle the variable's value."""
         if value.dtype is dtypes.resource:
             return resource_of(self._variables[value]).read()  # type: ignore[no-any-return]
         pending = [value]
@@ -149,7 +149,7 @@ class Evaluation:
 
 
 def roots_of(values: Collection[Value], variables: Collection[Value]) -> list[Value]:
-    """The variables that steady values follow from.
+    """The variables that steady values depend on.
 
     Args:
         values: steady.

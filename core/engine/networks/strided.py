@@ -1,7 +1,6 @@
-"""Where values lie that are parts of others, or have their axes in another order.
+"""Offsets and strides of values that are slices of others, or are transposed.
 
-Attention, programs and copies read and write such values where they are, so that the steps between
-are none at all.
+Attention, programs and copies access such values in place, so that the steps in between disappear.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ SLICING = frozenset({STRIDED_SLICE, SLICE})
 
 
 class Strided(NamedTuple):
-    """Where the numbers of a value lie.
+    """Where the numbers of a value are.
 
     Attributes:
-        base: among the numbers of this one.
-        first: the place of its first number there.
-        along: numbers from one to the next along each of its axes.
+        base: the value in whose memory they are.
+        first: offset of its first number there.
+        along: strides along each of its axes.
     """
 
     base: Value
@@ -40,36 +39,36 @@ class Strided(NamedTuple):
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    """Numbers from one to the next along each axis of a tensor that lies by itself."""
+    """The strides of a contiguous tensor."""
     if not shape:
         return ()
     return tuple(itertools.accumulate(shape[:0:-1], operator.mul, initial=1))[::-1]
 
 
 def lies(reader: Reader, value: Value) -> Strided:
-    """Where a value lies."""
+    """Where a value is."""
     found = reader.strided.get(value)
     return Strided(value, 0, contiguous(reader.sizes[value])) if found is None else found
 
 
 def is_somewhere(reader: Reader, value: Value) -> bool:
-    """Whether it is a float32 tensor that differs from call to call, perhaps a part of another."""
+    """Whether it is an available float32 tensor that changes from call to call, maybe a slice."""
     return value in reader.strided or reader.is_moving(value)
 
 
 def is_made(reader: Reader, value: Value) -> bool:
-    """Whether it is such a tensor, and the network makes it."""
+    """Whether it is such a tensor, and the network computes it."""
     return is_somewhere(reader, value) and reader.root(value) in reader.made
 
 
 def slice_of(reader: Reader, node: Node) -> Strided | None:
-    """Where a slice lies; None if that is not known, or it goes backwards."""
+    """Where a slice is; None if that is unknown, or it has a negative step."""
     x, out = node.inputs[0], node.outputs[0]
     key = key_of(node, reader.sizes[x])
     if key is None or out not in reader.sizes:
         return None
     base, first, along = lies(reader, x)
-    # An array of bytes: its strides are the numbers'. Nothing is read.
+    # An array of bytes: its strides are in numbers. Nothing is read.
     byte = np.empty(1, np.int8)
     whole = np.lib.stride_tricks.as_strided(byte, reader.sizes[x], along, writeable=False)
     part = whole[tuple(key)]
@@ -79,9 +78,9 @@ def slice_of(reader: Reader, node: Node) -> Strided | None:
 
 
 def outside_slice(reader: Reader, value: Value) -> Strided | None:
-    """Where a slice of a tensor from outside lies, which need not be made if that is read.
+    """Where a slice of an input is, which need not be computed if it is read in place.
 
-    As an array whose parts lie apart it would be copied.
+    As an array it would not be contiguous, and so would be copied.
     """
     node = value.node
     if node.op not in SLICING or value in reader.made or not reader.may_pass(node):
@@ -93,12 +92,12 @@ def outside_slice(reader: Reader, value: Value) -> Strided | None:
 
 
 def reshaped(strided: Strided, given: Sequence[int], wanted: Sequence[int]) -> Strided | None:
-    """Where a value lies in another shape; None if axes would be one that do not lie so."""
+    """Where a reshaped value is; None if axes would be merged that are not contiguous."""
     old = [(n, step) for n, step in zip(given, strided.along, strict=True) if n != 1]
     new = [n for n in wanted if n != 1]
     steps: list[int] = []
     while old:
-        # As many axes of both as have the same size together.
+        # Groups of axes that have the same number of elements in both shapes.
         (size, step), *old = old
         count, made = 1, new[0]
         while size != made:
@@ -119,15 +118,15 @@ def reshaped(strided: Strided, given: Sequence[int], wanted: Sequence[int]) -> S
 def spread_to(
     strided: Strided, given: Sequence[int], wanted: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """Numbers from one to the next along the axes of a shape that a value is spread to.
+    """The strides of a value that is broadcast to a shape.
 
     Args:
-        strided: where the value lies.
+        strided: where the value is.
         given: its shape.
-        wanted: the shape.
+        wanted: the shape to broadcast to.
 
     Returns:
-        0 along axes on which it has one; None if it cannot be spread so.
+        0 along broadcast axes; None if it cannot be broadcast.
     """
     missing = len(wanted) - len(given)
     if missing < 0:
@@ -141,11 +140,11 @@ def spread_to(
 
 
 class Loop(NamedTuple):
-    """One of the loops over some values at once.
+    """One of the loops over several values at once.
 
     Attributes:
-        size: how often it is gone through.
-        steps: each value's numbers from one to the next.
+        size: number of iterations.
+        steps: strides of each value.
     """
 
     size: int
@@ -155,12 +154,12 @@ class Loop(NamedTuple):
 def loops_of(
     shape: Sequence[int], along: Sequence[Sequence[int]], most: int | None = None
 ) -> list[Loop]:
-    """As few loops as go over all values; the last one is the innermost.
+    """The fewest loops that cover all values; the last one is the innermost.
 
     Args:
         shape: of the result.
-        along: of each value, numbers from one to the next along these axes.
-        most: numbers of the innermost loop, unless it is but the last axis.
+        along: strides of each value along these axes.
+        most: limit for the innermost loop, unless it is a single axis.
     """
     found: list[Loop] = []
     for axis in reversed(range(len(shape))):
@@ -178,5 +177,5 @@ def loops_of(
 
 
 def numbers_of(loops: Sequence[Loop]) -> int:
-    """How often what is innermost is done."""
+    """How often the innermost body is executed."""
     return math.prod(loop.size for loop in loops)

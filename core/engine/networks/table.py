@@ -1,4 +1,4 @@
-"""A network as a table of numbers: one row for each layer, as `codegen.walking` reads it."""
+"""A network as a table of numbers with one row per layer, in the format of `codegen.walking`."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Multiplications of a piece, and numbers of one that only moves them.
+# Multiplications of a piece, and numbers of a piece that only moves them.
 _PIECE_PRODUCTS, _PIECE_NUMBERS = 1 << 19, 1 << 14
-# How many times as long as others a channelwise multiplication takes, and a byte of weights.
+# The relative cost of a depthwise multiplication, and of a byte of weights.
 _CHANNELWISE, _WEIGHT_BYTE = 8, 4
-# How many times as long as moving a number its exponential takes.
+# The relative cost of an exponential, compared with moving a number.
 _EXP = 8
-# And what lies between four numbers.
+# The relative cost of an interpolation between four numbers.
 _BLEND = 4
-# Pieces for each thread at most.
+# Most pieces per thread.
 _PIECES = 4
-# Bytes of x worked on at a time, which stay in the second-level cache; windows of that at most, and
-# at least: a tile's rows, of the largest tile.
+# Bytes of x per block, which fit in the L2 cache; most windows of a block, and fewest: the rows of
+# the largest tile.
 _BLOCK_BYTES, _MOST_WINDOWS, _TILE_ROWS = 1 << 18, 2048, 14
-# Rows of the tiles for what is left of a product.
+# Rows of the tiles for the remainder of a product.
 _FEWER_ROWS = (1, 2, 4, 8)
-# Bytes of weights that stay in the cache while windows pass.
+# Bytes of weights that stay in the cache across windows.
 _STAYING_BYTES = 1 << 17
-# Fewest windows of a thread where threads share windows and not columns, fewest tiles of a piece,
-# and fewest rows of windows in one of a channelwise convolution.
+# Fewest windows per thread for sharing windows instead of columns, fewest tiles of a piece, and
+# fewest rows of windows in a piece of a depthwise convolution.
 _FEWEST_WINDOWS, _FEWEST_TILES, _FEWEST_LINES = 3 * _TILE_ROWS // 2, 3, 3
-# Numbers of a program's block; a register holds twice as many. An instruction costs as much as some
-# 500 numbers, whatever it does.
+# Numbers of a program's block; a register holds twice as many. The overhead of an instruction
+# equals some 500 numbers.
 _BLOCK_NUMBERS = 1 << 11
-# How many times as large a block may be that goes through no register.
+# How much larger a block may be that uses no register.
 _LONG_BLOCK = 8
-# Numbers of an image's row below which a block has several, where its rows do not lie side by side.
+# Numbers per row of an image below which a block has several rows, if they are not contiguous.
 _SHORT_ROW = _BLOCK_NUMBERS // 2
 
 
 class Patch(NamedTuple):
-    """An address that is known only when the network runs.
+    """An address that is known only at run time.
 
     Attributes:
         table: 0 for the layers, 1 for tensors of programs.
         row: of the table.
         column: of the table.
-        storage: where it points into.
+        storage: the value it points to.
         offset: in numbers.
     """
 
@@ -77,28 +77,28 @@ class Patch(NamedTuple):
 
 
 def _rows_of_tiles(windows: int) -> int:
-    """Rows of the tiles that do so many windows: those for what is left have fewer."""
+    """The number of rows of the tiles that cover some windows: remainders have smaller tiles."""
     whole, left = divmod(windows, _TILE_ROWS)
     return whole * _TILE_ROWS + next(rows for rows in (0, *_FEWER_ROWS, _TILE_ROWS) if rows >= left)
 
 
 class Table:
-    """The rows of a network, addresses of memory left out.
+    """The rows of a network, without addresses of memory.
 
     Args:
-        memory: the network's layers and where their values lie.
+        memory: the network's layers and the storage of their values.
         packed: for each layer its weights; None for layers without.
-        shape: of a value.
-        array: of a steady value.
-        threads: that are to share the work.
+        shape: returns that of a value.
+        array: returns that of a constant.
+        threads: that share the work.
 
     Attributes:
-        rows: one for each layer.
+        rows: one per layer.
         programs: instructions of the programs.
-        tensors: that the programs read and write.
+        tensors: that the programs access.
         patches: addresses to be set for each memory.
-        scratch: numbers (int64) that a thread needs.
-        room: numbers (float32) that a thread needs.
+        scratch: int64 numbers per thread.
+        room: float32 numbers per thread.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Table:
         self.patches: list[Patch] = []
         self.scratch = 1
         self.room = (fields.REGISTERS + fields.SPREAD_REGISTERS) * fields.REGISTER_SIZE
-        # What addresses in the table belong to.
+        # Arrays that addresses in the table point to, kept alive.
         self._kept: list[Array] = []
         self._instructions: list[list[int]] = []
         self._tensors: list[list[int]] = []
@@ -161,7 +161,7 @@ class Table:
         self.patches.append(Patch(table, number, column, storage, storage.inside + offset))
 
     def _image(self, key: Hashable) -> tuple[Image, int, int]:
-        """The sizes of a value, and its strides from image to image and row to row."""
+        """The sizes of a value, and its strides between images and rows."""
         storage = self._memory.of(key)
         if any(storage.border) or key in self._memory.storages:
             return storage.image, storage.step, storage.row
@@ -248,7 +248,7 @@ class Table:
             self.room = max(self.room, columns.room)
 
     def _cut(self, layer: Layer, row: dict[str, int], inner: int, weight_bytes: int) -> None:
-        """How many pieces a product becomes: by windows, or by columns where there are few.
+        """The pieces of a product: by windows, or by columns if there are few windows.
 
         Args:
             layer: the product.
@@ -263,12 +263,12 @@ class Table:
             wanted = self._pieces(work * _CHANNELWISE, _PIECE_PRODUCTS)
             parts = min(lines, max(lines // _FEWEST_LINES, self._threads))
         else:
-            # Few windows: reading the weights is the work.
+            # Few windows: reading the weights dominates.
             wanted = self._pieces(max(work, weight_bytes * _WEIGHT_BYTE), _PIECE_PRODUCTS)
             tiles = -(-windows // _TILE_ROWS)
             parts = min(tiles, max(tiles // _FEWEST_TILES, self._threads))
-        # By windows, a thread finds in its own cache what it has written in the row before: that
-        # takes less time than reading half of the weights alone.
+        # By windows, a thread finds its own output of the row before in its cache: that is faster
+        # than reading only half of the weights.
         cuts = 1
         if windows < self._threads * _FEWEST_WINDOWS:
             cuts = self._shared(min(-(-row["WIDTH"] // 32), wanted))
@@ -280,14 +280,14 @@ class Table:
             row["OF_PIECE"] = even
 
     def _shared(self, pieces: int) -> int:
-        """So many pieces, or a few less: as many for each thread."""
+        """At most this many pieces, with equal numbers for all threads."""
         return pieces - (pieces % self._threads if pieces > self._threads else 0)
 
     def _pieces(self, work: int, least: int) -> int:
         threads = self._threads
         if threads == 1 or work < threads * least:
             return 1
-        # As many for each thread.
+        # Equal numbers for all threads.
         return min(_PIECES, -(-work // (threads * least))) * threads
 
     def _border(self, layer: Layer, row: dict[str, int]) -> None:
@@ -447,19 +447,19 @@ class Table:
             part = layer.crop.top * x_row + layer.crop.left * x.channels
         self._border(layer, row)
         offset = layer.channel
-        if layer.window.border != NO_BORDER:  # zeros that are part of what is made
+        if layer.window.border != NO_BORDER:  # padding that is part of the output
             above, below, left, right = layer.window.border
             row |= {"IMAGES": x.batch, "ROWS_": x.height, "COLUMNS": x.width}
             row |= {"ABOVE": above, "BELOW": below, "LEFT": left, "RIGHT": right}
             offset = above * y_row + left * y.channels
         self._address(number, "X", layer.xs[0], part)
         self._address(number, "Y", layer.out, offset)
-        if layer.channel:  # the first part of what is joined clears the border
+        if layer.channel:  # the first part of a concatenation clears the padding
             row |= dict.fromkeys(("ABOVE", "BELOW", "LEFT", "RIGHT"), 0)
         row["PIECES"] = min(self._pieces(x.pixels * x.channels, _PIECE_NUMBERS), x.batch * x.height)
 
     def _rows_of(self, value: Value, layer: Layer) -> Image:
-        """A value that is joined with others, or made so: the axes in front of that are rows."""
+        """Values along a concatenated axis: the axes before it are rows."""
         axis = layer.over[0] if layer.over else 0
         rows = math.prod(self._shape(layer.out)[:axis])
         return Image(1, 1, rows, math.prod(self._shape(value)) // rows)
@@ -559,12 +559,12 @@ class Table:
 
     @staticmethod
     def _is_one_pass(lines: Sequence[Sequence[int]]) -> bool:
-        """Whether a program is one instruction on tensors: no register limits its blocks."""
+        """Whether a program is one instruction on tensors, so that registers do not limit it."""
         kinds = [fields.INSTRUCTION.index(name) for name in ("TO_KIND", "A_KIND", "B_KIND")]
         return len(lines) == 1 and all(lines[0][kind] == fields.TENSOR for kind in kinds)
 
     def spread(self, array: Array, count: int) -> int:
-        """The address of a block of so many numbers: the array, again and again."""
+        """Address of an array that is repeated to fill a block."""
         return self._keep(aligned(np.resize(np.asarray(array, np.float32).reshape(-1), count)))
 
     def _keep(self, array: Array) -> int:
@@ -572,7 +572,7 @@ class Table:
         return int(array.ctypes.data)
 
     def array(self, value: Value) -> Array:
-        """The array of a steady value."""
+        """The array of a constant value."""
         return self._array(value)
 
 
@@ -586,7 +586,7 @@ def _matrix(lines: list[list[int]], columns: int) -> Array:
 
 
 def products_of(memory: Memory, packed: Sequence[Packed | None]) -> int:
-    """Multiplications of a run."""
+    """The multiplications of a run."""
     total = 0
     for layer, form in zip(memory.layers, packed, strict=True):
         if layer.attending is not None:

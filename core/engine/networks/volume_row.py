@@ -1,4 +1,4 @@
-"""The row of a convolution of volumes: what it says beside that of one of images."""
+"""The additional columns of a convolution of volumes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def depth_columns(depth: Depth | None) -> dict[str, int]:
-    """Where windows lie along the axis of slices; None: each image is all that a window reads."""
+    """The windows along the axis of slices; None: each image is a complete window."""
     if depth is None:
         return {"SLICES": 1, "X_SLICES": 1, "TAPS_DEEP": 1, "DEEP": 1, "GAP_DEEP": 1, "FRONT": 0}
     return {
@@ -27,14 +27,14 @@ def depth_columns(depth: Depth | None) -> dict[str, int]:
 
 
 def volume_columns(depth: Depth, row: Mapping[str, int]) -> dict[str, int]:
-    """What differs from the row of a convolution of one slice.
+    """The columns that differ from those of a convolution of one slice.
 
     Args:
-        depth: where windows lie.
-        row: of a convolution of one slice, cut for the work of all of them.
+        depth: the windows along the axis of slices.
+        row: of a convolution of one slice, split for the work of all slices.
     """
     cuts, pieces = row["CUTS"], row["PIECES"]
-    # Every slice of the result is a piece of its own, or several.
+    # Every slice of the result is one piece, or several.
     by_windows = -(-pieces // (cuts * depth.made))
     return {
         **depth_columns(depth),
@@ -45,5 +45,5 @@ def volume_columns(depth: Depth, row: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-# Numbers (int64) that a thread needs beside those of a convolution of images: a row of the table.
+# Additional int64 numbers per thread: a row of the table.
 SCRATCH = len(fields.NAMES)

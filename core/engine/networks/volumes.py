@@ -16,13 +16,13 @@ _FORMAT = "NDHWC"
 
 
 def read_volumes(reader: Reader, place: int, node: Node) -> bool:
-    """Whether a Conv3D is a layer now; of one slice for each slice, a convolution of images."""
+    """Whether a Conv3D has become a layer; with one slice per window, a convolution of images."""
     x, weights = node.inputs
     if not _is_readable(reader, x) or not reader.is_steady(weights):
         return False
     taps = reader.shape(weights)
     if taps is None or len(taps) != 5 or taps[3] != reader.sizes[x][-1]:
-        return False  # unknown, or in groups
+        return False  # unknown, or grouped
     placed = _placed(reader, node, x, taps[:3])
     if placed is None:
         return False
@@ -34,11 +34,11 @@ def read_volumes(reader: Reader, place: int, node: Node) -> bool:
 
 
 def read_volume_pool(reader: Reader, place: int, node: Node, kind: str) -> bool:
-    """Whether a MaxPool3D or an AvgPool3D is a layer now.
+    """Whether a MaxPool3D or an AvgPool3D has become a layer.
 
     Args:
         reader: the network so far.
-        place: of the step in the plan.
+        place: index of the step in the plan.
         node: the step's.
         kind: of the layer.
     """
@@ -56,13 +56,13 @@ def read_volume_pool(reader: Reader, place: int, node: Node, kind: str) -> bool:
 
 
 def read_volume_mean(reader: Reader, place: int, node: Node, axes: Array) -> bool:
-    """Whether a mean over all of each volume is a layer now.
+    """Whether a mean over all of each volume has become a layer.
 
     Args:
         reader: the network so far.
-        place: of the step in the plan.
+        place: index of the step in the plan.
         node: the step's.
-        axes: that it is over.
+        axes: that are reduced.
     """
     x = node.inputs[0]
     shape = reader.sizes[x]
@@ -79,7 +79,7 @@ def _is_readable(reader: Reader, value: Value) -> bool:
 def _placed(
     reader: Reader, node: Node, x: Value, taps: tuple[int, ...]
 ) -> tuple[Window, Depth] | None:
-    """Where windows over volumes lie; None if channels do not come last, or one reads nothing."""
+    """The windows over volumes; None if channels are not last, or a window has no input."""
     attrs = node.attrs
     if attrs.get("data_format", _FORMAT) != _FORMAT:
         return None
@@ -108,5 +108,5 @@ def _placed(
 
 
 def _reads(begin: int, depth: Depth) -> bool:
-    """Whether a tap of a window that begins at a slice lies in the volume."""
+    """Whether a tap of the window at a slice is inside the volume."""
     return any(0 <= begin + tap * depth.gap < depth.given for tap in range(depth.taps))

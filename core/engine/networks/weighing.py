@@ -1,4 +1,4 @@
-"""The weights of a network's layers as the kernel reads them: scaled, and packed in panels."""
+"""The weights of a network's layers in the kernel's format: scaled, and packed in panels."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ VersionKey: TypeAlias = "tuple[tuple[weakref.ref[Any], int], ...]"
 
 
 class Packed:
-    """The weights and the bias of one layer, for the variables as they were.
+    """The weights and bias of one layer, for one version of the variables.
 
     Attributes:
-        node: of the layer: while this lives, so does what it is known by.
+        node: of the layer: it keeps the cache's key alive.
         weights: panels of a product, or [taps, channels].
-        bias: what sums begin with.
-        transformed: the filters for Winograd's tiles, [panels, 16, channels, 32], if it has them.
-        largest: bits of the largest number that these may meet.
-        folded: pixels that are one with more channels.
+        bias: the initial values of sums.
+        transformed: the filters of Winograd's tiles, [panels, 16, channels, 32], if any.
+        largest: bits of the largest input for these filters.
+        folded: pixels that are folded into channels.
     """
 
     __slots__ = ("__weakref__", "bias", "folded", "largest", "node", "transformed", "weights")
@@ -48,8 +48,8 @@ class Packed:
         self.largest = 0
 
 
-# Plans for several batch sizes read the same weights: packed once, kept while anybody has them.
-# Channels of depthwise filters that lie side by side.
+# Plans for several batch sizes share weights: packed once, and kept while in use. Here, the
+# channels of depthwise filters are adjacent.
 _PANEL = 16
 _packed: weakref.WeakValueDictionary[tuple[object, ...], Packed] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -62,10 +62,10 @@ def pack(
 
     Args:
         layer: the layer.
-        steady: computes what it needs.
+        steady: computes constant values.
         versions: of the network's variables.
-        is_tiled: whether they are for Winograd's tiles, too.
-        folded: pixels that are one with more channels.
+        is_tiled: whether to transform filters for Winograd's tiles as well.
+        folded: pixels that are folded into channels.
     """
     scalings = tuple(id(value) for one in layer.scalings for value in one.values)
     taps = [phase.taps for phase in layer.phases]
@@ -81,7 +81,7 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Pack
     assert layer.weights is not None  # noqa: S101 - for mypy: products have weights
     matrix = steady.of(layer.weights)
     if layer.kind == "CHANNELWISE":
-        matrix = matrix.reshape(-1, math.prod(matrix.shape[2:]))  # one output of each channel
+        matrix = matrix.reshape(-1, math.prod(matrix.shape[2:]))  # one output per channel
     elif layer.phases:
         rows, columns = layer.phases[0].taps
         taps = matrix[np.ix_(rows, columns)].swapaxes(2, 3)
@@ -110,7 +110,7 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Pack
 
 
 def _channel_panels(matrix: Array) -> Array:
-    """Filters of channels, [taps, C], as [C / 16, taps, 16]: read one number after the other."""
+    """Depthwise filters, [taps, C], as [C / 16, taps, 16], read sequentially."""
     taps, channels = matrix.shape
     panels = np.zeros((-(-channels // _PANEL), taps, _PANEL), np.float32)
     for panel, begin in zip(panels, range(0, channels, _PANEL), strict=True):
@@ -122,7 +122,7 @@ def _channel_panels(matrix: Array) -> Array:
 def _scale(
     scalings: Sequence[Scaling], steady: Evaluation, channels: int
 ) -> tuple[Array | None, Array]:
-    """Factor and bias for each channel, as float32; computed with more digits."""
+    """Factor and bias of each channel, as float32; computed in float64."""
     factor = np.ones(channels)
     bias = np.zeros(channels)
     is_scaled = False
@@ -141,7 +141,7 @@ def _scale(
 
 
 def _affine(what: str, numbers: Sequence[Array], epsilon: float) -> tuple[Array, Array]:
-    """What a number is multiplied with, and what is added then."""
+    """The factor and offset of an affine step."""
     zero = np.zeros(1)
     if what == "multiply":
         return numbers[0], zero
@@ -155,7 +155,7 @@ def _affine(what: str, numbers: Sequence[Array], epsilon: float) -> tuple[Array,
 
 
 def aligned(array: Array) -> Array:
-    """The array, beginning at a cache line."""
+    """The array, aligned to a cache line."""
     if array.ctypes.data % 64 == 0:
         return array
     target = weights.empty(array.shape, array.dtype)

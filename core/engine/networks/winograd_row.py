@@ -1,4 +1,4 @@
-"""A 3×3 convolution of a network by Winograd's tiles: which, and what its row says beside."""
+"""A 3×3 convolution of a network by Winograd's tiles: when to use them, and their columns."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.memory import Memory
     from pinnace.engine.networks.weighing import Packed
 
-# Outputs from which threads share those rather than rows of tiles: patches are transformed by each,
-# which costs little then, and each reads its part of the filters only.
+# Outputs from which threads share those rather than rows of tiles: each transforms all patches,
+# which is cheap then, and reads only its part of the filters.
 _MANY_OUTPUTS = 128
-# Pieces for each thread at most.
+# Most pieces per thread.
 _PIECES = 4
 
 
 class Columns(NamedTuple):
-    """Of the row, and what a thread needs: numbers of its table, and of its memory."""
+    """The row, and the int64 and float32 numbers that a thread needs."""
 
     row: dict[str, int]
     scratch: int
@@ -28,7 +28,7 @@ class Columns(NamedTuple):
 
 
 def is_tiled(layer: Layer, memory: Memory) -> bool:
-    """Whether a layer is a convolution that the method is the quicker one for.
+    """Whether Winograd's method is faster for a layer's convolution.
 
     Args:
         layer: the layer.
@@ -39,19 +39,19 @@ def is_tiled(layer: Layer, memory: Memory) -> bool:
         return False
     if (window.taps, window.steps, window.gaps) != ((3, 3), (1, 1), (1, 1)):
         return False
-    if source not in memory.storages:  # a view of something else
+    if source not in memory.storages:  # a view of another value
         return False
     x, y = memory.of(source).image, memory.of(layer.out).image
     return winograd.wins(y.height, y.width, x.channels, y.channels)
 
 
 def winograd_row(form: Packed, x: Image, y: Image, threads: int) -> Columns:
-    """What differs from the row of a product.
+    """The columns that differ from those of a product.
 
     Args:
         form: the weights.
-        x: what the layer reads.
-        y: what it makes.
+        x: the layer's input.
+        y: the layer's output.
         threads: that share the work.
     """
     assert form.transformed is not None  # noqa: S101 - for mypy: `is_tiled` had them made
@@ -71,7 +71,7 @@ def winograd_row(form: Packed, x: Image, y: Image, threads: int) -> Columns:
         cuts = pieces = threads
     else:
         cuts = 1
-        # A piece has whole blocks, and each thread as many pieces.
+        # A piece has whole blocks, and each thread the same number of pieces.
         blocks = -(-lines * across // tiles)
         pieces = min(_PIECES, -(-blocks // threads)) * threads
     row |= {"CUTS": min(cuts, panels), "PIECES": pieces}

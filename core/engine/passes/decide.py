@@ -1,4 +1,4 @@
-"""Conditions that are known become the branch that is taken."""
+"""Replaces conditions whose predicate is known by the branch that is taken."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def decided(graph: Graph) -> Graph:
-    """The same program without calls, and without conditions whose outcome the graph tells.
+    """The same program without calls, and without conditions whose predicate is constant.
 
-    In models of version 1, that is what a switch for training does that nobody feeds: the updates
-    of moving averages are gone with the branch.
+    In TensorFlow 1 models this is what an unfed training switch does: the updates of moving
+    averages disappear with the branch.
     """
     while True:
         graph = inline(graph)
@@ -43,7 +43,7 @@ def decided(graph: Graph) -> Graph:
 
 
 def _call(node: Node, branch: FunctionRef, copy: Copy) -> None:
-    """A call of the branch in the place of the condition."""
+    """A call of the branch that replaces the condition."""
     attrs = STATEFUL_PARTITIONED_CALL.full_attrs(
         {
             "f": branch,
@@ -83,7 +83,7 @@ def _taken(node: Node) -> FunctionRef | None:
 
 
 def _holds(condition: Array) -> bool:
-    """Whether a condition holds: a scalar that is not zero or empty, or an array with elements."""
+    """Whether a predicate holds: a scalar that is not zero or empty, or an array with elements."""
     if condition.ndim:
         return condition.size > 0
     value = condition[()]

@@ -1,4 +1,4 @@
-"""Constant folding: values that are known before a run are computed once."""
+"""Constant folding: values that do not depend on arguments are computed once."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LARGEST = 1 << 20
 
 
 def fold(graph: Graph) -> Graph:
-    """Constants in place of pure nodes on constants; identities and doubles dropped.
+    """Fold pure nodes on constants; drop identities and duplicates.
 
-    Nodes that give a shape are constants where the shape is known.
+    Nodes that return a shape become constants if the shape is known.
     """
     copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)
@@ -37,7 +37,8 @@ def fold(graph: Graph) -> Graph:
         if node in arguments:
             continue
         if node.controls and _wait_for_effects(copy.controls(node.controls, ())):
-            copy.node(node)  # what takes its value, or waits for it, waits for those effects
+            # consumers of its value, and nodes that wait for it, wait for those effects
+            copy.node(node)
             continue
         if node.op.alias:
             for output, value in zip(node.outputs, node.inputs, strict=True):
@@ -64,7 +65,7 @@ def fold(graph: Graph) -> Graph:
 
 
 def _wait_for_effects(nodes: tuple[Node, ...]) -> bool:
-    """Whether one of these changes something, prints or draws, or waits for what does."""
+    """Whether one of these has a side effect, or waits for a node that has."""
     pending, seen = list(nodes), set(nodes)
     while pending:
         node = pending.pop()
@@ -78,7 +79,7 @@ def _wait_for_effects(nodes: tuple[Node, ...]) -> bool:
 
 
 def _joined_before(node: Node, copy: Copy) -> tuple[Value, ...] | None:
-    """The inputs of a ConcatV2 that the Split `node` takes apart into the same parts again."""
+    """The inputs of a ConcatV2 that the Split `node` separates into the same parts again."""
     if node.op.name != "Split":
         return None
     cut, whole = (copy.values[value] for value in node.inputs)
@@ -113,7 +114,7 @@ def _constants(node: Node, copy: Copy) -> tuple[Any, ...] | None:
     if op.stateful or op.kernel is None or op.wants_ctx or op.name == "Const" or not node.outputs:
         return None
     if any(value.dtype is dtypes.variant for value in node.outputs):
-        return None  # a list that every run began with would tie the runs together
+        return None  # a list that all runs shared would connect them
     if op.shape_query:
         known = tuple(known_value(value) for value in node.outputs)
         return None if any(one is None for one in known) else known
@@ -122,9 +123,9 @@ def _constants(node: Node, copy: Copy) -> tuple[Any, ...] | None:
 
 
 def outcome(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...] | None:
-    """What a node makes of arrays, as a run would: denormals are zeros.
+    """The outputs of a node on given arrays, as in a run: denormals are flushed to zero.
 
-    None if some are missing, if it fails, or makes too much.
+    The result is None if arrays are missing, if the node fails, or if the outputs are too large.
 
     Args:
         node: of an op that has neither state nor effects.
@@ -138,7 +139,7 @@ def outcome(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...] | None:
         with np.errstate(all="ignore"):
             result = flushing(kernel)(*op.pack_inputs(arrays, node.attrs), **options)
     except (OpError, ValueError, TypeError, IndexError):
-        return None  # it fails at run time, with its node's name, if it runs at all
+        return None  # it fails at run time, with its node's name, if it is executed
     if len(op.outputs) == 1 and not op.outputs[0].is_list:
         result = (result,)
     held = sum(array.nbytes for array in arrays)
@@ -168,11 +169,11 @@ def _constant_key(array: Any) -> object:
 
 
 def _twin(node: Node, copy: Copy, seen: dict[object, Node]) -> Node | None:
-    """The node that computes the same already; else a copy of this one."""
+    """The node that already computes the same; else a copy of this one."""
     key: object = None
     if node.op.name == "ReadVariableOp":
-        # One that waits for nothing gives what the variable held before the run: whatever changes
-        # the variable waits for it.
+        # A read without control inputs gives the value before the run: nodes that change the
+        # variable wait for it.
         if not copy.controls(node.controls):
             key = (node.op.name, copy.values[node.inputs[0]], node.outputs[0].dtype)
     elif (

@@ -1,4 +1,4 @@
-"""Calls become what they call."""
+"""Inlines function calls."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, GraphBuilder, Node
 from pinnace.graph.walk import ordered
 
-# Calls inside calls that are followed: each is some frames of Python.
+# Nested calls that are followed: each takes some frames of Python.
 _DEPTH = 200
-# Nodes that a graph may become: so many in any case, and so many times those that are written. Each
-# takes some kilobytes; functions that call others twice double their number with each level. Where
-# a call cannot be kept, more are taken than to refuse the program.
+# Limits for the nodes of a graph: a fixed number, and a multiple of the original one. Each node
+# takes some kilobytes; functions that call others twice double their number with each level. If a
+# call cannot be kept, a higher limit applies before the program is refused.
 _NODES, _NODES_AT_MOST, _TIMES = 1 << 14, 1 << 18, 4
 
 
 def inline(graph: Graph, *, keep: bool = False) -> Graph:
-    """The same program without calls: what nothing needs is left out on the way.
+    """The same program without calls; unused nodes are omitted.
 
-    What a stateful call had to wait for, its stateful nodes wait for; what had to wait for the call
-    waits for all of them.
+    The stateful nodes of a stateful call wait for everything the call waited for; nodes that waited
+    for the call wait for all of them.
 
     Args:
         graph: the program.
-        keep: leave a call as it is where the graph would become too large: the function gets a plan
-            of its own, and is run again for each call.
+        keep: keep a call if the graph would become too large: the function gets its own plan, which
+            runs at each call.
 
     Raises:
         InvalidArgumentError: a function calls itself.
-        ResourceExhaustedError: the graph would become too large, and calls are not to be kept.
+        ResourceExhaustedError: the graph would become too large, and calls must not be kept.
     """
     copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)
@@ -41,7 +41,7 @@ def inline(graph: Graph, *, keep: bool = False) -> Graph:
 
 
 def _sizes(graph: Graph) -> dict[Graph, int]:
-    """For each function that a graph reaches by calls, and itself, its nodes once inlined."""
+    """The number of nodes after inlining, for each function that a graph calls, and for itself."""
     sizes: dict[Graph, int] = {}
     inside: set[Graph] = set()
     pending = [graph]
@@ -69,7 +69,7 @@ class _Inlining:
     """The copying of one graph.
 
     Args:
-        sizes: of the functions once inlined.
+        sizes: numbers of nodes after inlining.
         most: nodes that may be made.
         keep: whether calls are left where they are too many.
     """

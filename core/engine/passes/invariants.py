@@ -1,7 +1,7 @@
-"""Constants that a loop hands on from iteration to iteration stand in its body.
+"""Loop-invariant constants become constants of the loop's body.
 
-A function's body sees what it takes from outside as arguments. In the plan of a body they are
-constants then: what follows from them is computed once, and weights among them are packed once.
+A function's body sees captured values as arguments. In the plan of a body these become constants:
+values that depend on them alone are computed once, and weights are packed once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 
 def with_invariants(graph: Graph) -> Graph:
-    """The same program, in whose loops' bodies constants from outside are constants.
+    """The same program; constants that a loop passes through unchanged are constants of its body.
 
-    Single numbers stay arguments: loops over scalars are compiled, and a kernel that takes a limit
-    serves all limits.
+    Scalars stay arguments: loops over scalars are compiled, and one kernel serves all limits.
 
     Args:
         graph: constants folded.
@@ -45,7 +44,7 @@ def with_invariants(graph: Graph) -> Graph:
 
 
 def _constants(node: Node) -> dict[int, Array]:
-    """The arrays that a loop begins with and the graph knows, by place; of other nodes none."""
+    """The constant arrays among a loop's initial values, by index."""
     if node.op.runs != "loop":
         return {}
     arrays = {place: constant_of(value) for place, value in enumerate(node.inputs)}
@@ -57,7 +56,7 @@ def _reference(body: FunctionRef, given: Mapping[int, Array]) -> FunctionRef:
 
 
 def _with_constants(body: Graph, given: Mapping[int, Array]) -> Graph:
-    """A body that computes with these arrays where it hands on what it is given for them."""
+    """A body with these arrays as constants in place of the arguments that it returns unchanged."""
     copy = Copy(GraphBuilder(body.name))
     copy.inputs(body)
     handed = {}
@@ -74,7 +73,7 @@ def _with_constants(body: Graph, given: Mapping[int, Array]) -> Graph:
     for node in ordered(body):
         if node not in arguments:
             copy.node(node)
-    # What is handed on is what was given, which ends as the loop's result.
+    # Loop-invariant variables are returned as given, as the loop's results.
     copy.values.update(
         (value, argument)
         for place in given
@@ -86,7 +85,7 @@ def _with_constants(body: Graph, given: Mapping[int, Array]) -> Graph:
 
 
 def _origin(value: Value) -> Value:
-    """The value that another one is a name of."""
+    """The value that an identity chain starts from."""
     while value.node.op.alias and not value.node.controls:
         value = value.node.inputs[value.node.outputs.index(value)]
     return value

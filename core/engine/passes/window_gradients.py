@@ -1,9 +1,9 @@
-"""Gradients with respect to images that zeros were put around, without the zeros.
+"""Gradients with respect to zero-padded images, without the padding.
 
-The gradient of a padded image is computed, and what the padding added is cut off: a convolution's
-gradient that knows the padding makes the rest at once. With one spatial axis, a second one is taken
-away in between. Where sizes are known only at a call, they are shapes of the images with the zeros
-and without.
+TensorFlow computes the gradient of a padded image and slices the padding off: a convolution's
+gradient with that padding computes the slice directly. With one spatial axis, a second one is
+squeezed out in between. If sizes are known only at run time, they are the shapes of the images with
+and without padding.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ INPUT_GRADIENTS = frozenset({CONV2D_BACKPROP_INPUT, DEPTHWISE_BACKPROP_INPUT})
 
 @dataclass(eq=False)
 class InputGradient:
-    """A gradient, of which a part is taken.
+    """A gradient that is sliced.
 
     Attributes:
         convolution: the node that computes it.
-        last: the node that takes the part.
-        flat: takes a second spatial axis away before that.
-        sizes: of the part, [batch, rows, columns, channels]; None if only a call tells.
-        pads: zeros before and after, for both spatial axes: those of the convolution, and what is
-            cut off.
-        shape: where a call tells, the node that asks for the shape of the padded images.
-        expand: gives those a second spatial axis.
-        gone: nodes that are not needed any more.
+        last: the node that slices it.
+        flat: squeezes a second spatial axis out before that.
+        sizes: of the slice, [batch, rows, columns, channels]; None if known only at run time.
+        pads: padding before and after, for both spatial axes: the convolution's and what is sliced
+            off.
+        shape: the Shape node of the padded images, if sizes are known only at run time.
+        expand: gives those images a second spatial axis.
+        gone: nodes that become unused.
     """
 
     convolution: Node
@@ -62,7 +62,7 @@ class InputGradient:
     gone: list[Node] = field(default_factory=list)
 
     def write(self, copy: Copy) -> None:
-        """The gradient of the part, in the place of the last node."""
+        """Replace the last node by the gradient of the slice."""
         node, target = self.convolution, copy.target
         own = node.attrs["explicit_paddings"][2:6] if node.attrs["padding"] == "EXPLICIT" else ()
         pads = [cut + zeros for cut, zeros in zip_longest(self.pads, own, fillvalue=0)]
@@ -82,7 +82,7 @@ class InputGradient:
         copy.nodes[self.last] = (made,)
 
     def _sizes(self, copy: Copy) -> Value:
-        """The sizes of the part, as a value of the copy."""
+        """The sizes of the slice, as a value of the copy."""
         name, target = f"{self.convolution.name}/sizes", copy.target
         if self.sizes is not None:
             array = np.array(self.sizes, np.int32)
@@ -92,7 +92,7 @@ class InputGradient:
         size = self.last.inputs[2]
         if self.expand is None or self.shape is None:
             return copy.values[size]
-        # The images are what the size of the part is asked of.
+        # The images from which the size of the slice is computed.
         images = [copy.values[size.node.inputs[0]], copy.values[self.expand.inputs[1]]]
         whole = target.add(EXPAND_DIMS, images, self.expand.attrs, self.expand.name).outputs[0]
         return target.add(SHAPE, [whole], self.shape.attrs, name).outputs[0]
@@ -101,12 +101,12 @@ class InputGradient:
 def match_gradient(
     node: Node, single: Callable[[Value], Node | None], blocked: Collection[Node]
 ) -> InputGradient | None:
-    """What can go into a gradient; None if nothing can.
+    """The slice that can be merged into a gradient; None if there is none.
 
     Args:
         node: one of `INPUT_GRADIENTS`, channels last, without padding or with one that is given.
-        single: who takes a value alone.
-        blocked: nodes that others want, too.
+        single: the only consumer of a value.
+        blocked: nodes with other consumers.
     """
     after = single(node.outputs[0])
     flat = None
@@ -129,9 +129,9 @@ def match_gradient(
 def _take_sizes(
     match: InputGradient, whole: list[int], starts: list[int], counts: list[int]
 ) -> bool:
-    """Whether a part leaves off what lies before and after along the spatial axes, and no more."""
+    """Whether a slice removes only the padding along the spatial axes."""
     if match.flat is not None:
-        # Only a second spatial axis may be what went.
+        # Only a second spatial axis may have been removed.
         shape = constant_of(match.flat.inputs[1])
         if shape is None or shape.tolist() != [whole[0], *whole[2:]] or whole[1] != 1:
             return False
@@ -148,7 +148,7 @@ def _take_sizes(
 
 
 def _take_shapes(match: InputGradient, begin: Array, blocked: Collection[Node]) -> bool:
-    """The same where shapes are asked for: whether what is left off is what `Pad` had added."""
+    """The same with sizes from Shape nodes: whether the slice removes what `Pad` has added."""
     shape = match.convolution.inputs[0].node
     if shape.op is not SHAPE:
         return False
@@ -177,6 +177,6 @@ def _take_shapes(match: InputGradient, begin: Array, blocked: Collection[Node]) 
     match.shape = shape
     spatial = [int(one) for one in pads[1:-1].reshape(-1)]
     match.pads = (0,) * (4 - len(spatial)) + tuple(spatial)
-    # They go where nothing else needs them.
+    # They are removed if nothing else uses them.
     match.gone += [one for one in (*asked, pad) if one not in blocked and not one.controls]
     return True

@@ -1,9 +1,9 @@
-"""Zeros around images, and pixels taken by remainders, become part of the convolutions behind them.
+"""Merges padding and space-to-batch pairs into the convolutions between or after them.
 
-`Pad` before a convolution is its padding, and that of the filter's gradient. A convolution between
-`SpaceToBatchND` and `BatchToSpaceND` is a dilated one, which is how TensorFlow writes those of one
-axis and many of two. With one spatial axis, `ExpandDims` and `Squeeze` stand between them. The
-images' gradient is in `window_gradients`.
+`Pad` before a convolution becomes its padding, and that of the filter's gradient. A convolution
+between `SpaceToBatchND` and `BatchToSpaceND` is a dilated one, which is how TensorFlow writes those
+with one axis and many with two. With one spatial axis, `ExpandDims` and `Squeeze` are in between.
+The gradient of the images is in `window_gradients`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-    # The one node that takes a value; None if it is a result, or several do.
+    # The only consumer of a value; None if it is a result, or has several.
     Single = Callable[[Value], Node | None]
     Blocked = set[Node]
 
@@ -40,17 +40,17 @@ _ALL = _CONVOLUTIONS | _FILTER_GRADIENTS | INPUT_GRADIENTS
 
 @dataclass(eq=False)
 class _Match:
-    """A convolution, or its filter's gradient, with what stands around it.
+    """A convolution, or its filter's gradient, with the nodes that can be merged into it.
 
     Attributes:
         convolution: the node; the images are its first input.
-        source: what is read in the end.
-        expand: gives one spatial axis a second.
-        squeeze: takes it away again.
-        pads: zeros before and after, for both spatial axes.
+        source: the value that is read after merging.
+        expand: adds the second spatial axis.
+        squeeze: removes it again.
+        pads: padding before and after, for both spatial axes.
         gaps: dilations of both.
-        last: the node whose result this is.
-        gone: nodes that are not needed any more.
+        last: the node that is replaced.
+        gone: nodes that become unused.
     """
 
     convolution: Node
@@ -66,7 +66,7 @@ class _Match:
         self.last = self.convolution
 
     def write(self, copy: Copy) -> None:
-        """The convolution by itself, in the place of the last node."""
+        """Replace the last node by the convolution alone."""
         convolution, last = self.convolution, self.last
         target = copy.target
         value = copy.values[self.source]
@@ -97,7 +97,7 @@ _Found: TypeAlias = "_Match | InputGradient"
 
 
 def windowed(graph: Graph) -> Graph:
-    """The same program, with padding and dilation where they can be in the convolutions.
+    """The same program, with padding and dilation merged into convolutions where possible.
 
     Args:
         graph: without calls.
@@ -106,7 +106,7 @@ def windowed(graph: Graph) -> Graph:
     kept = set(graph.outputs)
 
     def single(value: Value) -> Node | None:
-        """The one node that takes a value."""
+        """The only consumer of a value."""
         found = takers.get(value, ())
         return found[0] if len(found) == 1 and value not in kept else None
 
@@ -147,7 +147,7 @@ def _is_wanted(
     takers: Mapping[Value, Sequence[Node]],
     kept: Collection[Value],
 ) -> bool:
-    """Whether anything but matches that do without the node takes what it makes."""
+    """Whether anything but matches without the node uses its outputs."""
     for value in node.outputs:
         if value in kept:
             return True
@@ -159,12 +159,12 @@ def _is_wanted(
 
 
 def _match(node: Node, single: Single, blocked: Blocked) -> _Found | None:
-    """What can go into a convolution, or a gradient of one; None if nothing can.
+    """The nodes that can be merged into a convolution or its gradient; None if there are none.
 
     Args:
         node: one of `_ALL`.
-        single: who takes a value alone.
-        blocked: nodes that others want, too.
+        single: the only consumer of a value.
+        blocked: nodes with other consumers.
     """
     attrs = node.attrs
     if attrs["data_format"] != "NHWC" or attrs["padding"] not in {"VALID", "EXPLICIT"}:
@@ -183,14 +183,14 @@ def _match(node: Node, single: Single, blocked: Blocked) -> _Found | None:
 
 
 def _maker(match: _Match, blocked: Blocked) -> Node | None:
-    """The node that makes the source, if it may go into the match."""
+    """The node that computes the source, if it may be merged."""
     node = match.source.node
     is_free = node not in blocked and not node.controls
     return node if is_free and len(node.outputs) == 1 else None
 
 
 def _take_expansion(match: _Match, blocked: Blocked) -> None:
-    """One spatial axis that became two for the convolution."""
+    """An ExpandDims that gives the convolution its second spatial axis."""
     node = _maker(match, blocked)
     if node is None or node.op is not EXPAND_DIMS or node.inputs[0].shape.rank != 3:
         return
@@ -201,14 +201,14 @@ def _take_expansion(match: _Match, blocked: Blocked) -> None:
 
 
 def _take_blocks(match: _Match, single: Single, blocked: Blocked) -> bool:
-    """Whether pixels were taken by their remainders, and put back behind the convolution."""
+    """Whether the convolution is between SpaceToBatchND and BatchToSpaceND."""
     node = _maker(match, blocked)
     convolution = match.convolution
     if node is None or node.op is not SPACE_TO_BATCH_ND or match.gaps != (1, 1):
         return False
     if any(step != 1 for step in convolution.attrs["strides"]):
         return False
-    # The op refuses sizes that the blocks do not divide: only where they are known to fit.
+    # The op refuses sizes that are not divisible by the blocks: merge only if they are known to be.
     if match.pads != [(0, 0), (0, 0)] or None in (node.inputs[0].shape.dims or (None,))[1:-1]:
         return False
     after = single(convolution.outputs[0])
@@ -234,12 +234,12 @@ def _take_blocks(match: _Match, single: Single, blocked: Blocked) -> bool:
 
 
 def _take_sizes(match: _Match, axes: int, sizes: list[Array]) -> bool:
-    """Dilation and padding of blocks.
+    """Set dilation and padding from the blocks.
 
     Args:
         match: the convolution.
         axes: spatial ones.
-        sizes: blocks and padding of the one op, blocks and crops of the other.
+        sizes: blocks and padding of SpaceToBatchND, blocks and crops of BatchToSpaceND.
     """
     block, pads, back, crops = sizes
     if len(block) != axes or not np.array_equal(block, back):
@@ -254,7 +254,7 @@ def _take_sizes(match: _Match, axes: int, sizes: list[Array]) -> bool:
 
 
 def _take_pad(match: _Match, blocked: Blocked) -> bool:
-    """Whether zeros were put around the images."""
+    """Whether the images are zero-padded by a Pad."""
     node = _maker(match, blocked)
     if node is None or node.op not in {PAD, PAD_V2}:
         return False

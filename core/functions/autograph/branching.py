@@ -63,7 +63,7 @@ def if_stmt(
 
         return traced
 
-    # Whether Variables count as their values: only where the branches leave different ones.
+    # Whether Variables are replaced by their values: only if the branches return different ones.
     read = False
     try:
         try:
@@ -79,7 +79,7 @@ def if_stmt(
 
 
 class _MixedError(Exception):
-    """One branch leaves a Variable where the other leaves a tensor, or another Variable."""
+    """One branch returns a Variable where the other returns a tensor, or another Variable."""
 
 
 def _read(value: Any) -> Any:
@@ -165,7 +165,7 @@ def _check_sides(body: Split, orelse: Split, names: Sequence[str]) -> None:
 
 
 def _alike(body: Split, orelse: Split) -> list[Any]:
-    """The else branch's tensors; Python numbers take the dtypes of the if branch."""
+    """The else branch's tensors; Python numbers get the dtypes of the if branch."""
     mine = [v for v, kind in zip(body.values, body.kinds, strict=True) if kind]
     theirs = [v for v, kind in zip(orelse.values, orelse.kinds, strict=True) if kind]
     found = []

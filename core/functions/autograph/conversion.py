@@ -29,7 +29,7 @@ _Entity = TypeVar("_Entity")
 __all__ = ["callback", "converted", "do_not_convert", "to_code", "to_graph"]
 
 
-# Whole libraries that are called as they are.
+# Libraries that are never converted.
 _LIBRARIES = frozenset(
     {*sys.stdlib_module_names, "pinnace", "numpy", "malt", "optree", "ml_dtypes", "absl"}
 )
@@ -43,7 +43,7 @@ _MARK = "_autograph_artifact"
 
 
 def autograph_artifact(entity: _Entity, extras: Any = None) -> _Entity:
-    """Mark a function that is part of converted code."""
+    """Mark a function as part of converted code."""
     del extras
     target = entity.__func__ if inspect.ismethod(entity) else entity
     setattr(target, _MARK, True)
@@ -51,7 +51,7 @@ def autograph_artifact(entity: _Entity, extras: Any = None) -> _Entity:
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """A function that AutoGraph leaves as it is, with all that it calls.
+    """Exclude a function, and everything it calls, from AutoGraph.
 
     Args:
         func: the function; None for a decorator.
@@ -83,8 +83,8 @@ def converted_as_around(function: Callable[..., Any]) -> Callable[..., Any]:
 def converted(function: Callable[..., Any], print_op: bool | None = None) -> Callable[..., Any]:
     """A function for a tracer to call: Python control flow on tensors in it becomes ops.
 
-    The function itself is converted if it has control flow, or calls functions that may have; else
-    it is called as it is, and malt is not even imported.
+    The function itself is converted if it has control flow, or calls functions that may have;
+    otherwise it is called unchanged, and malt is not even imported.
 
     Args:
         function: the function.
@@ -177,7 +177,7 @@ def _is_library(f: Any) -> bool:
 
 
 def _function_of(f: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The plain function behind a callable, and the arguments bound in front of others (`self`)."""
+    """The plain function of a callable, and its bound leading arguments (`self`)."""
     if isinstance(f, types.MethodType):
         inner = f.__func__
         return (inner, (f.__self__,)) if isinstance(inner, types.FunctionType) else (None, ())
@@ -212,7 +212,7 @@ def _convert(function: types.FunctionType) -> Any:
     try:
         made = transformer.convert(function, autograph_artifact, converted_call)
     except Exception as error:
-        # If malt fails, the original function still runs.
+        # If malt fails, the original function is used.
         key = function.__code__
         if key not in _warned:
             _warned.add(key)

@@ -62,7 +62,7 @@ class ListArray(TensorArray):
 
 
 class Recorder:
-    """A list in a trial trace: records what is appended to it."""
+    """A list in a trial trace: records the items appended to it."""
 
     def __init__(self, items: list[Any]) -> None:
         self.items = items

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pinnace.graph.graph import Value
 
-# How `for` iterates over a type while a function is traced; `data` adds datasets.
+# How `for` iterates over a type in a traced function; `data` registers datasets.
 _iterations: dict[type, Callable[..., None]] = {}
 
 
@@ -49,7 +49,7 @@ def for_stmt(
     symbol_names: tuple[str, ...],
     opts: dict[str, Any],
 ) -> None:
-    """`for item in iter_: body(item)`, as long as `extra_test()`."""
+    """`for item in iter_: body(item)`, while `extra_test()` is true."""
     if state.tracer is not None:
         special = special_iteration(iter_)
         if special is not None:
@@ -92,7 +92,7 @@ def _guarded_for(
 
 
 def special_iteration(iterated: Any) -> Callable[..., None] | None:
-    """How `for` iterates over a value while a function is traced; None: as in Python."""
+    """How `for` iterates over a value in a traced function; None: as in Python."""
     if isinstance(iterated, (Steps, Tensor, Variable, ZippedIteration)):
         return _for_items
     for kind in type(iterated).__mro__:
@@ -119,7 +119,7 @@ class Steps:
         return ranges.range(self.start, self.stop, self.step)
 
     def known(self) -> Any:
-        """As a `range`, if all is known."""
+        """A `range`, if all bounds are known."""
         return builtins.range(int(self.start), int(self.stop), int(self.step))
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Tensor:
@@ -145,7 +145,7 @@ def _progression(start: Any, step: Any) -> Callable[[Any], Any]:
 
 
 def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
-    """A function that gives item number i, and the number of items."""
+    """A function that returns item number i, and the number of items."""
     if isinstance(iterated, TensorArray):
         return iterated.read, iterated.size()
     if isinstance(iterated, ZippedIteration):
@@ -170,7 +170,7 @@ def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
 
 
 def branches_symbol(value: Value, like: SymbolicTensor) -> SymbolicTensor:
-    """The tensor that stands for another value of a tensor's graph."""
+    """The tensor that represents another value of a tensor's graph."""
     if value.tensor is None:
         value.tensor = SymbolicTensor(value, like.graph)
     return value.tensor
@@ -181,7 +181,7 @@ class ZippedIteration:
 
     def __init__(self, parts: Sequence[Any], first: Any = None) -> None:
         self.parts = parts
-        # enumerate: the number of the first.
+        # enumerate: the first number.
         self.first = first
 
 
@@ -209,7 +209,7 @@ def _for_items(
     symbol_names: tuple[str, ...],
     opts: dict[str, Any],
 ) -> None:
-    """A loop over items by number; the number is one more loop variable."""
+    """A loop over items by index; the index is an additional loop variable."""
     item, count = _steps(iterated) if isinstance(iterated, Steps) else _items(iterated)
     index: list[Any] = [constants.constant(0)]
 

@@ -151,7 +151,7 @@ def _after(first: Split, values: Sequence[Any], names: Sequence[str]) -> list[An
 
 
 def _typed(name: str, before: Any, after: Any, made: Any) -> Any:
-    """A value after an iteration; a Python number takes the dtype the variable has."""
+    """A value after an iteration; a Python number gets the variable's dtype."""
     if not isinstance(made, Tensor):
         return made
     wanted = convert_to_tensor(before).dtype

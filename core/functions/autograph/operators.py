@@ -1,7 +1,7 @@
 """The operators of converted code: Python's statements on known values, ops on symbolic ones.
 
-Each subject has a module of its own; this one has the names that malt's converters emit, with the
-signatures that they expect. None of it needs malt.
+Each subject has its own module; this one has the names that malt's converters emit, with the
+expected signatures. None of it needs malt.
 """
 
 from pinnace.functions.autograph.booleans import and_ as and_

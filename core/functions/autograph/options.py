@@ -12,10 +12,10 @@ log = logging.getLogger("pinnace.autograph")
 
 
 class Feature(enum.Enum):
-    """Parts of the conversion that `function` is asked for: `experimental_autograph_options`.
+    """Optional features of the conversion: `experimental_autograph_options`.
 
     BUILTIN_FUNCTIONS makes a `print` of tensors an op, which prints whenever the graph runs. Of the
-    others, what is safe is on without being asked for.
+    others, the safe ones are always on.
     """
 
     ALL = "ALL"
@@ -43,7 +43,7 @@ print_is_op: ContextVar[bool] = ContextVar("print_is_op", default=False)
 
 
 def makes_print_an_op(features: Any) -> bool:
-    """Whether a feature, or one of several, or None, has `print` converted.
+    """Whether a feature, several of them, or None, convert `print`.
 
     Raises:
         TypeError: it is no feature.
@@ -63,7 +63,7 @@ _verbosity = int(os.environ.get("AUTOGRAPH_VERBOSITY", "0") or 0)
 
 
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much AutoGraph logs: 0 warnings, 1 and more what it converts.
+    """Set how much AutoGraph logs: warnings only for 0, conversions from 1 on.
 
     Args:
         level: 0 to 10.
@@ -96,7 +96,7 @@ def set_loop_options(
 ) -> None:
     """Options of the loop around it: the first statement of its body.
 
-    Outside AutoGraph it does nothing.
+    Outside AutoGraph it has no effect.
 
     Args:
         parallel_iterations: a hint.

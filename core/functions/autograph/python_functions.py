@@ -25,7 +25,7 @@ _of_kinds: dict[Any, dict[type, Callable[..., Any]]] = {}
 
 
 def register_python_functions(kind: type, functions: dict[Any, Callable[..., Any]]) -> None:
-    """Give AutoGraph versions of built-in functions for values of a class, for tracing.
+    """Register traced versions of built-in functions for values of a class.
 
     Args:
         kind: the class; its subclasses too.
@@ -47,7 +47,7 @@ def _of_kind(function: Any, *iterated: Any) -> Callable[..., Any] | None:
 
 
 def _print(*objects: Any, **kwargs: Any) -> None:
-    """Python's own, which shows what is traced, unless the function asks for the op."""
+    """Python's print, which runs while tracing, unless the function requests the op."""
     if print_is_op.get() and any(is_symbolic(leaf) for leaf in structure.flatten(objects)):
         kept = {name: kwargs[name] for name in ("sep", "end") if kwargs.get(name) is not None}
         printing.tf_print(*objects, output_stream="stdout", summarize=-1, **kept)

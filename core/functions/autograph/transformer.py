@@ -1,8 +1,7 @@
 """Source to source: malt's converters, whose output calls this project's operators.
 
-The converted tree is compiled under the name and the lines of the user's file: tracebacks, the
-nodes of
-the graph and debuggers point at what the user wrote.
+The converted tree is compiled with the name and line numbers of the user's file: tracebacks, nodes
+of the graph and debuggers point to the user's source.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def with_function_scope(
 
 
 class _Directives(directives.DirectivesTransformer):  # type: ignore[misc]
-    """Also knows this library's `set_loop_options`."""
+    """Also supports this library's `set_loop_options`."""
 
     def visit_Expr(self, node: ast.Expr) -> Any:  # noqa: N802 (the name ast calls)
         if isinstance(node.value, ast.Call):
@@ -174,7 +173,7 @@ def _assigned(function: ast.FunctionDef) -> set[str]:
 
 
 class _Chains(ast.NodeTransformer):
-    """`a < b < c` becomes `a < b and b < c` where b is a plain name or number."""
+    """`a < b < c` becomes `a < b and b < c` if b is a plain name or number."""
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         node = self.generic_visit(node)  # type: ignore[assignment]
@@ -193,7 +192,7 @@ class _Chains(ast.NodeTransformer):
 
 
 class _NamedErrors(ast.NodeTransformer):
-    """The name in `except X as name` is a node, as malt expects, or text, as Python does."""
+    """The name in `except X as name` as a node for malt, or as a string for Python."""
 
     def __init__(self, as_nodes: bool) -> None:
         self._as_nodes = as_nodes
@@ -210,7 +209,7 @@ class _NamedErrors(ast.NodeTransformer):
 
 
 class _Conditionals(conditional_expressions.ConditionalExpressionTransformer):  # type: ignore[misc]
-    """Also converts conditional expressions inside others."""
+    """Also converts nested conditional expressions."""
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:  # noqa: N802 (the name ast calls)
         return super().visit_IfExp(self.generic_visit(node))
@@ -289,7 +288,7 @@ def outer_factory():
 
 
 class _Factory:
-    """Makes converted functions of one piece of code, for any closure."""
+    """Creates converted functions of one code object, for any closure."""
 
     def __init__(self, function: types.FunctionType) -> None:
         node, self.name = _tree_of(function)

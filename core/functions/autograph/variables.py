@@ -1,4 +1,4 @@
-"""The user's variables around a statement that becomes part of a graph: which hold tensors."""
+"""The user's variables around a converted statement, and which of them are tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Undefined:
-    """A variable that has no value yet."""
+    """A variable without a value."""
 
     __slots__ = ("symbol_name",)
 
@@ -27,7 +27,7 @@ class Undefined:
         self.symbol_name = symbol_name
 
     def read(self) -> Any:
-        """Refused, as Python does."""
+        """Raises an error, as Python does."""
         raise UnboundLocalError(f"{self.symbol_name!r} is used before assignment")
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ def is_nothing(value: Any) -> bool:
 
 
 class _Probing(threading.local):
-    """Whether a body is traced only to find what variables without a value become in it."""
+    """Whether a body is traced only to find the types of its undefined variables."""
 
     active = False
 

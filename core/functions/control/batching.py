@@ -1,7 +1,7 @@
-"""A function of one row, computed for all rows at once: each op of its graph gets a batch axis.
+"""Vectorises a function of one row: each op of its graph gets a batch axis.
 
-How an op gets it, its `OpDef` says (`ops.batch_rules`). What does not depend on a row is computed
-once, without one.
+The op's `OpDef` says how (`ops.batch_rules`). Values that do not depend on a row are computed once,
+without a batch axis.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class _RowCall(_Call):
 
     def stacked_axes(self, index: int) -> Tensor:
         axes = self.fixed(index)
-        return convert_to_tensor(np.where(axes < 0, axes, axes + 1))  # from the end: as before
+        return convert_to_tensor(np.where(axes < 0, axes, axes + 1))  # from the end: unchanged
 
     def tiled(self, index: int) -> Tensor:
         return self._rows.tiled(self.node.inputs[index])
@@ -214,7 +214,7 @@ class _RowCall(_Call):
 
 
 def keeps_rows(graph: Graph, batches: Iterable[Value]) -> bool:
-    """Whether each row of the results is computed from that row of the arguments alone, exactly.
+    """Whether each row of the results is computed exactly from that row of the arguments alone.
 
     Args:
         graph: of batches: the rows are there already.
@@ -235,7 +235,7 @@ def keeps_rows(graph: Graph, batches: Iterable[Value]) -> bool:
 
 
 class _BatchedCall(_Call):
-    """A call on stacked rows: the rule, asked for the call on one, must give just this one."""
+    """A call on stacked rows; the rule must return the call for one row."""
 
     def __init__(self, node: Node, many: set[Value]) -> None:
         super().__init__(node, [value in many for value in node.inputs])

@@ -1,4 +1,4 @@
-"""Functions traced to be part of an op: branches of If and Case, conditions and bodies of While."""
+"""Functions traced as part of an op: branches of If and Case, conditions and bodies of While."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _numbers = itertools.count()
 
 
 def user_function(function: Any) -> Any:
-    """A user's function, converted by AutoGraph if it is to be."""
+    """A user's function, converted by AutoGraph if requested."""
     convert = state.convert
     return function if convert is None else convert(function)
 
@@ -34,7 +34,7 @@ def user_function(function: Any) -> Any:
 class Branch:
     """A traced function: its graph, its results and its captures.
 
-    Until `graph` or `ref` is read, captures and outputs may be added.
+    Captures and outputs may be added until `graph` or `ref` is read.
 
     Args:
         tracer: of the function, which ran.
@@ -81,9 +81,9 @@ class Branch:
         graph.set_outputs([*graph.outputs, *values], [*graph.output_names, *names])
 
     def take(self, captured: Sequence[Tensor]) -> list[Value]:
-        """Make these the captures, in this order; gives the arguments that stand for them.
+        """Set the captures, in this order; returns the arguments for them.
 
-        All that the branch captured must be among them.
+        They must include everything that the branch has captured.
         """
         graph = self._tracer.graph
         values = []
@@ -110,7 +110,7 @@ def trace_branch(
     pack: Callable[[list[Tensor]], tuple[Any, ...]] = tuple,
     handles: Sequence[TensorSpec | None] = (),
 ) -> Branch:
-    """Run a Python function on symbolic tensors, as part of what is being traced.
+    """Trace a Python function on symbolic tensors, inside the current trace.
 
     Args:
         function: called with what `pack` makes of one symbolic tensor per spec.
@@ -197,7 +197,7 @@ def alone(
 
 
 def watch_variable_behind(tensor: Tensor) -> None:
-    """If this is a variable's handle, tell the tapes that the variable is read."""
+    """If this is a variable's handle, notify the tapes that the variable is read."""
     variable = _variable_behind(tensor) if state.tapes else None
     if variable is not None:
         for tape in state.tapes:

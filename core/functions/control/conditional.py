@@ -29,7 +29,7 @@ def cond(
 ) -> Any:
     """The result of `true_fn()` if `pred` is true, else that of `false_fn()`.
 
-    Only the chosen function has effects. While a function is traced both are traced.
+    Only the selected function has effects. In a traced function, both are traced.
 
     Args:
         pred: a scalar, bool or what counts as one.
@@ -122,7 +122,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str | None = "switch_case",
 ) -> Any:
-    """The result of the branch function number `branch_index`.
+    """The result of branch function number `branch_index`.
 
     Args:
         branch_index: an int32 scalar.

@@ -1,9 +1,9 @@
 """If, Case and While in a forward graph, expanded to output what their gradients need.
 
 Before a graph is differentiated, each such node is replaced by one with more outputs: a branch also
-outputs its intermediate values (other branches output fakes in their place), a loop collects those
-of every iteration in lists. The gradient is again an If, a Case or a While, so that it can be saved
-and differentiated once more.
+outputs its intermediate values (other branches output placeholders for them), a loop collects those
+of every iteration in lists. The gradient is again an If, a Case or a While, so it can be saved and
+differentiated again.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _is_expanded(node: Node) -> bool:
 
 
 class _Kept(NamedTuple):
-    """Where the gradient of a function finds an intermediate value: an argument, or an output."""
+    """Where the gradient of a function gets an intermediate value: an argument, or an output."""
 
     argument: int | None
     output: int | None
@@ -200,7 +200,7 @@ def _expand_condition(
 def _branch(
     forward: Graph, name: str, count: int, kept: Sequence[Sequence[Value]], own: int
 ) -> FunctionRef:
-    """A branch that also outputs the kept values of all: its own, and fakes of the others'.
+    """A branch that also outputs all kept values: its own, and placeholders for the others'.
 
     Args:
         forward: the branch, which keeps what its gradient needs.

@@ -1,4 +1,4 @@
-"""while_loop: a body runs as long as a condition holds."""
+"""while_loop: runs a body while a condition is true."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def while_loop(
     maximum_iterations: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`loop_vars` after `body` was applied to them as long as `cond` was true.
+    """The final `loop_vars` after applying `body` while `cond` is true.
 
     Args:
         cond: takes the loop variables, gives a bool scalar.
@@ -103,7 +103,7 @@ def _invariants(loop_vars: Any, given: Any) -> list[Shape | None]:
 
 
 def _shapes_as_leaves(given: Any) -> Any:
-    """Shapes written as lists stay whole: a list of None and ints is one."""
+    """Shapes written as lists are leaves: lists of None and ints."""
     if isinstance(given, (list, tuple)):
         if given and all(one is None or isinstance(one, int) for one in given):
             return Shape(given)
@@ -126,7 +126,7 @@ def build_while(
 ) -> Any:
     """A While node, and its outputs in the structure of `loop_vars`.
 
-    `names` are what messages call the leaves of the loop variables; their numbers if None.
+    `names` are used for the loop variables' leaves in messages; their indices if None.
     """
     node, packed = nodes.while_node(
         cond, body, loop_vars, invariants, maximum, name, parallel_iterations, names

@@ -59,11 +59,11 @@ class _Rows:
         self._arrays: list[TensorArray] | None = None
 
     def count(self) -> Any:
-        """The number of rows: an int where it is known."""
+        """The number of rows: an int if known."""
         return self.static if self.static is not None else shapes.shape(self.tensors[0])[0]
 
     def prepare(self) -> None:
-        """Make the rows readable inside a loop."""
+        """Make the rows readable in a loop."""
         self._arrays = [
             TensorArray(tensor.dtype, self.count(), element_shape=_row_shape(tensor)).unstack(
                 tensor
@@ -80,7 +80,7 @@ class _Rows:
         return self.row_of(rows)
 
     def row_of(self, tensors: Sequence[Any]) -> Any:
-        """The row, in the structure of what has rows, that these tensors stand for."""
+        """The row, in the structure of the input, that consists of these tensors."""
         return _whole(self.form, self._carried, tensors)
 
     def specs(self) -> list[TensorSpec]:

@@ -1,4 +1,4 @@
-"""If, Case and While of traced functions, before they are added to the graph being traced."""
+"""If, Case and While of traced functions, before they are added to the current graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.functions.control.branches import Branch
     from pinnace.ops.opdef import OpDef
 
-# How often the shapes of the loop variables are widened before it counts as an error.
+# How often the shapes of the loop variables are widened before it is an error.
 _WIDENINGS = 8
 
 
@@ -115,7 +115,7 @@ def while_node(
 ) -> tuple[FunctionNode, Callable[[Sequence[Tensor]], Any]]:
     """A While node, and the function that packs its outputs in the structure of `loop_vars`.
 
-    `names` are what messages call the leaves of the loop variables; their numbers if None.
+    `names` are used for the loop variables' leaves in messages; their indices if None.
     """
     start = structure.map_structure(convert_leaf, loop_vars)
     flat = structure.flatten(start, expand_composites=True)
@@ -178,7 +178,7 @@ def _widened(
     invariants: Sequence[Shape | None] | None,
     names: Sequence[str] | None,
 ) -> list[TensorSpec]:
-    """The specs that also cover what the body returned; ValueError if a shape is another one."""
+    """The specs that also cover the body's results; ValueError if a shape is incompatible."""
     found = []
     for index, (spec, value) in enumerate(zip(specs, outputs, strict=True)):
         shape = value.shape
@@ -186,7 +186,7 @@ def _widened(
         if shape.is_subtype_of(spec.shape):
             found.append(spec)
         elif shape.is_compatible_with(spec.shape) and not held:
-            # Its shape after an iteration is wider, so it must be wider before too.
+            # Its shape after an iteration is more general, so it must be so before as well.
             wider = spec.shape.most_specific_compatible_shape(shape)
             found.append(TensorSpec.of(wider, spec.dtype))
         else:

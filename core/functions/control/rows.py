@@ -27,7 +27,7 @@ __all__ = ["Carried", "batch_spec", "carried", "row_spec"]
 
 
 class Carried:
-    """How rows of one spec are carried: here a plain tensor, as itself."""
+    """How rows of one spec are carried: a plain tensor as itself."""
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
@@ -87,7 +87,7 @@ class _Ragged(Carried):
         if not fits or not self.spec.shape.is_compatible_with(row.shape):
             raise ValueError(
                 f"map_fn: fn must give {self.spec!r}, got {row.dtype.name}{row.shape.text} with "
-                f"a ragged rank of {found}\n  Try: fn_output_signature=, of what it gives"
+                f"a ragged rank of {found}\n  Try: fn_output_signature=, the spec of its results"
             )
         return [_boxed(row)]
 
@@ -167,7 +167,7 @@ class _Sparse(Carried):
 
 
 class _Encoded(Carried):
-    """Rows of an extension type: each of the tensors that its encoder gives is carried."""
+    """Rows of an extension type: each tensor from its encoder is carried."""
 
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)

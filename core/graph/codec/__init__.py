@@ -1,4 +1,4 @@
-"""Graphs as TensorFlow's messages and back: encode_x beside decode_x, one file per type.
+"""Codecs for graphs and TensorFlow's messages: encode_x beside decode_x, one file per type.
 
 Decoding trusts nothing: any message gives a value or one OpError that says where. `where` in the
 arguments is the place that such an error names: a file, then function, node and field.

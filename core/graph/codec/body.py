@@ -111,7 +111,7 @@ class Body:
         self._uses: dict[str, dict[str, int]] | None = None
 
     def decode(self, names: Iterable[str]) -> None:
-        """Build these nodes and what they need.
+        """Decode these nodes and their inputs.
 
         Raises:
             InvalidArgumentError: a node is not one that its op could have.

@@ -1,9 +1,9 @@
 """Switch, Merge and the frames of TensorFlow 1: which nodes are a loop, which a conditional.
 
-There a value may be dead: Switch kills one of its outputs, a node with a dead input is dead, and
-Merge takes what is alive. A loop is a frame: values come in by Enter, go round by NextIteration and
-leave by Exit. This module finds the loops and choices on one level of a graph, what is inside one
-being left to the level of its body; `lowering.py` makes While and If of them.
+In TensorFlow 1 a value may be dead: Switch makes one of its outputs dead, a node with a dead input
+is dead, and Merge forwards the live input. A loop is a frame: values enter by Enter, go round by
+NextIteration and leave by Exit. This module finds the loops and conditions on one level of a graph;
+nested ones are found on the level of their body; `lowering.py` converts them to While and If.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class FunctionLibrary:
         ]
 
     def ref(self, name: str, where: str = "") -> FunctionRef:
-        """A reference to a function, which is decoded when its graph is asked for.
+        """A reference to a function, which is decoded when its graph is needed.
 
         Raises:
             InvalidArgumentError: there is no such function.
@@ -347,7 +347,7 @@ class FunctionLibrary:
         return InvalidArgumentError(f"{where} calls itself: recursion is not possible")
 
     def _called_first(self, name: str) -> list[str]:
-        """What a function calls, and what that calls, the innermost first; without recursion."""
+        """The functions that a function calls, directly or not, callees first; not recursive."""
         depths: dict[str, int] = {}
         path = {name: iter(_called_by(self._message(name, self.where)))}
         while path:

@@ -1,7 +1,7 @@
-"""Gradients of their own, as files have them: IdentityN nodes marked with a name, and functions.
+"""Custom gradients in files: IdentityN nodes marked with a name, and functions.
 
-The function of a gradient takes one tensor per output of the node, then what is bound to it:
-variables and constants, and tensors within the function that has the node.
+The function of a gradient takes one tensor per output of the node, then its captures: variables and
+constants, and tensors in the function that contains the node.
 """
 
 from __future__ import annotations

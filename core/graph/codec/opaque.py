@@ -1,4 +1,4 @@
-"""Ops that this library does not have: kept as a file describes them, so that loading works.
+"""Unknown ops: kept as the file describes them, so that the model can be loaded.
 
 An op made here has no kernel: running a graph that needs it fails, with its name.
 """

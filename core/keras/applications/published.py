@@ -92,4 +92,4 @@ def classes_of_imagenet(who: str) -> dict[str, Any]:
     try:
         return _parsed(path)
     except (OSError, ValueError) as error:
-        raise DataLossError(f"{who}: {path!r} is no table of classes: {error}") from None
+        raise DataLossError(f"{who}: {path!r} is not a table of classes: {error}") from None

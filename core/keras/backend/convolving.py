@@ -1,4 +1,4 @@
-"""Convolutions, pools and sizes of pictures, under the names of Keras' older backend."""
+"""Convolutions, pooling and resizing, under the names of Keras' legacy backend."""
 
 from __future__ import annotations
 

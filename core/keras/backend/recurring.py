@@ -54,7 +54,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
 def foldl(
     fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None
 ) -> Any:
-    """One value made of all rows, from the first to the last.
+    """Reduce the rows from the first to the last by a function.
 
     Args:
         fn: takes the value so far and a row, gives the value.
@@ -68,7 +68,7 @@ def foldl(
 def foldr(
     fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None
 ) -> Any:
-    """One value made of all rows, from the last to the first.
+    """Reduce the rows from the last to the first by a function.
 
     Args:
         fn: takes the value so far and a row, gives the value.

@@ -51,7 +51,7 @@ def batch_flatten(x: Any) -> Tensor:
 
 
 def expand_dims(x: Any, axis: int = -1) -> Tensor:
-    """With an axis of size 1 more.
+    """Insert an axis of size 1.
 
     Args:
         x: a tensor.

@@ -464,7 +464,7 @@ def dot(x: Any, y: Any) -> Tensor:
 
 
 def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
-    """One of two, by a scalar condition, or elementwise by one that broadcasts from the left.
+    """One of two values, by a scalar or elementwise condition that broadcasts from the left.
 
     Args:
         condition: [], or leading axes of both; cast to bool.

@@ -1,4 +1,4 @@
-"""Variables, their values, and what is known of tensors."""
+"""Variables, their values, and properties of tensors."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def count_params(x: Any) -> int:
 
 
 def cast_to_floatx(x: Any) -> Any:
-    """In the default type of floats: a tensor if it is one, an array otherwise."""
+    """Cast to the default float dtype: a tensor stays one, other values become arrays."""
     if isinstance(x, (Tensor, Variable)):
         return casting.cast(x, floatx())
     return np.asarray(x, floatx())

@@ -1,4 +1,4 @@
-"""Callbacks: what is called around training."""
+"""Callbacks: hooks of training, evaluation and prediction."""
 
 from pinnace.keras.callbacks.averages import SwapEMAWeights as SwapEMAWeights
 from pinnace.keras.callbacks.callback import Callback as Callback

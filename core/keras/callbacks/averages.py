@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SwapEMAWeights(Callback):
-    """Has a model tested and used with the averages that an optimizer of `use_ema=True` keeps.
+    """Evaluates and saves a model with the moving averages of an optimizer with `use_ema=True`.
 
     Args:
         swap_on_epoch: whether they are the model's weights from the end of an epoch to the next
@@ -45,7 +45,7 @@ class SwapEMAWeights(Callback):
                 yield variable, one.slot("average", variable)
 
     def _swap(self, into: bool) -> None:
-        """Make the averages the weights, or the reverse, unless it is so."""
+        """Exchange weights and averages, unless that is already done."""
         if self._swapped is into:
             return
         for variable, average in self._pairs():
@@ -61,12 +61,12 @@ class SwapEMAWeights(Callback):
             self._swap(False)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Leave the averages to other callbacks, if that is wanted."""
+        """Let other callbacks see the averages, if requested."""
         del logs
         if not self.swap_on_epoch or self._swapped:
             return
         self._swap(True)
-        # Training ends with the averages as weights, which are taken from where they are kept.
+        # After training the weights are the averages, taken from the optimizer.
         if epoch == self.params["epochs"] - 1:
             for variable, average in self._pairs():
                 average.assign(variable.numpy())

@@ -1,4 +1,4 @@
-"""Callback: what is called around training, epochs and batches."""
+"""Callback: the base class of hooks around training, epochs and batches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ BATCH_HOOKS = (
 
 
 class Callback(Constructed):
-    """Does nothing at every occasion; a subclass says what it does.
+    """The base class of callbacks, whose methods do nothing.
 
-    `logs` holds numbers by name: loss and metrics so far.
+    `logs` contains numbers by name: loss and metrics so far.
     """
 
     def __init__(self) -> None:

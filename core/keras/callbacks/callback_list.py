@@ -46,7 +46,7 @@ class CallbackList(Callback):
         self.callbacks = given
         self.progress: ProgbarLogger | None = None
         self._history: History | None = None
-        # Whether a batch moves the bar here; `fit` moves its own.
+        # Whether batches advance the bar here; `fit` advances its own.
         self._moves_bar = add_progbar
         if add_history:
             self._add_history()
@@ -70,7 +70,7 @@ class CallbackList(Callback):
         return self.progress
 
     def append(self, callback: Any) -> None:
-        """One more, at the end.
+        """Append a callback.
 
         Args:
             callback: a Callback.
@@ -78,7 +78,7 @@ class CallbackList(Callback):
         self.callbacks = [*self.callbacks, callback]
 
     def set_model(self, model: Any) -> None:
-        """Tell each of them what is trained."""
+        """Set the trained model of each callback."""
         super().set_model(model)
         for callback in self.callbacks:
             callback.set_model(model)
@@ -211,7 +211,7 @@ class RunCallbacks(CallbackList):
                 self._add_history()
             if level:
                 self._add_progress().begin(level, batches, kind, epochs)
-        # All processes of a job ask for the numbers of a batch, or none does.
+        # All processes of a job compute the logs of a batch, or none does.
         wants = any(_overrides_batches(callback) for callback in self.callbacks)
         functions = getattr(model, "_step_functions", None)
         if functions is not None:
@@ -236,13 +236,13 @@ class RunCallbacks(CallbackList):
         return self._history
 
     def others(self) -> list[Callback]:
-        """All but the progress bar: they also hear of the test after an epoch."""
+        """All except the progress bar: they are also called for validation after an epoch."""
         return [callback for callback in self.callbacks if callback is not self.progress]
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """What a bar asks of batches: how many there are in an epoch, None if that is not known."""
+    """The steps of a progress bar: batches in an epoch, None if unknown."""
 
     count: int | None
 
@@ -257,7 +257,7 @@ def _listed(callbacks: Any) -> list[Any]:
 
 
 def _overrides_batches(callback: Any) -> bool:
-    """Whether it overrides a hook around batches."""
+    """Whether it overrides a batch hook."""
     wants = getattr(callback, "wants_batches", None)
     if wants is not None:
         return bool(wants)

@@ -1,6 +1,6 @@
 """Callbacks that write the model while it is trained: ModelCheckpoint, BackupAndRestore."""
 
-# A hook is given its arguments, wanted or not.
+# Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ModelCheckpoint(Monitor):
         self._batches = 0
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch: its number is noted."""
+        """Before an epoch: record its number."""
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
@@ -129,7 +129,7 @@ class ModelCheckpoint(Monitor):
 class BackupAndRestore(Callback):
     """Goes on where training was when the process ended, if it is started again.
 
-    Weights, optimizer and the numbers of epoch and batch are written after each epoch.
+    Weights, optimizer, epoch and batch number are saved after each epoch.
 
     Args:
         backup_dir: a folder that nothing else writes into.
@@ -169,7 +169,7 @@ class BackupAndRestore(Callback):
         self._number = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before training: puts back what was written."""
+        """Before training: restore a saved state."""
         note = self.backup_dir / "training_metadata.json"
         found = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None
         found = jobs.agreed(found, "whether there is a backup to go on from")
@@ -186,7 +186,7 @@ class BackupAndRestore(Callback):
         self.model._model_trainer.first_epoch = int(found["epoch"])
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch: its number is noted."""
+        """Before an epoch: record its number."""
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
@@ -223,7 +223,7 @@ class BackupAndRestore(Callback):
                 self._note(epoch, batch, before)
 
     def _note(self, epoch: int, batch: int, before: int) -> None:
-        # What the note names is whole: it is written last.
+        # The files it names are complete: it is written last.
         note = {"epoch": epoch, "batch": batch, "number": self._number}
         write_file(self.backup_dir / "training_metadata.json", json.dumps(note).encode())
         for old in self.backup_dir.glob(f"backup-{before}.*"):

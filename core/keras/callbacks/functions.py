@@ -43,7 +43,7 @@ class LambdaCallback(Callback):
             "on_train_batch_end": on_train_batch_end,
             **kwargs,
         }
-        # Keras keeps whatever it is given; what is named as a hook and is none is a slip.
+        # Keras stores any keyword; a misspelt hook is an error here.
         unknown = sorted(
             name for name in given if not hasattr(Callback, name) and name[:3] == "on_"
         )

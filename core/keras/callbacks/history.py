@@ -1,6 +1,6 @@
-"""History: every epoch's numbers."""
+"""History: the logs of every epoch."""
 
-# A hook is given its arguments, wanted or not.
+# Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pinnace.keras.callbacks.callback import Callback
 
 
 class History(Callback):
-    """Keeps what each epoch ended with.
+    """Records the logs at the end of each epoch.
 
     Attributes:
         history: name -> one number per epoch.

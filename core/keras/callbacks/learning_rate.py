@@ -1,6 +1,6 @@
 """Callbacks that change the learning rate: LearningRateScheduler, ReduceLROnPlateau."""
 
-# A hook is given its arguments, wanted or not.
+# Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LearningRateScheduler(Callback):
 
 
 class ReduceLROnPlateau(Monitor):
-    """Makes the learning rate smaller when a number has stopped getting better.
+    """Reduces the learning rate when a metric has stopped improving.
 
     Args:
         monitor: its name in the logs.

@@ -1,6 +1,6 @@
 """Callbacks that write down how training goes: CSVLogger, TensorBoard."""
 
-# A hook is given its arguments, wanted or not.
+# Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CSVLogger(Callback):
-    """Writes the numbers of each epoch into a table.
+    """Appends the logs of each epoch to a CSV file.
 
     Args:
         filename: of the table.
@@ -57,7 +57,7 @@ class CSVLogger(Callback):
             raise RuntimeError("CSVLogger: on_train_begin must be called first")
         logs = logs or {}
         if self.keys is None:
-            # What only a test gives may come later than the first epoch.
+            # Logs of validation may first appear after a later epoch.
             self.keys = sorted(logs)
             if not any(key.startswith("val_") for key in self.keys):
                 self.keys += [f"val_{key}" for key in self.keys]
@@ -104,7 +104,7 @@ def _batches(given: Any) -> tuple[int, int] | None:
 
 
 class TensorBoard(Callback):
-    """Writes numbers, and histograms of the weights, for TensorBoard.
+    """Writes logs, and histograms of the weights, for TensorBoard.
 
     Args:
         log_dir: folder; `train` and `validation` in it hold the files.
@@ -159,7 +159,7 @@ class TensorBoard(Callback):
         return self._writers[name]
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before training: counts from where the optimizer is."""
+        """Before training: continue the optimizer's step count."""
         self._steps = self._iterations()
 
     def _iterations(self) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Progbar:
-    """A line that shows how far a loop is, with means of what it measures.
+    """A progress line with the means of logged values.
 
     Args:
         target: how many steps there will be; None if that is not known.
@@ -57,7 +57,7 @@ class Progbar:
         )
         self.stateless_metrics = None if stateless_metrics is None else set(stateless_metrics)
         self._is_drawn_over = sys.stdout.isatty() or "ipykernel" in sys.modules
-        # For each metric: the sum of what was given, times steps; and the steps.
+        # For each metric: the sum of its values times steps; and the steps.
         self._values: dict[str, tuple[Any, int]] = {}
         self._seen = 0
         self._began = time.perf_counter()
@@ -71,7 +71,7 @@ class Progbar:
         values: Iterable[tuple[str, Any]] | None = None,
         finalize: bool | None = None,
     ) -> None:
-        """Show that so many steps are done.
+        """Show that this many steps are done.
 
         Args:
             current: the steps so far.
@@ -108,7 +108,7 @@ class Progbar:
             self._values[name] = (total + value * steps, count + steps)
 
     def _seconds_a_step(self, current: int, now: float) -> float:
-        """The first step, which traces and compiles, counts only while it is the only one."""
+        """The mean time of a step; the first, which includes tracing, counts only while alone."""
         if not current:
             return 0.0
         found = (now - self._began) / current

@@ -1,6 +1,6 @@
 """ProgbarLogger: a bar on a terminal, a line that changes in a notebook, lines elsewhere."""
 
-# A hook is given its arguments, wanted or not.
+# Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # A bar is drawn at most this often (seconds): drawing costs more than a small step.
 _EVERY_S = 0.1
-# Where nothing can be drawn over (a log file), a line comes this often (seconds).
+# If output cannot be overwritten (a log file), a line is printed at this interval in seconds.
 _LINE_EVERY_S = 30.0
 _BAR = "━" * 20
 
@@ -156,7 +156,7 @@ class ProgbarLogger(Callback):
 
 
 def in_notebook() -> bool:
-    """Whether what is written stands below a cell, which has no cursor but takes a return."""
+    """Whether output is in a notebook cell, which supports no cursor movement."""
     return "ipykernel" in sys.modules
 
 

@@ -1,4 +1,4 @@
-"""RemoteMonitor: what an epoch gave, sent to a server."""
+"""RemoteMonitor: sends the logs of an epoch to a server."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class RemoteMonitor(Callback):
         self.send_as_json = send_as_json
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Send the number of the epoch and its logs."""
-        import urllib.request  # with http, email and ssl: not for every program that has callbacks
+        """Send the epoch's number and logs."""
+        import urllib.request  # it imports http, email and ssl, which few programs need
 
         numbers = {name: _plain(value) for name, value in (logs or {}).items()}
         told = json.dumps({"epoch": epoch, **numbers})
@@ -75,5 +75,5 @@ class RemoteMonitor(Callback):
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
+    """A NumPy number as a Python number."""
     return value.item() if hasattr(value, "item") else value

@@ -1,6 +1,6 @@
 """Callbacks that end training: EarlyStopping, TerminateOnNaN."""
 
-# A hook is given its arguments, wanted or not.
+# Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Monitor(Callback):
-    """A callback that follows one number from epoch to epoch.
+    """The base class of callbacks that monitor one metric.
 
     Args:
         monitor: its name in the logs.
@@ -51,7 +51,7 @@ class Monitor(Callback):
         if name == "loss" or name.endswith("_loss"):
             return False
         metrics = list(_single_metrics(getattr(self.model, "metrics", ())))
-        # With several outputs a log is named after the output and the metric.
+        # With several outputs, a log has the names of the output and the metric.
         for ours in (lambda other: other == name, lambda other: name.endswith(f"_{other}")):
             for metric in metrics:
                 if ours(metric.name) and metric._direction is not None:
@@ -65,9 +65,9 @@ class Monitor(Callback):
 
     @property
     def monitor_op(self) -> Callable[[Any, Any], Any] | None:
-        """What compares a number with the best one: `keras.ops.greater` or `keras.ops.less`.
+        """The comparison with the best value: `keras.ops.greater` or `keras.ops.less`.
 
-        None while that is for the metric of a model to say, and there is no model yet.
+        None if it depends on a metric of the model, which is not set yet.
         """
         try:
             return ops.greater if self._upwards() else ops.less
@@ -95,14 +95,14 @@ class Monitor(Callback):
 
 
 def _single_metrics(metrics: Iterable[Any]) -> Iterator[Any]:
-    """The metrics, and those that stand for several one by one."""
+    """The metrics, with those inside composite metrics."""
     for metric in metrics:
         yield metric
         yield from _single_metrics(getattr(metric, "metrics", ()))
 
 
 class EarlyStopping(Monitor):
-    """Ends training when a number has stopped getting better.
+    """Stops training when a metric has stopped improving.
 
     Args:
         monitor: its name in the logs.
@@ -172,7 +172,7 @@ class EarlyStopping(Monitor):
 
 
 class TerminateOnNaN(Callback):
-    """Ends training when the loss is no number any more.
+    """Stops training when the loss is NaN or infinite.
 
     Args:
         raise_error: whether it ends with an error, so that nothing that comes after training runs,

@@ -58,7 +58,9 @@ def _array(data: bytes) -> Array:
     if dtype == np.dtype(object):
         return _objects(pickled.read(content), shape)
     if dtype.hasobject or len(content) != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"{len(content)} bytes are no array of shape {shape} and dtype {dtype}")
+        raise ValueError(
+            f"{len(content)} bytes do not match an array of shape {shape} and dtype {dtype}"
+        )
     flat = np.frombuffer(content, dtype) if content else np.empty(0, dtype)
     found: Array = flat.reshape(shape, order="F" if by_columns else "C").copy("K")
     return found

@@ -40,7 +40,7 @@ def batch(path: Path, labels: str) -> tuple[Array, Array]:
     try:
         images, numbers = _contents(path, labels)
     except ValueError as error:
-        raise ValueError(f"keras.datasets: {path} is no file of CIFAR's: {error}") from error
+        raise ValueError(f"keras.datasets: {path} is not a CIFAR file: {error}") from error
     return images, np.reshape(np.array(numbers, np.int64), (len(numbers), 1))
 
 
@@ -55,7 +55,7 @@ def _contents(path: Path, labels: str) -> tuple[Array, list[int]]:
     if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape != shape:
         raise ValueError(f"it holds no images for its {count} labels")
     if not all(type(number) is int and 0 <= number < _MOST_CLASSES for number in numbers):
-        raise ValueError("its labels are no numbers of classes")
+        raise ValueError("its labels are not class indices")
     return data.reshape(count, _CHANNELS, _SIDE, _SIDE).transpose(0, 2, 3, 1), numbers
 
 

@@ -57,7 +57,7 @@ def _indexed(path: Path, axes: int) -> Array:
             return _read(file, axes)
     except (ValueError, EOFError, struct.error, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
-            f"keras.datasets.fashion_mnist: {path} is no IDX file of {axes} axes: {error}"
+            f"keras.datasets.fashion_mnist: {path} is not an IDX file of {axes} axes: {error}"
         ) from error
 
 

@@ -229,7 +229,7 @@ def _reduce(r: _Reader) -> None:
     elif called is _EMPTY and arguments[0] is _ARRAY:
         r.stack.append(_Slot())
     else:
-        raise ValueError("a call of what is no function")
+        raise ValueError("a call of a value that is not a function")
 
 
 def _build(r: _Reader) -> None:

@@ -185,7 +185,7 @@ if TYPE_CHECKING:
     from pinnace.keras.layers.spectrograms import MelSpectrogram as MelSpectrogram
     from pinnace.keras.layers.spectrograms import STFTSpectrogram as STFTSpectrogram
 
-# What few models have is imported when it is asked for.
+# Rarely used layers are imported on demand.
 _LATE = {
     "crossing": ("HashedCrossing",),
     "feature_columns": ("DenseFeatures",),

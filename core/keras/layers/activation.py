@@ -43,7 +43,7 @@ class Activation(Layer):
 
 
 class ReLU(Layer):
-    """max(x, 0), capped or leaking if asked; see `activations.relu`.
+    """max(x, 0), optionally capped or leaky; see `activations.relu`.
 
     Args:
         max_value: what no result is above.
@@ -164,7 +164,7 @@ class Softmax(Layer):
             if mask.dtype is not dtypes.bool:
                 mask = comparison.greater(mask, casting.cast(0.5, mask.dtype))
             shares = self.shares_where(x, mask)
-            # Where nothing counts along the axis the shares would be equal ones.
+            # If everything along the axis is masked, the result would be uniform.
             return selecting.where(mask, shares, constants.zeros_like(shares))
         return self._shares(x)
 
@@ -223,7 +223,7 @@ class PReLU(Layer):
         self.shared_axes = [shared_axes] if isinstance(shared_axes, int) else shared_axes
 
     def build(self, x: TensorSpec) -> None:
-        """Make alpha."""
+        """Create alpha."""
         shared = set(self.shared_axes or ())
         sizes = [1 if axis in shared else x.axis_size(axis) for axis in range(1, x.rank or 0)]
         self.alpha = self.add_weight(

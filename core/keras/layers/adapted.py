@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.variable import Variable
 
-# The modes that keep a weight in few bits.
+# The quantisation modes.
 _MODES = ("int8", "int4")
 
 
 class Adapted:
-    """The attribute of the large weight: read with what the adapter adds, if there is one."""
+    """The layer's main weight, read with the adapter's contribution, if there is one."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -51,8 +51,8 @@ class Adapted:
 class AdaptableLayer(Layer):
     """A layer with one large weight: the base of Dense, EinsumDense and Embedding.
 
-    An adapter (LoRA) leaves the weight as it is and trains two small matrices, whose product is
-    added to it. Quantized, the weight is kept in 8 or 4 bits, and is no longer trained.
+    An adapter (LoRA) freezes the weight and trains two small matrices, whose product is added to
+    it. When quantized, the weight is stored in 8 or 4 bits, and is no longer trained.
     """
 
     _untracked = frozenset({"_stored", "_forms"})
@@ -63,18 +63,18 @@ class AdaptableLayer(Layer):
     lora_rank: int | None
     lora_alpha: float | None
     quantization_config: Any
-    # How the weight is kept in few bits; None if it is not.
+    # The quantisation mode of the weight; None for floats.
     _stored: quantized.Stored | None = None
 
     def _set_adapters(
         self, lora_rank: int | None, lora_alpha: float | None, quantization_config: Any
     ) -> None:
-        """Remember what the constructor was told."""
+        """Store the constructor's arguments for adapters."""
         self.lora_rank = lora_rank
         self.lora_alpha = lora_rank if lora_alpha is None else lora_alpha
         self.quantization_config = quantization_config
 
-    # What a kind of layer says of itself.
+    # Overridden by each kind of layer.
 
     def _form(self, shape: tuple[int, ...]) -> quantized.Form:
         """How a weight of this shape is quantized."""
@@ -86,7 +86,7 @@ class AdaptableLayer(Layer):
     # Building it.
 
     def _make_main(self, shape: tuple[int, ...], initializer: Any) -> None:
-        """Make the large weight, in few bits if the policy says so."""
+        """Create the main weight, quantized if the policy says so."""
         if self.quantization_mode in _MODES:
             self.quantized_build(shape, self.quantization_mode, self.quantization_config)
             return
@@ -101,7 +101,7 @@ class AdaptableLayer(Layer):
         setattr(self, main, weight)
 
     def _make_adapter(self) -> None:
-        """Make the adapter that the constructor was told of; the last step of `build`."""
+        """Create the adapter that the constructor requested; the last step of `build`."""
         if self.lora_rank and not self.lora_enabled:
             self.built = True
             self.enable_lora(self.lora_rank, self.lora_alpha)
@@ -164,7 +164,7 @@ class AdaptableLayer(Layer):
         return self.lora_alpha / self.lora_rank
 
     def _adapter(self) -> Tensor:
-        """What the adapter adds to the weight."""
+        """The adapter's contribution to the weight."""
         first, second = (getattr(self, name) for name in self._adapter_names)
         return ops.multiply(self._adapter_factor, ops.matmul(first, second))
 
@@ -179,7 +179,7 @@ class AdaptableLayer(Layer):
     # Few bits.
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
-        """Keep the weight in few bits from now on; it is no longer trained.
+        """Quantize the weight; it is no longer trained.
 
         Args:
             mode: "int8" or "int4"; that of `config` if None.
@@ -237,7 +237,7 @@ class AdaptableLayer(Layer):
         store.regularized = [pair for pair in store.regularized if pair[0] is not weight]
 
     def quantized_build(self, kernel_shape: Any, mode: str, config: Any = None) -> None:
-        """Make the variables of a weight in few bits.
+        """Create the variables of a quantized weight.
 
         Args:
             kernel_shape: of the weight as floats.
@@ -257,11 +257,11 @@ class AdaptableLayer(Layer):
 
     @property
     def inputs_quantizer(self) -> Any:
-        """What quantizes the inputs; None for floats, or if the weight is not quantized."""
+        """The quantizer of the inputs; None for floats, or if the weight is not quantized."""
         return None if self._stored is None else self._stored.inputs
 
     def _part_name(self, part: str) -> str:
-        """The attribute of a part of a quantized weight."""
+        """The attribute of a component of a quantized weight."""
         if part == "main":
             return self._main
         return part if part == "g_idx" else f"{self._main}_{part}"
@@ -277,11 +277,11 @@ class AdaptableLayer(Layer):
             if name in values:
                 variable.assign(values[name])
 
-    # What files keep.
+    # Saving.
 
     @property
     def variable_serialization_spec(self) -> dict[str | None, list[str]]:
-        """Mode -> the names of the variables, in the order in which files keep them."""
+        """Mode -> the names of the variables, in the order in which files store them."""
         main = self._main
         own = [main, "bias"] if main == "kernel" else [main]
         grouped = [f"{main}_scale", f"{main}_zero", "g_idx"]
@@ -289,7 +289,7 @@ class AdaptableLayer(Layer):
 
     @property
     def _is_adapted(self) -> bool:
-        """Whether files keep something else than its variables in their order."""
+        """Whether files store something other than its variables in their order."""
         return self.lora_enabled or self._stored is not None
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
@@ -305,7 +305,7 @@ class AdaptableLayer(Layer):
             store[str(place)] = value
 
     def _kept(self) -> list[tuple[Variable, Any]]:
-        """The variables that files keep, and their values there, in order."""
+        """The variables that files store, and their values there, in order."""
         merged: dict[str, Any] = {}
         if self.lora_enabled:
             merged = self._merged()
@@ -318,7 +318,7 @@ class AdaptableLayer(Layer):
         ]
 
     def _merged(self) -> dict[str, Any]:
-        """Attribute -> value, of the weight with what the adapter adds."""
+        """Attribute -> value, for the weight with the adapter merged."""
         if self._stored is None:
             return {self._main: np.asarray(getattr(self, self._main))}
         whole = ops.add(self._stored.floats(self._parts(), self.compute_dtype), self._adapter())

@@ -1,4 +1,4 @@
-"""Adaptive poolings: as many windows as the output has places, however large the input is."""
+"""Adaptive pooling: a fixed number of windows, for inputs of any size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _AdaptivePooling(Layer):
-    """A window for each place i of n: from floor(i size / n) up to ceil((i + 1) size / n)."""
+    """The window of output index i of n is floor(i size / n) up to ceil((i + 1) size / n)."""
 
     _takes_floats = True
 

@@ -1,4 +1,4 @@
-"""Attention: values averaged by how much the keys beside them match a query."""
+"""Attention: values averaged with weights from the similarity of keys and a query."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Attention(Layer):
             self.seed_generator = SeedGenerator(seed)
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights of the scores."""
+        """Create the weights of the scores."""
         self._check(input_shape)
         self.scale = self.add_weight("scale", (), "ones") if self.use_scale else None
         self.concat_score_weight = None
@@ -133,7 +133,7 @@ class Attention(Layer):
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
     ) -> Any:
-        """The averaged values; with the scores, if wanted."""
+        """The averaged values, and the scores if requested."""
         self._check(inputs, mask)
         query, value = inputs[0], inputs[1]
         key = inputs[2] if len(inputs) > 2 else value
@@ -156,7 +156,7 @@ class Attention(Layer):
         return (result, weights) if return_attention_scores else result
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """That of the query."""
+        """The mask of the query."""
         del inputs
         return None if mask is None else mask[0]
 
@@ -180,7 +180,7 @@ class AdditiveAttention(Attention):
         super().__init__(use_scale=use_scale, dropout=dropout, **options)
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights of the scores."""
+        """Create the weights of the scores."""
         self._check(input_shape)
         size = input_shape[0][-1]
         self.scale = self.add_weight("scale", [size], "glorot_uniform") if self.use_scale else None
@@ -299,7 +299,7 @@ class MultiHeadAttention(AttentionMembers, Layer):
     # Building it.
 
     def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:  # type: ignore[override]  # as `call`
-        """Make the projections."""
+        """Create the projections."""
         key_shape = value_shape if key_shape is None else key_shape
         if tuple(value_shape[1:-1]) != tuple(key_shape[1:-1]):
             raise ValueError(
@@ -320,7 +320,7 @@ class MultiHeadAttention(AttentionMembers, Layer):
         self._output_dense = self._projection("attention_output", between, 2, sizes)
 
     def _build_attention(self, rank: int) -> None:
-        """Make what is between the projections, for queries of this rank, heads included."""
+        """Create the layers between the projections, for queries of this rank, including heads."""
         rank, axes = rank - 1, self.attention_axes
         steps = tuple(range(1, rank - 1)) if axes is None else tuple(a % rank for a in axes)
         self._attention_axes = steps
@@ -354,7 +354,7 @@ class MultiHeadAttention(AttentionMembers, Layer):
         training: bool | None = None,
         use_causal_mask: bool = False,
     ) -> Any:
-        """The attentions, projected; with the scores, if wanted."""
+        """The projected attention output, and the scores if requested."""
         key = value if key is None else key
         query, value, key = (masks.without_mask(x) for x in (query, value, key))
         seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
@@ -422,7 +422,7 @@ class MultiHeadAttention(AttentionMembers, Layer):
         scaled = query * self._inverse_sqrt_key_dim
         scores = einstein.einsum(self._dot_product_equation, key, scaled)
         rank = scores.shape.rank or 4
-        # What a query that sees nothing gives differs in Keras by how it is computed: the mean of
+        # The result for a fully masked query depends on the implementation in Keras: the mean of
         # all values, or 0.
         zeros = may_see_none and (wants_scores or self.dropout > 0 or rank != 4)
         if seen is not None:
@@ -439,7 +439,7 @@ class MultiHeadAttention(AttentionMembers, Layer):
         return joined, scores
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """That of the query; the scores have none."""
+        """The mask of the query; the scores have none."""
         del inputs
         return previous_mask
 
@@ -467,7 +467,7 @@ class MultiHeadAttention(AttentionMembers, Layer):
 def projection_of(
     layer: Any, name: str, equation: str, sizes: Sequence[Any], bias_axes: str, shape: Any
 ) -> EinsumDense:
-    """A product in an attention layer, built, with what the layer says of kernels and biases."""
+    """A built projection of an attention layer, with the layer's kernel and bias options."""
     made = EinsumDense(
         equation,
         sizes,

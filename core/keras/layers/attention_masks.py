@@ -1,4 +1,4 @@
-"""What a query of an attention may see of the values: masks [batch, query steps, value steps]."""
+"""Masks of attention, [batch, query steps, value steps]: the values a query may attend to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def near_between(query: Tensor, value: Tensor, window: int) -> Tensor:
 
 
 def check_window(who: str, sliding_window: Any) -> None:
-    """Refuse what is no number of steps.
+    """Check that a window is a number of steps.
 
     Raises:
         ValueError: neither None nor an integer of at least 1.
@@ -59,7 +59,7 @@ def joined_masks(attention_mask: Any, query_mask: Any, value_mask: Any, key_mask
 
 
 def both(x: Any, y: Tensor) -> Tensor:
-    """Where two masks hold; x may be None."""
+    """The conjunction of two masks; x may be None."""
     return y if x is None else logic.logical_and(x, y)
 
 

@@ -1,4 +1,4 @@
-"""What subclasses of attention layers use of them, under the names that it has in Keras."""
+"""Members of attention layers that subclasses use, under Keras' names."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class AttentionMembers:
 
     @property
     def _inverse_sqrt_key_dim(self) -> float:
-        """What scores are multiplied by."""
+        """The scale of the scores."""
         return float(self._key_dim**-0.5)
 
     def _get_common_kwargs_for_sublayer(self) -> dict[str, Any]:
-        """The arguments of a projection: how its kernel and bias begin, and are kept."""
+        """The arguments of a projection: initializers, regularizers and constraints."""
         return {
             "kernel_regularizer": self._kernel_regularizer,
             "bias_regularizer": self._bias_regularizer,
@@ -81,7 +81,7 @@ class AttentionMembers:
         return self._softmax(attention_scores, mask=attention_mask)  # type: ignore[no-any-return]  # a tensor
 
     def _for_scores(self, mask: Any, rank: int) -> Any:
-        """A mask [batch, steps of queries..., of keys...] beside scores of this rank."""
+        """A mask [batch, steps of queries..., of keys...] broadcast to scores of this rank."""
         while len(mask.shape) < rank:
             mask = reshaping.expand_dims(mask, -len(self._attention_axes) * 2 - 1)
         return mask
@@ -93,9 +93,9 @@ def of_same_kind(initializer: Any) -> Any:
 
 
 def equations(rank: int, steps: Sequence[int]) -> tuple[str, str]:
-    """The sums that give the scores from key and query, and the result from scores and value.
+    """The Einstein sums of the scores from key and query, and of the result from scores and value.
 
-    All have [batch, axes, heads, size]; attention is along the axes `steps`.
+    All operands are [batch, axes, heads, size]; attention is along the axes `steps`.
     """
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     query = [next(letters) for _ in range(rank + 1)]

@@ -1,4 +1,4 @@
-"""Categories as numbers: encoding, hashing, cutting into ranges."""
+"""Categorical features: encoding, hashing, binning."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _is_ragged(x: Any) -> bool:
 def encoded(
     x: Any, mode: str, depth: int, dtype: Any, weights: Any = None, sparse: bool = False
 ) -> Any:
-    """Numbers of categories as rows of numbers.
+    """Category indices as encoded rows.
 
     Args:
         x: integers, [...], or samples of some elements each as a ragged or a sparse matrix; one
@@ -126,7 +126,7 @@ def _as_int64(x: Tensor) -> Tensor:
 
 
 class CategoryEncoding(Layer):
-    """Numbers of categories as rows of numbers.
+    """Encodes category indices as one-hot, multi-hot or count rows.
 
     Args:
         num_tokens: number of categories.
@@ -158,7 +158,7 @@ class CategoryEncoding(Layer):
         self._build_at_init()
 
     def call(self, x: Any, count_weights: Any = None) -> Any:
-        """The encoded categories; `count_weights` for `count` only, alike in form."""
+        """The encoded categories; `count_weights`, of the same shape, for `count` only."""
         if count_weights is not None and self.output_mode != "count":
             raise ValueError(
                 "CategoryEncoding: `count_weights` is not used when `output_mode` is not 'count', "
@@ -176,7 +176,7 @@ class CategoryEncoding(Layer):
 
 
 class Hashing(Layer):
-    """Texts or integers as numbers below `num_bins`, by their hash.
+    """Hashes strings or integers to integers below `num_bins`.
 
     Args:
         num_bins: number of categories.

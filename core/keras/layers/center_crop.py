@@ -1,4 +1,4 @@
-"""The middle of pictures."""
+"""The centre crop of images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CenterCrop(FollowedLayer):
-    """The middle of pictures, or of those in a dict; smaller ones are resized.
+    """Crops the centre of images, also in a dict; smaller images are resized.
 
     Args:
         height: of the result.
@@ -41,12 +41,12 @@ class CenterCrop(FollowedLayer):
         self._build_at_init()
 
     def call(self, x: Any, training: bool = True) -> Any:
-        """The middle; of a dict with what is beside the pictures."""
+        """The centre crop; for a dict, of its images and masks."""
         del training
         return self._with_company(x) if isinstance(x, dict) else self._picture(x)
 
     def _picture(self, x: Tensor, is_mask: bool = False) -> Tensor:
-        del is_mask  # cut as a picture is
+        del is_mask  # cropped like an image
         kind = self._policy._compute
         x = x if x.dtype is kind else casting.cast(x, kind)
         return cut_or_fitted(self, x)
@@ -59,7 +59,7 @@ def _picture_axes(layer: Any, x: Tensor) -> tuple[int, int]:
 
 
 def cut_or_fitted(layer: Any, x: Tensor) -> Tensor:
-    """The middle of pictures in the size of a layer.
+    """The centre crop of images with the size of a layer.
 
     Args:
         layer: has height, width and data_format.
@@ -86,7 +86,7 @@ def cut_or_fitted(layer: Any, x: Tensor) -> Tensor:
 
 
 def fitted_picture(layer: Any, x: Tensor) -> Tensor:
-    """What has the right ratio in the middle of pictures, resized."""
+    """The largest centre crop with the target's aspect ratio, resized."""
     resizing = Resizing(
         layer.height,
         layer.width,

@@ -1,4 +1,4 @@
-"""What layers of dense tensors make of sparse and ragged inputs.
+"""Sparse and ragged inputs of layers for dense tensors.
 
 The modules of sparse tensors are imported when one is there: few models need them.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def holds_sparse(*values: Any) -> bool:
-    """Whether a SparseTensor is among them."""
+    """Whether any of them is a SparseTensor."""
     return any(is_composite(x) and is_sparse(x.spec) for x in values)
 
 
@@ -45,7 +45,7 @@ def product(x: Any, kernel: Any) -> Tensor:
 
 
 def concatenated(xs: Sequence[Any], axis: int) -> Any:
-    """One after the other along an axis: sparse if all are; ragged if one is."""
+    """Concatenate along an axis: sparse if all are; ragged if one is."""
     from pinnace.ops.composites.sparse import functions
 
     alike = _alike(xs)
@@ -102,7 +102,7 @@ def _product_of_two(x: Any, y: Any) -> Any:
 
 
 def scaled(x: Any, factor: float) -> Any:
-    """A sum times a number, in its form."""
+    """A tensor times a number, in the tensor's form."""
     return x.with_values(x.values * factor) if holds_sparse(x) else x * factor
 
 
@@ -119,7 +119,7 @@ def _cast(x: Any, kind: Any) -> Any:
 
 
 def densified(x: Any) -> Any:
-    """A sparse tensor as a dense one of known shape; anything else as it is."""
+    """A sparse tensor as a dense one with static shape; any other value unchanged."""
     if not holds_sparse(x):
         return x
     from pinnace.ops.composites.sparse.functions import to_dense
@@ -130,7 +130,7 @@ def densified(x: Any) -> Any:
 
 
 def reshaped(x: Any, target: list[int]) -> Any:
-    """A tensor, sparse or not, in a shape behind its batch axis; one size may be -1."""
+    """A tensor, sparse or not, reshaped after its batch axis; one size may be -1."""
     batch = x.shape[0]
     if not holds_sparse(x):
         return reshaping.reshape(x, _batched(x, batch, target))
@@ -151,7 +151,7 @@ def transposed(x: Any, axes: list[int]) -> Any:
 
 
 def _batched(x: Any, batch: int | None, target: list[int]) -> Any:
-    """`target` behind the batch axis; a tensor where one -1 is not enough."""
+    """`target` after the batch axis; a tensor if a single -1 is not enough."""
     if batch is not None:
         return [batch, *target]
     if -1 not in target:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class BaseConv(Layer):
-    """What all convolutions are made of; a subclass says the rank.
+    """The base class of all convolutions; a subclass defines the rank.
 
     Args:
         filters: number of output channels.
@@ -114,7 +114,7 @@ class BaseConv(Layer):
         self.input_spec = InputSpec(ndim=rank + 2)
 
     def build(self, x: TensorSpec) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         channels = self._channels(x)
         if channels % self.groups:
             raise ValueError(
@@ -124,7 +124,7 @@ class BaseConv(Layer):
         self._make_weights(self._kernel_shape(channels), self.filters)
 
     def _channels(self, x: TensorSpec) -> int:
-        """The number of input channels, noted as what further inputs must have."""
+        """The number of input channels, recorded as a requirement for further inputs."""
         axis = channel_axis(self.data_format)
         try:
             channels = x.axis_size(axis)
@@ -278,7 +278,7 @@ class AdaptableConv(AdaptableLayer, BaseConv):
         super()._make_weights(kernel_shape, outputs)
         self._make_adapter()
 
-    quantize = Layer.quantize  # refused: kernels of convolutions are not kept in few bits
+    quantize = Layer.quantize  # refused: kernels of convolutions cannot be quantized
 
 
 class Conv1D(AdaptableConv):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BaseConvTranspose(BaseConv):
-    """The transpose of a convolution: what its gradient does to a gradient.
+    """The transpose of a convolution: its gradient with respect to the input.
 
     Args:
         filters: number of output channels.

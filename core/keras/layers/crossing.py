@@ -1,4 +1,4 @@
-"""HashedCrossing: combinations of categories as numbers below a limit."""
+"""HashedCrossing: hashes combinations of categorical features."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class HashedCrossing(Layer):
         self.built = True
 
     def call(self, inputs: Sequence[Any]) -> Any:
-        """The hashes of what stands at the same place, [batch], [batch, 1] or a scalar."""
+        """The hashes of the values at the same index, [batch], [batch, 1] or a scalar."""
         features = self._checked(inputs)
         shape = features[0].shape
         rank = len(shape)
@@ -69,7 +69,7 @@ class HashedCrossing(Layer):
         if self.output_mode == "int":
             return casting.cast(hashes, self.compute_dtype)
         mode, dtype, sparse = self.output_mode, self.compute_dtype, self.sparse
-        # A scalar gives a row, as in Keras.
+        # A scalar returns a row, as in Keras.
         whole = hashes if rank else reshaping.reshape(hashes, [1])
         return encoded(whole, mode, self.num_bins, dtype, sparse=sparse)
 

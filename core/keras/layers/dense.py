@@ -83,7 +83,7 @@ class Dense(ProductLayer):
         self.supports_masking = True
 
     def build(self, x: TensorSpec) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         size = last_axis(self, x)
         self._make_main((size, self.units), self.kernel_initializer)
         self.bias = None
@@ -106,14 +106,14 @@ class Dense(ProductLayer):
             y = biases.bias_add(y, self.bias)
         return y if self.activation is None else self.activation(y)
 
-    # For ProductLayer and AdaptableLayer.
+    # Required by ProductLayer and AdaptableLayer.
 
     def _product(self, x: Any, kernel: Any) -> Tensor:
         if composite_inputs.holds_sparse(x):
             return composite_inputs.product(x, kernel)
         rank = x.shape.rank
         if rank is not None and rank > 2:
-            # One large product rather than one per leading index.
+            # One large product instead of one per leading index.
             return products.tensordot(x, kernel, [[rank - 1], [0]])
         return products.matmul(x, kernel)
 

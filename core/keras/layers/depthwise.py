@@ -1,4 +1,4 @@
-"""Convolutions that keep channels apart: DepthwiseConv2D, SeparableConv2D."""
+"""Depthwise and separable convolutions of images: DepthwiseConv2D, SeparableConv2D."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checked_multiplier(who: str, value: Any) -> int:
 
 
 class DepthwiseConv2D(BaseConv):
-    """Each channel convolved by itself, giving depth_multiplier channels.
+    """Convolves each channel separately to depth_multiplier channels.
 
     Args:
         kernel_size: size of the window.
@@ -101,7 +101,7 @@ class DepthwiseConv2D(BaseConv):
         self.depthwise_constraint = self.kernel_constraint
 
     def build(self, x: TensorSpec) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         channels = self._channels(x)
         self._make_weights(
             [*self.kernel_size, channels, self.depth_multiplier], channels * self.depth_multiplier
@@ -181,7 +181,7 @@ class SeparableConv2D(BaseConv):
             dilation_rate,
             activation=activation,
             use_bias=use_bias,
-            # The kernel has two parts; one made here would draw a seed that Keras does not.
+            # The base class would create a kernel, and draw a seed that Keras does not.
             kernel_initializer="zeros",
             bias_initializer=bias_initializer,
             bias_regularizer=bias_regularizer,
@@ -198,7 +198,7 @@ class SeparableConv2D(BaseConv):
         self.pointwise_constraint = constraints.get(pointwise_constraint)
 
     def build(self, x: TensorSpec) -> None:
-        """Make both kernels and the bias."""
+        """Create both kernels and the bias."""
         channels = self._channels(x)
         self.depthwise_kernel = self.add_weight(
             "depthwise_kernel",

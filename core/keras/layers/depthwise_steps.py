@@ -1,4 +1,4 @@
-"""Convolutions of [b, steps, c] that keep channels apart: those of pictures with one row."""
+"""Depthwise and separable convolutions of sequences, [b, steps, c], as images with one row."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def _as_row(layer: Any, x: Tensor) -> tuple[Tensor, dict[str, Any]]:
-    """The input as pictures with one row, and how these are convolved."""
+    """The input as images with one row, and the arguments of their convolution."""
     last = layer.data_format == "channels_last"
-    # The op wants one step for both axes.
+    # The op requires equal strides.
     steps = [layer.strides[0]] * 2
     options = {
         "strides": [1, *steps, 1] if last else [1, 1, *steps],
@@ -29,7 +29,7 @@ def _as_row(layer: Any, x: Tensor) -> tuple[Tensor, dict[str, Any]]:
 
 
 class DepthwiseConv1D(DepthwiseConv2D):
-    """Each channel convolved by itself, giving depth_multiplier channels.
+    """Convolves each channel separately to depth_multiplier channels.
 
     Args:
         kernel_size: size of the window.

@@ -1,4 +1,4 @@
-"""Discretization: numbers as the numbers of the ranges that they fall into."""
+"""Discretization: continuous numbers as bin indices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MODES = ("int", "one_hot", "multi_hot", "count")
 
 
 class Discretization(Layer):
-    """Numbers as the numbers of the ranges that they fall into.
+    """Maps numbers to the indices of bins.
 
     Args:
         bin_boundaries: ascending; n of them make n + 1 ranges, each with its lower end.
@@ -113,18 +113,18 @@ class Discretization(Layer):
         self._summary = _compressed(merged, self.epsilon)
 
     def finalize_state(self) -> None:
-        """Find the boundaries of what was seen."""
+        """Compute the boundaries from the data seen by `adapt`."""
         if self.num_bins:
             found = _compressed(self._summary, 1.0 / self.num_bins)
             self.bin_boundaries = [float(x) for x in found[0, :-1]]
 
     def reset_state(self) -> None:
-        """Forget what was seen."""
+        """Discard the data seen so far."""
         if self.num_bins is not None:
             self._summary = _EMPTY
 
     def call(self, x: Any) -> Any:
-        """The numbers of the ranges."""
+        """The bin indices."""
         if self.bin_boundaries is None and calls.inferring_specs:
             return self._numbered(x, [0.0] * max((self.num_bins or 0) - 1, 0))
         if self.bin_boundaries is None:
@@ -172,7 +172,7 @@ def _ranges(boundaries: list[float], x: Tensor) -> Tensor:
     return numbers
 
 
-# A summary has values, and how many values each stands for.
+# A summary has values, and the number of data points that each represents.
 _EMPTY = np.zeros((2, 0), np.float32)
 
 
@@ -184,7 +184,7 @@ def _summary(values: Array, epsilon: float) -> Array:
 
 
 def _compressed(summary: Array, epsilon: float) -> Array:
-    """A sorted summary with at most 1 / epsilon values, which stand for as many each."""
+    """A sorted summary with at most 1 / epsilon values of equal weight."""
     if summary.shape[1] * epsilon < 1:
         return summary
     shares = epsilon + np.arange(0.0, 1.0, epsilon)

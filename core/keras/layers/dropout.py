@@ -100,7 +100,7 @@ def _checked_noise_shape(who: str, shape: Any) -> tuple[int | None, ...] | None:
 
 
 class _SpatialDropout(Dropout):
-    """Whole channels are dropped."""
+    """Drops entire channels."""
 
     _spatial = 1
     data_format = "channels_last"
@@ -118,7 +118,7 @@ class _SpatialDropout(Dropout):
 
 
 class SpatialDropout1D(_SpatialDropout):
-    """Dropout of whole channels of [b, steps, c].
+    """Drops entire channels of [b, steps, c].
 
     Args:
         rate: from 0 to 1.
@@ -148,7 +148,7 @@ class SpatialDropout1D(_SpatialDropout):
 
 
 class _SpatialDropoutOfSeveral(_SpatialDropout):
-    """Pictures or volumes.
+    """Images or volumes.
 
     Args:
         rate: from 0 to 1.
@@ -178,7 +178,7 @@ class _SpatialDropoutOfSeveral(_SpatialDropout):
 
 
 class SpatialDropout2D(_SpatialDropoutOfSeveral):
-    """Dropout of whole channels of [b, rows, columns, c].
+    """Drops entire channels of [b, rows, columns, c].
 
     Shapes:
         x [b, rows, columns, c] → the same.
@@ -188,7 +188,7 @@ class SpatialDropout2D(_SpatialDropoutOfSeveral):
 
 
 class SpatialDropout3D(_SpatialDropoutOfSeveral):
-    """Dropout of whole channels of [b, x1, x2, x3, c].
+    """Drops entire channels of [b, x1, x2, x3, c].
 
     Shapes:
         x [b, x1, x2, x3, c] → the same.

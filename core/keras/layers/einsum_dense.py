@@ -75,7 +75,7 @@ class EinsumDense(ProductLayer):
         why = "there is no mode 'gptq'"
         ignored("EinsumDense", why, gptq_unpacked_column_size=gptq_unpacked_column_size)
         self._set_adapters(lora_rank, lora_alpha, quantization_config)
-        # How many axes of the input have no letters; known when it is built.
+        # The number of input axes covered by an ellipsis; known after build.
         self._further = 0
         self.equation = equation
         self._letters = _Letters.parsed(equation)
@@ -92,7 +92,7 @@ class EinsumDense(ProductLayer):
         self.bias_constraint = constraints.get(bias_constraint)
 
     def build(self, x: TensorSpec) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         sizes = self._letters.sizes(x.shape.as_list(), self.partial_output_shape)
 
         def size(letter: str) -> int:
@@ -130,7 +130,7 @@ class EinsumDense(ProductLayer):
         self._make_adapter()
 
     def _first_kernel(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
-        """What the initializer gives; which axes are inputs of a unit, the equation tells."""
+        """The initial kernel; the equation determines the fan-in axes."""
         make = self.kernel_initializer
         told = None not in (getattr(make, "input_axes", None), getattr(make, "output_axes", None))
         if told or not isinstance(make, initializers.VarianceScaling):
@@ -148,7 +148,7 @@ class EinsumDense(ProductLayer):
             y = arithmetic.add(y, self.bias)
         return y if self.activation is None else self.activation(y)
 
-    # For ProductLayer and AdaptableLayer.
+    # Required by ProductLayer and AdaptableLayer.
 
     def _product(self, x: Any, kernel: Any) -> Tensor:
         weight = kernel.value() if isinstance(kernel, Variable) else kernel
@@ -204,7 +204,7 @@ class EinsumDense(ProductLayer):
 
 
 class _Letters(NamedTuple):
-    """An equation's parts.
+    """The parsed equation.
 
     Attributes:
         input: letters of the input, without dots.

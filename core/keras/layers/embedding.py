@@ -1,4 +1,4 @@
-"""Embedding: a vector per number."""
+"""Embedding: a vector for each index."""
 
 from __future__ import annotations
 
@@ -76,24 +76,24 @@ class Embedding(AdaptableLayer):
         self.embeddings_constraint = constraints.get(embeddings_constraint)
         self.mask_zero = mask_zero
         self.supports_masking = mask_zero
-        # Indices are no numbers to compute with: they are not cast.
+        # Indices are not cast to the compute dtype.
         self._autocast = False
         if weights is not None:
             self.build(None)
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
     def build(self, x: TensorSpec | None = None) -> None:
-        """Make the table."""
+        """Create the table."""
         del x
         self._make_main((self.input_dim, self.output_dim), self.embeddings_initializer)
         self._make_adapter()
 
     def get_build_config(self) -> dict[str, Any] | None:
-        """That it is built, whatever the shape of the numbers; None if it is not."""
+        """A mark that it is built, without a shape; None if it is not."""
         return {"input_shape": None} if self.built else None
 
     def build_from_config(self, config: dict[str, Any]) -> None:
-        """Make the table, for which no shape is needed.
+        """Create the table, which depends on no shape.
 
         Args:
             config: as `get_build_config` gives it.
@@ -102,7 +102,7 @@ class Embedding(AdaptableLayer):
         self.build(None)
 
     def call(self, x: Tensor) -> Tensor:
-        """The rows, -1 the last; what a sparse tensor leaves out is number 0."""
+        """The rows of the table; missing elements of a sparse tensor have index 0."""
         rows: Tensor = ops.take(self.embeddings, _whole(x), axis=0)
         return ops.cast(rows, self.compute_dtype)
 
@@ -132,12 +132,12 @@ class Embedding(AdaptableLayer):
         )
 
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
-        """Where the number is not 0, if 0 stands for none."""
+        """A mask of the indices that are not 0, with `mask_zero`."""
         del previous_mask
         return comparison.not_equal(densified(inputs), 0) if self.mask_zero else None
 
 
 def _whole(x: Tensor) -> Tensor:
-    """Numbers of rows as integers, of a sparse tensor with the zeros that it leaves out."""
+    """Indices as integers; a sparse tensor becomes dense, with zeros for missing elements."""
     x = densified(x)
     return x if x.dtype in {dtypes.int32, dtypes.int64} else casting.cast(x, dtypes.int32)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.variable import Variable
 
-# What a name scope may not hold.
+# Characters that are not allowed in a name scope.
 _NO_SCOPE = re.compile(r"[^A-Za-z0-9_.\-]")
 
 
@@ -62,7 +62,7 @@ class _LayerState(Part):
         del use_resource  # every variable has one
         layer = self._owner
         made = layer.add_weight(
-            # As Keras 2 names it, and the child that checkpoints have.
+            # The name in Keras 2, and that of the child in checkpoints.
             name=f"{_NO_SCOPE.sub('_', feature_column.name)}/{name}",
             shape=shape,
             dtype=dtype,
@@ -98,7 +98,7 @@ class _Tables(AutoTrackable):
 
 
 class ColumnsLayer(Layer):
-    """What layers around columns have in common.
+    """The base class of layers with feature columns.
 
     Args:
         feature_columns: one or more columns, of names of their own.
@@ -128,7 +128,7 @@ class ColumnsLayer(Layer):
         ]
 
     def build(self, x: Any) -> None:
-        """Make the columns' variables.
+        """Create the columns' variables.
 
         Args:
             x: specs by feature key; not looked at.
@@ -186,7 +186,7 @@ def _decoded(value: Any) -> Any:
 
 
 class DenseFeatures(ColumnsLayer):
-    """What dense columns make of features, side by side: [b, numbers], float32.
+    """Dense feature columns as one tensor: [b, numbers], float32.
 
     Args:
         feature_columns: dense columns, such as `numeric_column`, `embedding_column`,
@@ -210,7 +210,7 @@ class DenseFeatures(ColumnsLayer):
         super().__init__(feature_columns, DenseColumn, **options)
 
     def __call__(self, features: Any, cols_to_output_tensors: Any = None, **options: Any) -> Any:
-        """The columns' numbers, and those of each column by itself if they are asked for.
+        """The columns' concatenated output, and each column's output if requested.
 
         Args:
             features: tensors, SparseTensors and RaggedTensors by feature key.
@@ -224,7 +224,7 @@ class DenseFeatures(ColumnsLayer):
         return found
 
     def call(self, features: Any, training: Any = None) -> Tensor:
-        """The columns' numbers.
+        """The columns' concatenated output.
 
         Args:
             features: tensors, SparseTensors and RaggedTensors by feature key.
@@ -248,7 +248,7 @@ class DenseFeatures(ColumnsLayer):
 
 
 class SequenceFeatures(ColumnsLayer):
-    """What columns of sequences make of features: [b, t, numbers], and lengths, [b].
+    """Sequence feature columns as one tensor, [b, t, numbers], and the lengths, [b].
 
     Args:
         feature_columns: columns of sequences: `sequence_numeric_column`, or an embedding or
@@ -269,7 +269,7 @@ class SequenceFeatures(ColumnsLayer):
         super().__init__(feature_columns, SequenceDenseColumn, **options)
 
     def call(self, features: Any, training: Any = None) -> tuple[Tensor, Tensor]:
-        """The columns' numbers side by side, and the lengths of the sequences.
+        """The columns' concatenated output, and the lengths of the sequences.
 
         Args:
             features: SparseTensors and RaggedTensors by feature key.

@@ -1,4 +1,4 @@
-"""Resized and cropped pictures with what comes with them: masks go where they go."""
+"""The base class of layers that resize or crop images together with their masks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class FollowedOptions(LayerOptions, total=False):
-    """The arguments of every layer whose pictures are followed.
+    """The arguments of every layer of this kind.
 
-    bounding_box_format: kept for files; boxes do not follow images here.
+    bounding_box_format: stored in files; boxes are not transformed.
     """
 
     bounding_box_format: str | None
@@ -35,7 +35,7 @@ def refuse_boxes(who: str, data: dict[str, Any]) -> None:
 
 
 class FollowedLayer(Layer):
-    """Takes pictures, or a dict with "images" and perhaps "segmentation_masks" and more.
+    """Takes images, or a dict with "images" and optionally "segmentation_masks" and more.
 
     Args:
         bounding_box_format: kept for files; boxes do not follow images here.
@@ -53,11 +53,11 @@ class FollowedLayer(Layer):
         self.bounding_box_format = bounding_box_format
 
     def _picture(self, x: Tensor, is_mask: bool = False) -> Tensor:
-        """Pictures, or masks, in the size of the layer."""
+        """Images, or masks, in the size of the layer."""
         raise NotImplementedError
 
     def _with_company(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The pictures of a dict, changed, with all that is beside them."""
+        """The transformed images of a dict, with its other entries."""
         refuse_boxes(self._described(), data)
         found = {**data, "images": self._picture(convert_to_tensor(data["images"]))}
         if "segmentation_masks" in data:

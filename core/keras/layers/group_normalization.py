@@ -72,7 +72,7 @@ class GroupNormalization(AffineNormalization):
         self._keep_affine(locals())
 
     def build(self, x: TensorSpec) -> None:
-        """Make gamma and beta."""
+        """Create gamma and beta."""
         if x.shape.rank is not None and x.shape[self.axis] is None:
             raise ValueError(
                 f"{self._described()}: Axis {self.axis} of the input tensor should have a defined "
@@ -153,7 +153,7 @@ class RMSNormalization(Layer):
         return sorted(axis % rank for axis in axes)
 
     def build(self, x: TensorSpec) -> None:
-        """Make the scale."""
+        """Create the scale."""
         sizes = [x.axis_size(axis) for axis in self._axes(x.rank or 1)]
         self.scale = self.add_weight("scale", sizes, "ones")
 

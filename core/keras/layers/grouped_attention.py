@@ -62,7 +62,7 @@ class GroupedQueryAttention(Layer):
 
     _takes_floats = True
 
-    # What Keras shows it as; files of weights know it by the name above.
+    # The name that Keras displays; weight files use the name above.
     _shown_as = "GroupQueryAttention"
 
     def __init__(
@@ -112,7 +112,7 @@ class GroupedQueryAttention(Layer):
         self.supports_masking = True
 
     def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:  # type: ignore[override]  # as `call`
-        """Make the projections."""
+        """Create the projections."""
         key_shape = value_shape if key_shape is None else key_shape
         heads, groups = self.num_query_heads, self.num_key_value_heads
         self._query_dense = self._projection("query", "abc,cde->abde", query_shape, heads)
@@ -146,12 +146,13 @@ class GroupedQueryAttention(Layer):
         training: bool | None = None,
         use_causal_mask: bool = False,
     ) -> Any:
-        """The attentions, projected; with the scores, if wanted."""
+        """The projected attention output, and the scores if requested."""
         key = value if key is None else key
         query, value, key = (masks.without_mask(x) for x in (query, value, key))
         seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
-        # A query sees itself, or the first key: only other masks may leave it none. What such a
-        # query gives differs in Keras by how it is computed: the mean of all values, or 0.
+        # A query attends at least to itself, or to the first key, unless other masks exclude all.
+        # The result for a fully masked query depends on the implementation in Keras: the mean of
+        # all values, or 0.
         zeros = (seen is not None or self.sliding_window is not None) and (
             return_attention_scores or self.dropout > 0
         )
@@ -182,7 +183,7 @@ class GroupedQueryAttention(Layer):
         return (result, scores) if return_attention_scores else result
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """That of the query; the scores have none."""
+        """The mask of the query; the scores have none."""
         del inputs
         return previous_mask
 

@@ -13,7 +13,7 @@ from pinnace.keras.symbolic import KerasTensor, Node
 
 
 class InputLayer(Layer):
-    """The beginning of a model: gives what the model is called on.
+    """The entry point of a model: its symbolic input.
 
     Args:
         shape: without the batch axis.
@@ -106,7 +106,7 @@ class InputLayer(Layer):
         del args, kwargs
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         names = ("batch_shape", "dtype", "sparse", "ragged", "name", "optional")
         return {name: getattr(self, name) for name in names}
 

@@ -1,7 +1,7 @@
-"""Convolutions whose kernel is another one at each place, which Keras 3 has not.
+"""Locally connected layers: convolutions with separate weights at each position. Not in Keras 3.
 
-Files of Keras 2 name them: `registry.py` knows where they stand. All three ways in which Keras 2
-keeps the weights are read; each window is multiplied with the weights of its place.
+Files of Keras 2 refer to them: `registry.py` knows this module. All three formats in which Keras 2
+stores the weights are supported; each window is multiplied with its own weights.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _LocallyConnected(BaseConv):
-    """What both are made of; a subclass says the rank.
+    """The base class of both; a subclass defines the rank.
 
     Args:
         filters: number of output channels.
@@ -93,7 +93,7 @@ class _LocallyConnected(BaseConv):
         self.implementation = implementation
 
     def build(self, x: TensorSpec) -> None:
-        """Make kernel and bias, and say which parts of both sides a window joins."""
+        """Create kernel and bias, and the index tables of windows."""
         channels = self._channels(x)
         first = self.data_format == "channels_first"
         axes = range(2, 2 + self._rank) if first else range(1, 1 + self._rank)
@@ -131,19 +131,19 @@ class _LocallyConnected(BaseConv):
             chosen = places.in_whole if self.implementation == 2 else places.in_row
             values = joining.concat([reshaping.reshape(kernel, [-1]), zeros([1], kernel.dtype)], 0)
             kernel = gathering.gather(values, chosen)
-        # [places, n, window] times [places, window, filters]
+        # [positions, n, window] times [positions, window, filters]
         y = products.matmul(permutations.transpose(windows, [1, 0, 2]), kernel)
         first = self.data_format == "channels_first"
         y = permutations.transpose(y, [1, 2, 0] if first else [1, 0, 2])
         return reshaping.reshape(y, [batch, *places.output_shape])
 
     def _biased(self, y: Tensor, bias: Any) -> Tensor:
-        # Keras 2: the same numbers in another shape, not the axes in another order.
+        # Keras 2: a reshape, not a transpose.
         return arithmetic.add(y, reshaping.reshape(bias, [1, *self._places.output_shape]))
 
 
 class LocallyConnected1D(_LocallyConnected):
-    """Windows of a sequence, each with weights of its own.
+    """Windows of a sequence, each with separate weights.
 
     Shapes:
         x [..., steps, in] → [..., new steps, filters].
@@ -153,7 +153,7 @@ class LocallyConnected1D(_LocallyConnected):
 
 
 class LocallyConnected2D(_LocallyConnected):
-    """Windows of pictures, each with weights of its own.
+    """Windows of images, each with separate weights.
 
     Shapes:
         x [..., height, width, in] → [..., new height, new width, filters].
@@ -163,10 +163,10 @@ class LocallyConnected2D(_LocallyConnected):
 
 
 class _Places:
-    """Which inputs, and which weights, the window has at each place.
+    """Which inputs, and which weights, each window uses.
 
-    Numbers of inputs and outputs count in the layout of the tensors. Where a window stands over the
-    edge, the number is one too large.
+    Inputs and outputs are numbered in the layout of the tensors. Where a window extends over the
+    edge, the index is one past the end.
 
     Args:
         sizes: of the input, without channels.
@@ -197,7 +197,7 @@ class _Places:
         self.output_shape = [filters, *self.sizes] if first else [*self.sizes, filters]
         self.count = int(np.prod(self.sizes))
         self.window = int(np.prod(window)) * channels
-        # Keras 2 puts the middle of the window at the step: with `same`, half of it stands before.
+        # Keras 2 centres the window at the step: with `same`, half of it is before the step.
         starts = [
             [o * s - same * (k // 2) for o in range(m)]
             for (_, k, s), m in zip(steps, self.sizes, strict=True)
@@ -227,7 +227,7 @@ class _Places:
 
 
 def _with_channels(number: Any, channels: int, size: int, first: bool, axis: int) -> Any:
-    """Numbers of cells as numbers of their channels, along a new axis."""
+    """Cell indices as indices of their channels, along a new axis."""
     number = np.expand_dims(number, axis)
     count = np.arange(channels).reshape([-1 if at == axis else 1 for at in range(number.ndim)])
     return count * size + number if first else number * channels + count

@@ -1,4 +1,4 @@
-"""Lookups: texts or integers as numbers by a vocabulary, given or found from data."""
+"""Vocabulary lookups: strings or integers as indices, with a given or adapted vocabulary."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
 
 
 class LookupOptions(LayerOptions, total=False):
-    """What StringLookup and IntegerLookup pass on; see IndexLookup and Layer."""
+    """The arguments that StringLookup and IntegerLookup pass on; see IndexLookup and Layer."""
 
     vocabulary_size: int | None
     oov_method: str
@@ -43,10 +43,10 @@ class LookupOptions(LayerOptions, total=False):
 
 
 class IndexLookup(Layer):
-    """What StringLookup and IntegerLookup share.
+    """The base class of StringLookup and IntegerLookup.
 
-    The numbers are: 0 for the mask if there is one and numbers are given; `num_oov_indices` for
-    what is not in the vocabulary; then the vocabulary in its order.
+    The indices are: 0 for the mask token if there is one and indices are returned;
+    `num_oov_indices` for unknown tokens; then the vocabulary in order.
 
     Args:
         max_tokens: most numbers there may be, those for the mask and for what is unknown too.
@@ -124,7 +124,7 @@ class IndexLookup(Layer):
     # The vocabulary.
 
     def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
-        """Give it a vocabulary.
+        """Set the vocabulary.
 
         Args:
             vocabulary: a list, an array, or the path of a file; the entries for mask and unknown
@@ -177,7 +177,7 @@ class IndexLookup(Layer):
             raise ValueError(f"{who}: entries must differ, these do not: {repeated[:5]}")
         for x in (self.mask_token, self.oov_token if self.invert else None):
             if x is not None and x in tokens:
-                raise ValueError(f"{who}: {x!r} may stand at the beginning of the vocabulary only")
+                raise ValueError(f"{who}: {x!r} may only be at the beginning of the vocabulary")
         start = self._first_unknown() + self.num_oov_indices
         if self.max_tokens is not None and start + len(tokens) > self.max_tokens:
             raise ValueError(
@@ -197,22 +197,22 @@ class IndexLookup(Layer):
         weights = np.asarray(given, floatx()).ravel()
         if len(weights) != count:
             raise ValueError(
-                f"{type(self).__name__}: there must be as many idf_weights as entries, {count}, "
+                f"{type(self).__name__}: idf_weights must have one weight per entry, {count}, "
                 f"got {len(weights)}"
             )
         if not has_special:
-            # Keras: nothing is known of these, so they get what is usual.
+            # Keras: their frequencies are unknown, so they get the average weight.
             front = self._first_unknown() + self.num_oov_indices
             weights = np.concatenate([np.full(front, weights.mean(), weights.dtype), weights])
         self._weights = weights
 
     def get_vocabulary(self, include_special_tokens: bool = True) -> list[Any]:
-        """The entries in order of their numbers, those for mask and unknown first if wanted."""
+        """The vocabulary in order of index, optionally with mask and unknown tokens first."""
         special = self._special() if include_special_tokens else []
         return [*special, *self._tokens]
 
     def vocabulary_size(self) -> int:
-        """How many numbers there are."""
+        """The number of indices."""
         return len(self._special()) + len(self._tokens)
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
@@ -239,7 +239,7 @@ class IndexLookup(Layer):
             number += 1
         for x in (self.mask_token, self.oov_token):
             counts.pop(x, None)
-        # Keras: entries that are equally frequent stand in descending order.
+        # Keras: equally frequent tokens are in descending order.
         is_text = self._kind is dtypes.string
         tokens = sorted(
             counts, key=lambda x: (counts[x], x.encode() if is_text else x), reverse=True
@@ -255,7 +255,7 @@ class IndexLookup(Layer):
     # Looking up.
 
     def call(self, x: Any) -> Any:
-        """The numbers, or what they are encoded as; ragged for ragged input, sparse for sparse."""
+        """The indices, or their encoding; ragged for ragged input, sparse for sparse."""
         if self.invert:
             return on_elements(self._inverted, x)
         numbers = on_elements(self._numbers, x)
@@ -304,7 +304,7 @@ class IndexLookup(Layer):
         found = selecting.where(unknown, instead, found)
         if self.mask_token is None:
             return found
-        # Among categories the mask counts nowhere: it has no number of them.
+        # Encodings have no column for the mask token.
         number = 0 if first else dtypes.int64.max
         return selecting.where(self._is_mask(x), constants.ones_like(found) * number, found)
 
@@ -361,17 +361,17 @@ class IndexLookup(Layer):
             **{name: getattr(self, name) for name in names},
             "vocabulary": list(tokens) if tokens else None,
             "idf_weights": None if weights is None else weights[special:].tolist(),
-            # Older versions of Keras do not know these.
+            # Older versions of Keras lack these.
             **({} if self.oov_method == "floormod" else {"oov_method": self.oov_method}),
             **({} if self.salt is None else {"salt": self.salt}),
         }
 
     def _restore_asset(self, name: str, data: bytes) -> None:
-        """Take a vocabulary that Keras keeps in a file of its own."""
+        """Load a vocabulary that Keras stores in a separate file."""
         del name
         if self._tokens:
             return
-        # Keras: lines end with `\n`, on Windows with `\r\n`; others are parts of tokens.
+        # Keras: lines end with `\n`, on Windows with `\r\n`; other line breaks are parts of tokens.
         lines = data.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
         entries = [self._entry(line) for line in lines]
         self._set_tokens(entries[len(self._special()) :])
@@ -385,7 +385,7 @@ def _rows(batch: Any) -> Any:
 
 
 class StringLookup(IndexLookup):
-    """Texts as numbers by a vocabulary.
+    """Maps strings to vocabulary indices.
 
     Args:
         max_tokens: most numbers there may be.
@@ -446,7 +446,7 @@ class StringLookup(IndexLookup):
 
 
 class IntegerLookup(IndexLookup):
-    """Integers as numbers by a vocabulary.
+    """Maps integers to vocabulary indices.
 
     Args:
         max_tokens: most numbers there may be.

@@ -1,4 +1,4 @@
-"""Joining tensors with masks: where an input does not count, the others decide.
+"""Merging of tensors with masks: masked elements are ignored.
 
 Source:
     Keras 3: `Minimum`, `Maximum` and `Multiply` of inputs with masks.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def extreme(join: Callable[[Any, Any], Tensor], xs: Sequence[Tensor]) -> Tensor:
-    """The smallest or largest of the inputs that count.
+    """The minimum or maximum of the unmasked inputs.
 
     Args:
         join: the extreme of two.
@@ -37,7 +37,7 @@ def extreme(join: Callable[[Any, Any], Tensor], xs: Sequence[Tensor]) -> Tensor:
 
 
 def product(xs: Sequence[Tensor]) -> Tensor:
-    """The product of the inputs that count; 0 where all have masks and none counts.
+    """The product of the unmasked inputs; 0 if all inputs have masks and are masked.
 
     Args:
         xs: tensors of one shape, some with masks.
@@ -56,6 +56,6 @@ def product(xs: Sequence[Tensor]) -> Tensor:
 
 
 def _beside(x: Tensor) -> Any:
-    """Where `x` counts, to be broadcast to its shape; None everywhere."""
+    """The mask of `x`, broadcastable to its shape; None for no mask."""
     mask = masks.mask_of(x)
     return None if mask is None else ops.expand_dims(mask, -1)

@@ -1,4 +1,4 @@
-"""Masking: steps of a sequence that hold one value only do not count."""
+"""Masking: steps of a sequence that are entirely one value are masked."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Masking(Layer):
         self._build_at_init()
 
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor:
-        """Where a step counts."""
+        """The mask of the valid steps."""
         del previous_mask
         return reduction.reduce_any(ops.not_equal(inputs, self.mask_value), -1)
 
     def call(self, x: Tensor) -> Tensor:
-        """The input, 0 in steps that do not count."""
+        """The input, with masked steps set to 0."""
         counts = reduction.reduce_any(ops.not_equal(x, self.mask_value), -1, keepdims=True)
         y = arithmetic.multiply(x, casting.cast(counts, x.dtype))
         masks.attach(y, reshaping.squeeze(counts, [-1]))

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class _Merge(Layer):
     """Joins a list of inputs that broadcast, sample by sample."""
 
-    # What joins two, by its name among the functions of arithmetic.
+    # The function that merges two inputs, by its name in the arithmetic module.
     _kind: ClassVar[str]
-    # 2: a step counts where all inputs that have a mask count it; 3: where any does.
+    # 2: a step is valid if all inputs with a mask say so; 3: if any does.
     _rules_of_keras = 3
 
     def build(self, x: Sequence[TensorSpec]) -> None:
@@ -49,14 +49,14 @@ class _Merge(Layer):
             return composite_inputs.joined(self._kind, xs)
         given = list(alike(*xs))
         for x, one in zip(xs, given, strict=True):
-            masks.attach(one, masks.mask_of(x))  # a cast left it behind
+            masks.attach(one, masks.mask_of(x))  # a cast has lost it
         return self._joined(_of_one_rank(given))
 
     def _joined(self, xs: Sequence[Tensor]) -> Tensor:
         return functools.reduce(getattr(arithmetic, self._kind), xs)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Where any input counts; None if one has no mask. In files of Keras 2: see above.
+        """Whether any input is valid; None if one has no mask. For files of Keras 2: see above.
 
         Raises:
             ValueError: masks or inputs that are no list, or of different number.
@@ -213,7 +213,7 @@ class Concatenate(_Merge):
         return joining.concat(list(alike(*xs)), self.axis)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """The masks, one after the other or over each other; an input without one counts.
+        """The masks, concatenated or combined; an input without a mask is valid.
 
         Raises:
             ValueError: masks or inputs that are no list, or of different number.
@@ -276,17 +276,17 @@ class Dot(_Merge):
         return y[:, None] if len(result) == 1 else y
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """None: there are no steps any more."""
+        """None: there is no time axis any more."""
         del inputs, previous_mask
 
 
 def _masked(xs: Sequence[Tensor]) -> bool:
-    """Whether inputs of one shape have masks; others are broadcast, as if all counted."""
+    """Whether inputs of one shape have masks; with broadcasting, masks are ignored."""
     return masks.mask_of(list(xs)) is not None and len({x.shape.rank for x in xs}) == 1
 
 
 def _of_one_rank(xs: Sequence[Tensor]) -> list[Tensor]:
-    """Inputs of fewer axes with axes of size 1 behind the batch, so that batches meet."""
+    """Inputs of lower rank get axes of size 1 after the batch axis, so that batch axes match."""
     ranks = [x.shape.rank for x in xs]
     if None in ranks:
         return list(xs)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AffineNormalization(Layer):
-    """What normalizations share that end with gamma x + beta."""
+    """The base class of normalisations that end with gamma x + beta."""
 
     _takes_floats = True
     _stays_single = True
@@ -34,7 +34,7 @@ class AffineNormalization(Layer):
     beta: Variable | None
 
     def _keep_affine(self, given: dict[str, Any]) -> None:
-        """Make attributes of the arguments for gamma and beta, given a constructor's locals."""
+        """Set attributes from a constructor's arguments for gamma and beta, given its locals."""
         self.center = given["center"]
         self.scale = given["scale"]
         for kind in (initializers, regularizers, constraints):
@@ -133,7 +133,7 @@ class BatchNormalization(AffineNormalization):
         self.supports_masking = True
 
     def build(self, x: TensorSpec) -> None:
-        """Make gamma, beta and the moving statistics."""
+        """Create gamma, beta and the moving statistics."""
         try:
             size = x.axis_size(self.axis)
         except ValueError as error:
@@ -164,7 +164,7 @@ class BatchNormalization(AffineNormalization):
             setattr(self, name, self.add_weight(name, [size], first, trainable=False))
 
     def call(self, x: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
-        """The normalised input; statistics are of what the mask leaves."""
+        """The normalised input; masked elements are excluded from the statistics."""
         rank = len(x.shape)
         if mask is not None and len(mask.shape) != rank - 1:
             raise ValueError(
@@ -279,12 +279,12 @@ class BatchNormalization(AffineNormalization):
 
 
 def _again(initializer: Any) -> Any:
-    """Another one like it, as Keras makes for each further weight."""
+    """A copy of an initializer, as Keras makes for each further weight."""
     return initializer.clone() if hasattr(initializer, "clone") else initializer
 
 
 def _checked_clipping(bounds: dict[str, float] | None) -> dict[str, float]:
-    """What `renorm_clipping` says.
+    """The validated `renorm_clipping`.
 
     Raises:
         ValueError: another key, or bounds that exclude each other.
@@ -310,7 +310,7 @@ def _checked_clipping(bounds: dict[str, float] | None) -> dict[str, float]:
 
 
 class LayerNormalizationOptions(LayerOptions, total=False):
-    """What LayerNormalization takes by name only.
+    """The keyword-only arguments of LayerNormalization.
 
     rms_scaling: the older form: gamma x / sqrt(variance + epsilon).
     """
@@ -371,7 +371,7 @@ class LayerNormalization(AffineNormalization):
         self.supports_masking = True
 
     def build(self, x: TensorSpec) -> None:
-        """Make gamma and beta."""
+        """Create gamma and beta."""
         self._add_affine([x.axis_size(axis) for axis in self._axes(x.rank or 1)])
 
     def _axes(self, rank: int) -> list[int]:
@@ -400,7 +400,7 @@ class LayerNormalization(AffineNormalization):
 
 
 def _int_or_list(who: str, axis: Any) -> int | list[int]:
-    """What tells an axis or several.
+    """One axis or several, as int or list.
 
     Raises:
         TypeError: anything else.

@@ -1,4 +1,4 @@
-"""Layers of Keras 1 and 2 that Keras 3 keeps for older programs."""
+"""Layers of Keras 1 and 2 that Keras 3 keeps for compatibility."""
 
 from __future__ import annotations
 
@@ -122,5 +122,5 @@ class ThresholdedReLU(Layer):
         self._build_at_init()
 
     def call(self, inputs: Tensor) -> Tensor:
-        """What is above the threshold."""
+        """The values above the threshold, 0 elsewhere."""
         return inputs * ops.cast(inputs > self.theta, inputs.dtype)

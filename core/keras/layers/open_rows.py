@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def with_open_rows(x: Any) -> Any:
-    """Rows as a graph sees them that does not know the size of their last axis.
+    """Rows with a last axis of unknown size in a graph.
 
     Args:
         x: a tensor or SparseTensor, [..., n], of a graph.

@@ -1,4 +1,4 @@
-"""Functions as layers: Lambda and Identity; what the operators of KerasTensors are."""
+"""Functions as layers: Lambda and Identity; operators on KerasTensors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Lambda(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
-        """The layer with that configuration; what is bytecode in it is not run.
+        """The layer with that configuration; bytecode in it is never run.
 
         Raises:
             ValueError: the function is stored as bytecode, and no custom object has the layer's
@@ -87,11 +87,11 @@ class Lambda(Layer):
         return cls(**made)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """What `mask` says."""
+        """The mask that `mask` returns."""
         return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
 
     def call(self, x: Any, mask: Any = None, training: bool | None = None) -> Any:
-        """What the function gives."""
+        """The function's result."""
         options = dict(self.arguments)
         if self._takes_mask:
             options["mask"] = mask
@@ -142,8 +142,8 @@ class Identity(Layer):
 
 
 def apply_operator(operator: str, *arguments: Any) -> Any:
-    """An operator on symbolic inputs: the function of `keras.ops` that makes it a layer."""
-    # Its functions are many: they are imported when the first is wanted.
+    """Apply an operator to symbolic inputs, through the function of `keras.ops`."""
+    # Imported on first use, since it has many functions.
     from pinnace.keras import ops
 
     name = {"truediv": "true_divide", "getitem": "get_item"}.get(operator, operator)

@@ -33,7 +33,7 @@ class Pipeline(Layer):
         return list(self._pipeline_layers)
 
     def call(self, inputs: Any, training: bool = True) -> Any:
-        """What the last layer gives."""
+        """The last layer's output."""
         for layer in self._pipeline_layers:
             inputs = layer(inputs, training=training)
         return inputs

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BasePooling(Layer):
-    """What all window poolings are made of.
+    """The base class of pooling over windows.
 
     Args:
         pool_size: size of the window, one for all axes or one each.
@@ -133,7 +133,7 @@ class AveragePooling3D(BasePooling):
 
 
 class BaseGlobalPooling(Layer):
-    """What all poolings over all positions are made of.
+    """The base class of pooling over all positions.
 
     Args:
         data_format: `channels_last` or `channels_first`.
@@ -164,7 +164,7 @@ class BaseGlobalPooling(Layer):
 
 
 class GlobalAveragePooling1D(BaseGlobalPooling):
-    """The mean over the steps that count: [b, steps, c] → [b, c]; see BaseGlobalPooling.
+    """The mean over the unmasked steps: [b, steps, c] → [b, c]; see BaseGlobalPooling.
 
     Shapes:
         x [b, steps, c] → [b, c], or [b, 1, c] with `keepdims`.
@@ -186,7 +186,7 @@ class GlobalAveragePooling1D(BaseGlobalPooling):
         return total / reduction.reduce_sum(counts, axis, keepdims=self.keepdims)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """None: there are no steps any more."""
+        """None: there is no time axis any more."""
         del inputs, previous_mask
 
 

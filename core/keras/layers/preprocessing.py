@@ -1,4 +1,4 @@
-"""Preprocessing as part of a model: numbers brought to a range, pictures to a size."""
+"""Numeric and image preprocessing in models: Normalization, Rescaling, Resizing."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _of_kind(number: Any, kind: Any) -> Tensor:
 
 
 class Resizing(FollowedLayer):
-    """Pictures in another size: [b, h, w, c] or [h, w, c]; or a dict that has them.
+    """Resizes images: [b, h, w, c] or [h, w, c]; or a dict that contains them.
 
     Args:
         height: of the result.
@@ -127,7 +127,7 @@ class Resizing(FollowedLayer):
         self._build_at_init()
 
     def call(self, x: Any) -> Any:
-        """The resized pictures; of a dict with what is beside them."""
+        """The resized images; for a dict, with its other entries."""
         return self._with_company(x) if isinstance(x, dict) else self._picture(x)
 
     def _picture(self, x: Tensor, is_mask: bool = False) -> Tensor:
@@ -188,7 +188,7 @@ class Normalization(Layer):
         return sorted(axis % rank for axis in ([axes] if isinstance(axes, int) else axes))
 
     def build(self, x: TensorSpec) -> None:
-        """Make the variables, or take what was given."""
+        """Create the variables, or use the given statistics."""
         rank = x.rank or 1
         kept = self._checked_axes(x)
         sizes = [x.axis_size(axis) for axis in kept]
@@ -266,16 +266,16 @@ class Normalization(Layer):
 
     @property
     def mean(self) -> Any:
-        """Of the features; once it is built, with axes of size 1 for the others."""
+        """The features' mean; after build, broadcastable to the inputs."""
         return self._beside_inputs(self.input_mean, "adapt_mean")
 
     @property
     def variance(self) -> Any:
-        """Of the features; once it is built, with axes of size 1 for the others."""
+        """The features' variance; after build, broadcastable to the inputs."""
         return self._beside_inputs(self.input_variance, "adapt_variance")
 
     def _beside_inputs(self, given: Any, name: str) -> Any:
-        """What was given, or else a variable, in a shape that is broadcast to the inputs'."""
+        """A given statistic, or else a variable, broadcastable to the inputs."""
         if given is None:
             return reshaping.reshape(getattr(self, name).value(), self._shape)
         if not self.built:
@@ -307,7 +307,7 @@ class Normalization(Layer):
 
 
 def _is_batches(data: Any) -> bool:
-    """Whether it is a list of arrays, or of tuples that begin with one: batches, not samples."""
+    """Whether it is a list of arrays, or of tuples that start with one: batches, not samples."""
     if not isinstance(data, (list, tuple)) or not data:
         return False
     first = data[0][0] if isinstance(data[0], tuple) and data[0] else data[0]
@@ -315,7 +315,7 @@ def _is_batches(data: Any) -> bool:
 
 
 def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
-    """What `adapt` goes through: an array at once, a dataset batch by batch."""
+    """The batches for `adapt`: an array at once, a dataset batch by batch."""
     if is_composite(data):
         yield data
         return

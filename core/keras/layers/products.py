@@ -18,7 +18,7 @@ class ProductLayer(AdaptableLayer):
     activation: Any
     bias: Any
 
-    # What a kind of product says of itself.
+    # Defined by each kind of product.
 
     def _product(self, x: Any, kernel: Any) -> Tensor:
         raise NotImplementedError
@@ -57,7 +57,7 @@ class ProductLayer(AdaptableLayer):
         return ops.matmul(self._product(x, ops.convert_to_tensor(first)), second)
 
     def _quantized_product(self, x: Any) -> Tensor:
-        """The product; its gradient is that of the floats that the kernel stands for."""
+        """The product; its gradient is that of the dequantized kernel."""
         stored, dtype = self._stored, self.compute_dtype
         if stored is None:
             raise NotImplementedError(

@@ -1,4 +1,4 @@
-"""Weights in 8 or 4 bits: their parts, what they stand for, and products with them."""
+"""Quantized weights in 8 or 4 bits: components, dequantization, and products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
     from pinnace.keras.dtype_policy import DTypePolicy
 
-# Sums of so many products of two bytes are exact in float32: each is below 2**14.
+# Sums of this many products of two bytes are exact in float32: each is below 2**14.
 _EXACT_IN_SINGLE = 1 << 10
 
 
@@ -43,7 +43,7 @@ class Form:
 
     @property
     def matrix(self) -> tuple[int, int]:
-        """Rows and columns of the weight as it is kept in 4 bits."""
+        """The weight as a matrix, as it is stored in 4 bits."""
         if self.rows_last:
             return self.shape[0], self.shape[1]
         rows = math.prod(self.shape[axis] for axis in self.axes)
@@ -72,11 +72,11 @@ class Stored:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the weight as floats."""
+        """The shape of the float weight."""
         return self.form.shape
 
     def variables(self) -> dict[str, tuple[tuple[int, ...], str | None, Any]]:
-        """Part -> shape, dtype (None for that of the layer's weights) and first value."""
+        """Component -> shape, dtype (None for that of the layer's weights) and initial value."""
         form = self.form
         if self.mode == "int8":
             return {
@@ -105,7 +105,7 @@ class Stored:
         }
 
     def parts_of(self, value: Array) -> dict[str, Any]:
-        """The parts of a weight of floats."""
+        """The components of a float weight."""
         if self.mode == "int8":
             integers, scale = self._weights(value, to_numpy=True)
             return {"main": integers, "scale": self.kept_scale(scale)}
@@ -125,7 +125,7 @@ class Stored:
         return parts if zero is None else {**parts, "zero": zero}
 
     def kept_scale(self, scale: Any) -> Tensor:
-        """A scale of 8 bits, whose reduced axes have size 1, as it is kept."""
+        """The stored form of an 8-bit scale, whose reduced axes have size 1."""
         turned: Tensor = ops.transpose(scale, self.form.order)
         return ops.reshape(turned, self.form.scale_shape)
 
@@ -138,7 +138,7 @@ class Stored:
         return ops.reshape(unpacked, self.shape)
 
     def floats(self, parts: Mapping[str, Any], dtype: Any) -> Tensor:
-        """The weight that the parts stand for."""
+        """The dequantized weight."""
         if self.mode == "int8":
             order = self.form.order
             sizes = [1 if axis in self.form.axes else self.shape[axis] for axis in order]
@@ -158,7 +158,7 @@ class Stored:
 
 
 def stored(form: Form, mode: str, config: Any, policy: DTypePolicy) -> Stored:
-    """How a weight is kept in few bits.
+    """The quantized form of a weight.
 
     Raises:
         NotImplementedError: another mode.

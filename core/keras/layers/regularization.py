@@ -14,12 +14,12 @@ from pinnace.ops.random import stateless
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# What selu gives for very negative numbers (Klambauer et al. 2017).
+# selu's limit for very negative numbers (Klambauer et al. 2017).
 _LOW = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
 
 
 class AlphaDropout(Dropout):
-    """While training, elements become selu's lowest value; mean and variance stay what they are.
+    """Sets elements to selu's lowest value during training, preserving mean and variance.
 
     Args:
         rate: share of the elements, from 0 to 1.

@@ -1,4 +1,4 @@
-"""Layers that move elements and keep their values: flatten, reshape, pad, crop, repeat."""
+"""Layers that rearrange elements: flatten, reshape, pad, crop, repeat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Flatten(Layer):
-    """All axes after the first as one.
+    """Flattens all axes except the batch axis.
 
     Args:
         data_format: `channels_first` moves the channels last before.
@@ -61,7 +61,7 @@ class Reshape(Layer):
         who = f"{type(self).__name__}: target_shape"
         if any(n is None or n < -1 for n in self.target_shape):
             raise ValueError(
-                f"{who} must hold non-negative integers, and -1 for what is left: got "
+                f"{who} must contain non-negative integers, and at most one -1: got "
                 f"target_shape={self.target_shape}"
             )
         if self.target_shape.count(-1) > 1:
@@ -115,7 +115,7 @@ class Permute(Layer):
 
 
 class RepeatVector(Layer):
-    """Each sample n times: [b, c] → [b, n, c].
+    """Repeats each sample n times: [b, c] → [b, n, c].
 
     Args:
         n: number of repetitions.
@@ -299,7 +299,7 @@ class Cropping2D(Sided):
 
 
 class UpSampling1D(Layer):
-    """Each step `size` times: [b, steps, c] → [b, steps · size, c].
+    """Repeats each step `size` times: [b, steps, c] → [b, steps · size, c].
 
     Args:
         size: number of repetitions.
@@ -321,7 +321,7 @@ class UpSampling1D(Layer):
 
 
 class UpSampling2D(Layer):
-    """Pictures enlarged: each row and column repeated, or what is between them interpolated.
+    """Enlarges images by repeating rows and columns, or by interpolation.
 
     Args:
         size: factors of rows and of columns.
@@ -354,7 +354,7 @@ class UpSampling2D(Layer):
         self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
-        """The enlarged pictures."""
+        """The enlarged images."""
         first = 1 if self.data_format == "channels_last" else 2
         if self.interpolation == "nearest":
             for axis, count in enumerate(self.size, first):
@@ -374,7 +374,7 @@ class UpSampling2D(Layer):
 
 
 def kept(side: tuple[int, int]) -> slice:
-    """What is left when so many are taken away at the two ends."""
+    """The size after cropping both ends."""
     return slice(side[0], -side[1] if side[1] else None)
 
 

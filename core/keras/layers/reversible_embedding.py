@@ -1,4 +1,4 @@
-"""ReversibleEmbedding: a vector per number, and scores of the numbers per vector."""
+"""ReversibleEmbedding: embedding vectors of indices, and scores of indices for vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ReversibleEmbedding(Embedding):
-    """As `Embedding`; called with `reverse=True`: [..., output_dim] → scores [..., input_dim].
+    """An `Embedding`; with `reverse=True`: [..., output_dim] → scores [..., input_dim].
 
     Args:
         input_dim: number of rows of the table.
@@ -67,7 +67,7 @@ class ReversibleEmbedding(Embedding):
         self.logit_soft_cap = logit_soft_cap
 
     def build(self, x: TensorSpec | None = None) -> None:
-        """Make the tables."""
+        """Create the tables."""
         super().build(x)
         if not self.tie_weights and self._stored is None:
             shape = [self.output_dim, self.input_dim]
@@ -92,7 +92,7 @@ class ReversibleEmbedding(Embedding):
         capped: Tensor = ops.tanh(scores / self.logit_soft_cap) * self.logit_soft_cap
         return capped
 
-    # Few bits: the other table is kept as the first one is, with rows and columns exchanged.
+    # Quantized: the other table is stored like the first, transposed.
 
     def quantized_call(self, x: Tensor, reverse: bool = False) -> Tensor:
         """`call`, with the tables in few bits.
@@ -113,7 +113,7 @@ class ReversibleEmbedding(Embedding):
         return self._capped(ops.divide(ops.matmul(ops.cast(inputs, dtype), table), scale))
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
-        """Keep the tables in few bits from now on; see Embedding.
+        """Quantize the tables; see Embedding.
 
         Args:
             mode: "int8" or "int4"; that of `config` if None.
@@ -132,7 +132,7 @@ class ReversibleEmbedding(Embedding):
             part.assign(ops.cast(ops.transpose(value), part.dtype))
 
     def quantized_build(self, kernel_shape: Any, mode: str, config: Any = None) -> None:
-        """Make the variables of tables in few bits.
+        """Create the variables of quantized tables.
 
         Args:
             kernel_shape: of the first table as floats.
@@ -146,7 +146,7 @@ class ReversibleEmbedding(Embedding):
             del self.reverse_embeddings
         assert self._stored is not None  # noqa: S101 (for the type checker: made just now)
         for name, (shape, dtype, initial) in self._stored.variables().items():
-            if name != "g_idx":  # one for both
+            if name != "g_idx":  # shared by both
                 kind = None if name == "zero" else dtype
                 full = _other(name)
                 part = self.add_weight(full, shape[::-1], initial, dtype=kind, trainable=False)
@@ -163,7 +163,7 @@ class ReversibleEmbedding(Embedding):
 
     @property
     def variable_serialization_spec(self) -> dict[str | None, list[str]]:
-        """Mode -> the names of the variables, in the order in which files keep them."""
+        """Mode -> the names of the variables, in the order in which files store them."""
         spec = super().variable_serialization_spec
         if self.tie_weights:
             return spec
@@ -185,10 +185,10 @@ class ReversibleEmbedding(Embedding):
         return {**super().get_config(), **configuration.constructor_config(self), **later}
 
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
-        """Where the number is not 0, if 0 stands for none; vectors have no mask."""
+        """A mask of the indices that are not 0, with `mask_zero`; vectors have no mask."""
         return super().compute_mask(inputs, previous_mask) if inputs.dtype.is_integer else None
 
 
 def _other(part: str) -> str:
-    """The attribute of a part of the other table."""
+    """The attribute of a component of the other table."""
     return "reverse_embeddings" if part == "main" else f"reverse_embeddings_{part}"

@@ -73,13 +73,13 @@ class TFSMLayer(Layer):
         )
 
     def call(self, inputs: Any, training: bool = False, **kwargs: Any) -> Any:
-        """What the function gives for these inputs."""
+        """The function's result."""
         if training and self.call_training_endpoint:
             return self.call_training_endpoint_fn(inputs, **kwargs)
         return self.call_endpoint_fn(inputs, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes: the folder by its path, which must stay."""
+        """The constructor's arguments: the folder by its path, which must continue to exist."""
         return {
             **super().get_config(),
             "filepath": str(self.filepath),
@@ -116,6 +116,6 @@ class TFSMLayer(Layer):
 
 
 def _variables_of(function: Any) -> list[Variable]:
-    """What all traces of a function use, or one concrete function does."""
+    """All variables used by a function's traces, or by a concrete function."""
     traces = getattr(function, "concrete_functions", [function])
     return [variable for trace in traces for variable in trace.variables]

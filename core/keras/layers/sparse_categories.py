@@ -1,6 +1,6 @@
-"""Numbers of categories as sparse rows: only the places that are not zero, however many there are.
+"""Category indices encoded as sparse rows, for vocabularies of any size.
 
-The modules of sparse tensors are imported when one is wanted: few models need them.
+The modules of sparse tensors are imported on first use: few models need them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MATRIX = 2
 
 
 def refuse_numbers(who: str, output_mode: str, sparse: bool) -> None:
-    """Numbers of categories in order are never sparse.
+    """Raise an error: category indices are never sparse.
 
     Raises:
         ValueError: they are wanted so.
@@ -42,7 +42,7 @@ def refuse_numbers(who: str, output_mode: str, sparse: bool) -> None:
 
 
 def sparsely_encoded(x: Any, mode: str, depth: int, kind: DType, weights: Any = None) -> Any:
-    """What `categories.encoded` gives, as a SparseTensor, in the order of its places.
+    """`categories.encoded` as a SparseTensor, in index order.
 
     Args:
         x: integers, [...], or samples of some elements each as a ragged or a sparse matrix; one
@@ -102,11 +102,11 @@ def _counted(x: Any, mode: str, depth: int, kind: DType, weights: Any) -> Any:
 
 
 def _ones(x: Tensor, depth: int, kind: DType, weights: Any = None) -> Any:
-    """A one, or the weight, at the place of each number: [...] → [..., depth]."""
+    """A one, or the weight, at each index: [...] → [..., depth]."""
     from pinnace.ops.composites.sparse.tensor import SparseTensor
 
     numbers = casting.cast(x, dtypes.int64)
-    # Out of range is no place of a sparse tensor.
+    # Out-of-range indices are not allowed in a sparse tensor.
     places = selecting.where(
         logic.logical_and(comparison.greater_equal(numbers, 0), comparison.less(numbers, depth))
     )
@@ -125,7 +125,7 @@ def _ones(x: Tensor, depth: int, kind: DType, weights: Any = None) -> Any:
 
 
 def _counted_over_second_axis(x: Tensor, mode: str, depth: int, kind: DType, weights: Any) -> Any:
-    """The counts over the second axis of more: Keras' samples, [b, n, ...] → [b, ..., depth]."""
+    """The counts over the second axis of higher ranks: [b, n, ...] → [b, ..., depth], as Keras."""
     from pinnace.ops.composites.sparse import arithmetic
 
     ones = _ones(x, depth, kind, weights)

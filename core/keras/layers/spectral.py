@@ -1,4 +1,4 @@
-"""SpectralNormalization: a layer whose kernel is kept at a largest singular value of 1."""
+"""SpectralNormalization: divides a kernel by its largest singular value."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class SpectralNormalization(Wrapper):
         self.power_iterations = power_iterations
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the weights of the layer inside, and the vector that finds the singular value."""
+        """Create the wrapped layer's weights, and the vector for the power iteration."""
         super().build(input_shape)
-        # Keras: it counts as this layer's too.
+        # Keras: it is also among this layer's weights.
         self.kernel = kernel = self._kernel()
         self.vector_u = self.add_weight(
             "vector_u",
@@ -64,7 +64,7 @@ class SpectralNormalization(Wrapper):
         )
 
     def call(self, x: Any, training: bool = False) -> Any:
-        """What the layer inside gives."""
+        """The wrapped layer's output."""
         if training:
             # The variables change in the dtype that they have, not in the one of mixed precision.
             reads, state.autocast = state.autocast, None

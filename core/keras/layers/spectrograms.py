@@ -188,7 +188,7 @@ class STFTSpectrogram(Layer):
         self.data_format = checked_format(who, data_format)
         self.input_spec = InputSpec(ndim=3)
 
-    # One of them is left out where a mode does without it.
+    # A mode may not need both.
     real_kernel: Variable
     imag_kernel: Variable
 
@@ -198,7 +198,7 @@ class STFTSpectrogram(Layer):
         return whole // 2 + 1
 
     def build(self, x: TensorSpec) -> None:
-        """Make the kernels."""
+        """Create the kernels."""
         del x
         shape = [self.frame_length, 1, self._bins]
         for side in ("real", "imag"):
@@ -218,7 +218,7 @@ class STFTSpectrogram(Layer):
             return self._arranged(ops.concatenate([real, imaginary], -1))
         power = ops.square(real) + ops.square(imaginary)
         if self.mode == "psd":
-            # What is neither 0 nor the highest frequency stands for a negative one, too.
+            # Frequencies other than 0 and the Nyquist frequency also represent negative ones.
             twice = ops.pad(power[..., 1:-1], [[0, 0], [0, 0], [0, 0], [1, 1]])
             return self._arranged(power + twice)
         strength = self._arranged(ops.sqrt(ops.maximum(power, epsilon())))

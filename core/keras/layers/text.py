@@ -1,4 +1,4 @@
-"""TextVectorization: texts as rows of numbers."""
+"""TextVectorization: texts as rows of token indices."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SPLITS = ("whitespace", "character")
 
 
 class TextVectorization(Layer):
-    """Texts made alike, cut into words, and the words looked up.
+    """Standardizes texts, splits them into tokens, and looks these up in a vocabulary.
 
-    The numbers are 0 for nothing, 1 for an unknown word, then the vocabulary in its order.
+    The indices are 0 for padding, 1 for an unknown token, then the vocabulary in order.
 
     Args:
         max_tokens: most numbers there may be.
@@ -113,7 +113,7 @@ class TextVectorization(Layer):
 
     @property
     def output_mode(self) -> str:
-        """What is given."""
+        """The form of the output."""
         return self._lookup_layer.output_mode
 
     def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
@@ -125,11 +125,11 @@ class TextVectorization(Layer):
         return self._lookup_layer.get_vocabulary(include_special_tokens)
 
     def vocabulary_size(self) -> int:
-        """How many numbers there are."""
+        """The number of indices."""
         return self._lookup_layer.vocabulary_size()
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
-        """Find the vocabulary: the words of data, the most frequent first.
+        """Build the vocabulary from data, the most frequent tokens first.
 
         Args:
             data: texts: an array, a tensor, or a dataset of batches.
@@ -149,7 +149,7 @@ class TextVectorization(Layer):
         self._lookup_layer._adapt_to(documents())
 
     def _words(self, x: Tensor) -> Any:
-        """Made alike and cut: ragged [b, (words)], or a tensor where nothing is cut."""
+        """Standardized and split: ragged [b, (tokens)], or a tensor without splitting."""
         words = self._cut(self._alike(x))
         if self.ngrams is not None:
             widths = self.ngrams
@@ -186,7 +186,7 @@ class TextVectorization(Layer):
         return "string"
 
     def call(self, x: Any) -> Any:
-        """The rows: ragged or sparse if wanted so."""
+        """The rows: ragged or sparse if requested."""
         words = self._words(convert_to_tensor(x))
         found = self._lookup_layer.call(words)
         if not is_composite(words):
@@ -233,7 +233,7 @@ class TextVectorization(Layer):
 
 
 def _ragged_strings() -> Any:
-    """The functions that give ragged tensors, which few models need."""
+    """The functions that return ragged tensors, which few models need."""
     from pinnace.ops.composites import strings
 
     return strings

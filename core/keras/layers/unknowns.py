@@ -1,4 +1,4 @@
-"""What is not in a vocabulary, spread over several numbers."""
+"""Out-of-vocabulary tokens, distributed over several indices."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def checked_salt(who: str, kind: dtypes.DType, method: str, salt: Any) -> list[i
 
 
 def spread(x: Tensor, count: int, method: str, salt: list[int] | None) -> Tensor:
-    """A number below `count` for each element: its remainder, or its hash.
+    """An index below `count` for each element: its remainder, or its hash.
 
     Args:
         x: [...], integers or texts.

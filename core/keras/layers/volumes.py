@@ -81,7 +81,7 @@ class Cropping3D(Sided):
 
 
 class UpSampling3D(Layer):
-    """Each element of three axes repeated.
+    """Repeats the elements along three axes.
 
     Args:
         size: repetitions along each.

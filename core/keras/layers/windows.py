@@ -1,4 +1,4 @@
-"""What layers with windows share: sizes per axis, layouts, paddings."""
+"""Common parts of layers with windows: sizes per axis, layouts, paddings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def op_format(data_format: str, rank: int) -> str:
 
 
 def channel_axis(data_format: str) -> int:
-    """Where the channels are."""
+    """The axis of the channels."""
     return -1 if data_format == "channels_last" else 1
 
 

@@ -38,7 +38,7 @@ class Wrapper(Layer):
         self.layer = layer
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the weights of the layer inside."""
+        """Create the wrapped layer's weights."""
         if not self.layer.built:
             self.layer.build_inside(input_shape)
 
@@ -72,7 +72,7 @@ class TimeDistributed(Wrapper):
         self.supports_masking = True
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the weights of the layer inside, for one step."""
+        """Create the wrapped layer's weights, for one step."""
         if len(input_shape) < 3:
             raise ValueError(
                 f"{self._described()}: takes inputs of rank 3 or more, [batch, steps, ...], got "
@@ -81,7 +81,7 @@ class TimeDistributed(Wrapper):
         super().build(Shape((input_shape[0], *input_shape[2:])))
 
     def call(self, x: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
-        """What the layer inside gives for each step."""
+        """The wrapped layer's output for each step."""
         options: dict[str, Any] = {}
         signature = CallSignature(type(self.layer).call)
         if signature.training is not None:
@@ -111,7 +111,7 @@ class TimeDistributed(Wrapper):
         return joining.stack([one(values) for values in parts], axis=1)
 
     def _alike_for_all(self, training: bool | None) -> bool:
-        """Whether what is inside treats each sample alone: then steps are samples too."""
+        """Whether the wrapped layer treats samples independently: then steps can be samples too."""
         return all(
             type(inner).__module__.startswith("pinnace.keras.")
             and not (isinstance(inner, BatchNormalization) and training)

@@ -1,4 +1,4 @@
-"""Losses: what training makes small."""
+"""Losses: functions that training minimises."""
 
 from typing import Any
 
@@ -106,7 +106,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 def is_one(fn: Any) -> bool:
-    """Whether this is a loss of this module, a function or an object: less of it is better."""
+    """Whether this is a loss of this module, a function or an object."""
     return isinstance(fn, Loss) or any(fn is one for one in _FUNCTIONS.values())
 
 
@@ -132,7 +132,7 @@ _TABLE: dict[str, Any] = {
 
 
 def get(identifier: Any) -> Any:
-    """The loss that a name, configuration, function or object stands for.
+    """The loss for a name, configuration, function or object.
 
     Raises:
         ValueError: an unknown name.

@@ -161,7 +161,7 @@ def negative_cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tens
 
 
 def pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    """Both as tensors of the prediction's dtype and, as far as it goes, of one rank."""
+    """Both as tensors of the prediction's dtype and, if possible, of the same rank."""
     y_pred = convert_to_tensor(y_pred)
     if not y_pred.dtype.is_floating:
         y_pred = casting.cast(y_pred, dtypes.float32)

@@ -1,4 +1,4 @@
-"""Loss: a function of truth and prediction per sample, weighted and reduced to one number."""
+"""Loss: a per-sample function of targets and predictions, weighted and reduced to a scalar."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Loss(Constructed):
         return x if x.dtype is self._dtype else casting.cast(x, self._dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"name": self.name, "reduction": self.reduction}
 
     @classmethod
@@ -142,7 +142,7 @@ class LossFunctionWrapper(Loss):
         return self.fn(y_true, y_pred, **self._fn_kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes; of a subclass, which brings its own function, without it."""
+        """The constructor's arguments; without the function for a subclass, which has its own."""
         config = super().get_config()
         if type(self) is LossFunctionWrapper:
             config["fn"] = registry.serialize_keras_object(self.fn)
@@ -165,7 +165,7 @@ class PlainLoss(LossFunctionWrapper):
         super().__init_subclass__(**kwargs)
         signature = inspect.signature(PlainLoss)
         named = signature.parameters["name"].replace(default=cls._plain.__name__)
-        # Each is shown with the name that it has if nobody gives one.
+        # Each has its default name.
         cls.__signature__ = signature.replace(  # type: ignore[attr-defined]  # for `inspect`
             parameters=[named if p.name == "name" else p for p in signature.parameters.values()]
         )
@@ -180,7 +180,7 @@ class PlainLoss(LossFunctionWrapper):
 
 
 def squeeze_or_expand_to_same_rank(x: Any, y: Any, expand_rank_1: bool = True) -> tuple[Any, Any]:
-    """Both with one rank, if a last axis of size 1 is all that differs."""
+    """Both with one rank, if they differ only in a last axis of size 1."""
     a, b = x.shape.rank, y.shape.rank
     if a is None or b is None or a == b:
         return x, y
@@ -220,7 +220,7 @@ def reduce_weighted_values(
     if reduction == "sum":
         return total
     if reduction == "mean_with_sample_weight" and weights is not None:
-        # Every element counts with its weight, also where weights broadcast.
+        # Every element is weighted, also with broadcast weights.
         counted = arithmetic.multiply(weights, arithmetic.multiply(values, 0.0) + 1.0)
         total = division.divide_no_nan(total, reduction_of_all(counted))
         shared: Tensor = replicas.shared(total)
@@ -239,7 +239,7 @@ def masked_weights(
 ) -> Tensor | None:
     """The weights of samples, 0 where the mask is false.
 
-    If a mean follows, what counts is scaled so that the mean is that of what counts.
+    For a mean, the mask is scaled so that the result is the mean of unmasked values.
     """
     weights: Tensor | None = None if sample_weight is None else _cast(sample_weight, dtype)
     if mask is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """mean(max(1 - y_true y_pred, 0)) over the last axis; truths 0 and 1 count as -1 and 1.
+    """mean(max(1 - y_true y_pred, 0)) over the last axis; targets 0 and 1 become -1 and 1.
 
     Args:
         y_true: [..., n], -1 or 1; cast to the dtype of `y_pred`.
@@ -29,7 +29,7 @@ def hinge(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """mean(max(1 - y_true y_pred, 0)²) over the last axis; truths 0 and 1 count as -1 and 1.
+    """mean(max(1 - y_true y_pred, 0)²) over the last axis; targets 0 and 1 become -1 and 1.
 
     Args:
         y_true: [..., n], -1 or 1; cast to the dtype of `y_pred`.

@@ -1,4 +1,4 @@
-"""Losses of segmentation: how little of what was said and what is so is both."""
+"""Losses of segmentation: one minus the overlap of targets and predictions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def tversky(
 
 
 class Dice(LossFunctionWrapper):
-    """How little overlaps; arguments: see `dice`."""
+    """The Dice loss; arguments: see `dice`."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Dice(LossFunctionWrapper):
 
 
 class Tversky(LossFunctionWrapper):
-    """How little overlaps, with both kinds of mistakes weighted; arguments: see `tversky`."""
+    """The Tversky loss, with weights for both kinds of errors; arguments: see `tversky`."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def logits_behind(output: Any, op: str) -> Any:
-    """What went into the softmax or sigmoid that gave `output`, if the graph shows it; else None.
+    """The input of the softmax or sigmoid that computed `output`, if known; else None.
 
     The loss of probabilities near 0 is then computed without rounding them to 0 first.
     """
@@ -245,8 +245,7 @@ class CategoricalCrossentropy(LossFunctionWrapper):
 class SparseCategoricalCrossentropy(LossFunctionWrapper):
     """-log(y_pred of the true class).
 
-    `loss(y_true, y_pred)` takes numbers of classes, [...] or [..., 1], and predictions,
-    [..., classes].
+    `loss(y_true, y_pred)` takes class indices, [...] or [..., 1], and predictions, [..., classes].
 
     Args:
         from_logits: whether softmax is still to be applied to the predictions.
@@ -278,7 +277,7 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
         )
 
     def _number(self, x: Any) -> Any:
-        # Numbers of classes stay integers: float32 would not hold them all.
+        # Class indices stay integers: float32 does not represent them all.
         tensor = convert_to_tensor(x)
         return tensor if tensor.dtype.is_integer else super()._number(tensor)
 
@@ -311,7 +310,7 @@ class BinaryCrossentropy(LossFunctionWrapper):
 
 
 class BinaryFocalCrossentropy(LossFunctionWrapper):
-    """As BinaryCrossentropy, less for what is right already; see binary_focal_crossentropy."""
+    """BinaryCrossentropy with less weight on easy samples; see binary_focal_crossentropy."""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Reduction:
-    """What a loss makes of the values of the samples; `AUTO` is their mean."""
+    """How a loss reduces the values of the samples; `AUTO` is their mean."""
 
     AUTO = "auto"
     NONE = "none"

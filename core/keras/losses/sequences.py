@@ -14,7 +14,7 @@ from pinnace.ops.math import reduction as reductions
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# The class that stands for nothing said, and that fills up short rows of labels.
+# The blank class, which also pads short rows of labels.
 _BLANK = 0
 
 

@@ -72,7 +72,7 @@ def _logsumexp_where(taken: Tensor, x: Tensor) -> Tensor:
 
 
 class Circle(LossFunctionWrapper):
-    """How near embeddings of one class are, and how far those of others; see `circle`.
+    """The circle loss of embeddings; see `circle`.
 
     Args:
         gamma: how steep it is.
@@ -106,6 +106,6 @@ class Circle(LossFunctionWrapper):
         self.remove_diagonal = remove_diagonal
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         own = {"gamma": self.gamma, "margin": self.margin}
         return {**super().get_config(), **own, "remove_diagonal": self.remove_diagonal}

@@ -1,4 +1,4 @@
-"""Losses of classification that mind some samples less than cross-entropy does."""
+"""Classification losses that are less affected by some samples than cross-entropy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def categorical_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> Tensor:
-    """-sum(alpha (1 - y_pred)^gamma y_true log(y_pred)): less for what is right already.
+    """-sum(alpha (1 - y_pred)^gamma y_true log(y_pred)): less weight on easy samples.
 
     Args:
         y_true: probabilities of the classes, one-hot where the class is known.
@@ -75,7 +75,7 @@ def categorical_generalized_cross_entropy(y_true: Any, y_pred: Any, q: float) ->
 
 
 class CategoricalFocalCrossentropy(LossFunctionWrapper):
-    """Less for what is right already; arguments: see `categorical_focal_crossentropy`."""
+    """Less weight on easy samples; arguments: see `categorical_focal_crossentropy`."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class CategoricalFocalCrossentropy(LossFunctionWrapper):
 
 
 class CategoricalGeneralizedCrossEntropy(LossFunctionWrapper):
-    """For labels that may be wrong; arguments: see `categorical_generalized_cross_entropy`.
+    """For noisy labels; arguments: see `categorical_generalized_cross_entropy`.
 
     Raises:
         ValueError: `q` is not between 0 and 1.

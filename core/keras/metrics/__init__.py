@@ -1,4 +1,4 @@
-"""Metrics: numbers that say how well a model does."""
+"""Metrics: numbers that measure the quality of a model."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ _TABLE: dict[str, Any] = _registry.named(
 
 
 def get(identifier: Any) -> Any:
-    """The metric that a name, configuration, function or object stands for.
+    """The metric for a name, configuration, function or object.
 
     Raises:
         ValueError: an unknown name.

@@ -171,7 +171,7 @@ class CategoricalAccuracy(MeanMetricWrapper):
 
 
 class SparseCategoricalAccuracy(MeanMetricWrapper):
-    """The share of samples whose most probable class is right; truths are numbers."""
+    """The fraction of samples whose most probable class is correct; targets are indices."""
 
     _direction = "up"
 
@@ -198,7 +198,7 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
-    """The share of samples whose class is among the k most probable; truths are numbers.
+    """The fraction of samples whose class is among the k most probable; targets are indices.
 
     Args:
         k: see above.

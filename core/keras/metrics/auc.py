@@ -101,7 +101,7 @@ class AUC(Counts):
         self.label_weights = None if label_weights is None else list(label_weights)
 
     def _check(self, thresholds: list[float]) -> None:
-        """Any will do: those of logits lie outside of 0 to 1."""
+        """Any values are allowed: logits may be outside 0 to 1."""
 
     def _add_counts(self, shape: tuple[int, ...]) -> None:
         if self.multi_label and len(shape) == 1:
@@ -203,7 +203,7 @@ class AUC(Counts):
         return division.divide_no_nan(area, arithmetic.maximum(tp[1:] + fn[1:], 0.0))
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         config = {
             **Metric.get_config(self),
             "num_thresholds": self.num_thresholds,

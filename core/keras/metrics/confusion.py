@@ -23,7 +23,7 @@ Thresholds = float | Sequence[float] | None
 
 
 class Counts(Metric):
-    """Counts of right and wrong decisions at one or several thresholds.
+    """Confusion counts at one or several thresholds.
 
     Args:
         thresholds: above one a probability means yes.
@@ -34,7 +34,7 @@ class Counts(Metric):
 
     _untracked = frozenset({"thresholds", "_thresholds"})
 
-    # Which of the four counts are kept: of true positives, false positives, ….
+    # Which of the four counts are kept: true positives, false positives, ….
     _kept: tuple[str, ...]
     # The threshold where none is given.
     _usual = 0.5
@@ -106,10 +106,10 @@ class Counts(Metric):
         return casting.cast(casting.cast(y_true, "bool"), self._dtype)
 
     def _clipped(self, y_pred: Tensor) -> Tensor:
-        """The predictions, as they are compared with thresholds.
+        """The predictions, prepared for comparison with the thresholds.
 
-        Keras: even ones are the edges of buckets from 0 to 1, the outer of which take what lies
-        outside, such as logits.
+        Keras: evenly spaced thresholds are bucket edges from 0 to 1; the outer buckets contain all
+        values outside, such as logits.
         """
         return clipping.clip_by_value(y_pred, 0.0, 1.0) if self._clips else y_pred
 
@@ -128,7 +128,7 @@ class Counts(Metric):
         return values[0] if len(self._thresholds) == 1 else values
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {**super().get_config(), "thresholds": self.thresholds}
 
 
@@ -137,7 +137,7 @@ def _as_list(thresholds: float | Sequence[float]) -> list[float]:
 
 
 def are_even(thresholds: Sequence[float]) -> bool:
-    """Whether they go from 0 to 1 in three or more even steps."""
+    """Whether they are evenly spaced from 0 to 1 in three or more steps."""
     count = len(thresholds)
     return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=epsilon())
 
@@ -157,36 +157,36 @@ class _OneCount(Counts):
         super().__init__(thresholds, name=name, dtype=dtype)
 
     def result(self) -> Tensor:
-        """The count so far."""
+        """The current count."""
         return self._one_or_all(getattr(self, self._kept[0]).value())
 
 
 class TruePositives(_OneCount):
-    """How often yes was said and right."""
+    """The number of true positives."""
 
     _kept = ("true_positives",)
 
 
 class FalsePositives(_OneCount):
-    """How often yes was said and wrong."""
+    """The number of false positives."""
 
     _kept = ("false_positives",)
 
 
 class TrueNegatives(_OneCount):
-    """How often no was said and right."""
+    """The number of true negatives."""
 
     _kept = ("true_negatives",)
 
 
 class FalseNegatives(_OneCount):
-    """How often no was said and wrong."""
+    """The number of false negatives."""
 
     _kept = ("false_negatives",)
 
 
 class _Share(Counts):
-    """True positives as a share of them and one of the other counts.
+    """True positives divided by their sum with another count.
 
     Args:
         thresholds: above one a probability means yes.
@@ -228,7 +228,7 @@ class _Share(Counts):
         return self._one_or_all(division.divide_no_nan(right, right + wrong))
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {**super().get_config(), "top_k": self.top_k, "class_id": self.class_id}
 
 

@@ -90,7 +90,7 @@ class R2Score(Metric):
         squares, total, errors, count = (v.value() for v in self._sums)
         spread = squares - total * (total / count)
         scores = 1.0 - errors / spread
-        # Keras: where the truth does not vary, an error counts as nothing explained.
+        # Keras: for constant targets, a non-zero error means nothing is explained.
         scores = selecting.where(comparison.is_inf(scores), constants.zeros_like(scores), scores)
         if self.class_aggregation == "uniform_average":
             scores = reduction.reduce_mean(scores)
@@ -113,6 +113,6 @@ class R2Score(Metric):
         return 1.0 - (1.0 - scores) * (casting.cast(samples, self._dtype) - 1.0) / rest
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         own = {"class_aggregation": self.class_aggregation, "num_regressors": self.num_regressors}
         return {**super().get_config(), **own}

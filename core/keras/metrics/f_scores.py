@@ -1,4 +1,4 @@
-"""F scores: precision and recall of each class in one number."""
+"""F scores: weighted harmonic means of precision and recall per class."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class FBetaScore(Metric):
         return scores if self.average is None else reduction.reduce_mean(scores)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         own = {"average": self.average, "beta": self.beta, "threshold": self.threshold}
         return {**super().get_config(), **own}
 
@@ -155,7 +155,7 @@ class F1Score(FBetaScore):
         super().__init__(average, 1.0, threshold, name, dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         config = super().get_config()
         del config["beta"]
         return config

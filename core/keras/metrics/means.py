@@ -100,7 +100,7 @@ class MeanMetricWrapper(Mean):
         super().update_state(values, masked_weights(sample_weight, mask, self._dtype))
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes; of a subclass, which brings its own function, without it."""
+        """The constructor's arguments; without the function for a subclass, which has its own."""
         config = super().get_config()
         if type(self) is MeanMetricWrapper:
             config["fn"] = registry.serialize_keras_object(self._fn)

@@ -1,4 +1,4 @@
-"""Metric: a number that batches of results add up to."""
+"""Metric: a number accumulated over batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Metric(Constructed, AutoTrackable):
-    """Keeps state in variables; a subclass defines `update_state` and `result`.
+    """The base class of metrics: a subclass defines `update_state` and `result`.
 
     Args:
         dtype: of the state and the result.
@@ -35,7 +35,7 @@ class Metric(Constructed, AutoTrackable):
     _untracked = frozenset({"_state"})
 
     _holds_weights = False
-    # Whether larger or smaller is better; None: it depends.
+    # Whether larger or smaller is better; None if it depends.
     _direction: str | None = None
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
@@ -109,7 +109,7 @@ class Metric(Constructed, AutoTrackable):
         raise NotImplementedError(f"{type(self).__name__} must define update_state")
 
     def result(self) -> Any:
-        """The number so far."""
+        """The current value."""
         raise NotImplementedError(f"{type(self).__name__} must define result")
 
     def reset_state(self) -> None:
@@ -124,7 +124,7 @@ class Metric(Constructed, AutoTrackable):
     def stateless_update_state(
         self, metric_variables: Sequence[Any], *args: Any, **kwargs: Any
     ) -> list[Any]:
-        """The state after one more batch, which leaves the variables as they are.
+        """The state after one more batch, without changing the variables.
 
         Args:
             metric_variables: a value for each of `variables`.
@@ -137,11 +137,11 @@ class Metric(Constructed, AutoTrackable):
         scope = stateless.metric_mapping(self, "stateless_update_state", metric_variables)
         with scope:
             self.update_state(*args, **kwargs)
-        # Some make variables in the first update, when they see how wide the values are.
+        # Some create variables in the first update, when the width of the values is known.
         return stateless.values_after(scope, self.variables)
 
     def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
-        """The number that a state means.
+        """The value for a given state.
 
         Args:
             metric_variables: a value for each of `variables`.
@@ -153,13 +153,13 @@ class Metric(Constructed, AutoTrackable):
             return self.result()
 
     def stateless_reset_state(self) -> list[Any]:
-        """The state before the first batch, which leaves the variables as they are."""
+        """The initial state, without changing the variables."""
         with stateless.StatelessScope() as scope:
             self.reset_state()
         return stateless.values_after(scope, self.variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Take one batch into account; gives the number so far."""
+        """Update with one batch; returns the current value."""
         self.update_state(*args, **kwargs)
         return self.result()
 
@@ -168,7 +168,7 @@ class Metric(Constructed, AutoTrackable):
         return tensor if tensor.dtype is self._dtype else casting.cast(tensor, self._dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"name": self.name, "dtype": self.dtype}
 
     @classmethod

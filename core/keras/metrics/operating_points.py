@@ -1,4 +1,4 @@
-"""How good one share can be made, by choice of the threshold, where another must be kept up."""
+"""The best value of one rate over all thresholds at which another rate is met."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class _BestUnderConstraint(Counts):
         return tuple(getattr(self, kind).value() for kind in self._kept)
 
     def _best(self, constrained: Tensor, wanted: Tensor) -> Tensor:
-        """0 where no threshold keeps the constraint."""
+        """0 if no threshold meets the constraint."""
         kept = comparison.greater_equal(constrained, self.value)
         return reduction.reduce_max(selecting.where(kept, wanted, constants.zeros_like(wanted)))
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             **Metric.get_config(self),
             "num_thresholds": self.num_thresholds,

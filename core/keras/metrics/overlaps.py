@@ -1,4 +1,4 @@
-"""Intersection over union: how much of what was said and what is so is both."""
+"""Intersection over union of targets and predictions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class IoU(Metric):
         """Take a batch into account."""
         true = self._classes(y_true, self.sparse_y_true)
         said = self._classes(y_pred, self.sparse_y_pred)
-        # Keras: a number that is no class does not count, whichever of the two has it.
+        # Keras: an index that is not a class is ignored, in targets or predictions.
         counted = logic.logical_and(self._is_class(true), self._is_class(said))
         if self.ignore_class is not None:
             counted = logic.logical_and(counted, comparison.not_equal(true, self.ignore_class))
@@ -125,7 +125,7 @@ class IoU(Metric):
         return floatx() if self._dtype.is_integer else self._dtype
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             **super().get_config(),
             "num_classes": self.num_classes,
@@ -163,7 +163,7 @@ class BinaryIoU(IoU):
         super().update_state(y_true, casting.cast(said, self._dtype), sample_weight)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         own = {"target_class_ids": self.target_class_ids, "threshold": self.threshold}
         return {**Metric.get_config(self), **own}
 
@@ -197,7 +197,7 @@ class MeanIoU(IoU):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         config = super().get_config()
         del config["target_class_ids"]
         return config
@@ -231,7 +231,7 @@ class OneHotIoU(IoU):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         config = super().get_config()
         del config["sparse_y_true"]
         return config
@@ -261,7 +261,7 @@ class OneHotMeanIoU(MeanIoU):
         super().__init__(num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         config = super().get_config()
         del config["sparse_y_true"]
         return config

@@ -1,4 +1,4 @@
-"""Models: layers that belong together."""
+"""Models: groups of layers that can be trained and saved."""
 
 from pinnace.keras.models.clone import clone_model as clone_model
 from pinnace.keras.models.clone import model_from_json as model_from_json

@@ -76,7 +76,7 @@ def clone_model(
 
 @dataclass(frozen=True, slots=True)
 class _Layers:
-    """How a layer becomes another one; each is made once."""
+    """Old layer -> new layer; each is created once."""
 
     clone: Callable[[Any], Any] | None
     call: Callable[..., Any] | None
@@ -130,7 +130,7 @@ def _functional(model: Functional, input_tensors: Any, layers: _Layers) -> Any:
 
 
 def _by_input(model: Functional, input_tensors: Any) -> dict[str, KerasTensor]:
-    """Name of an old input layer -> the tensor that is given in the place of its own."""
+    """Name of an old input layer -> the tensor that replaces its own."""
     if input_tensors is None:
         return {}
     given, known = structure.flatten(input_tensors), structure.flatten(model.input)
@@ -176,7 +176,7 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
     """
     import json
 
-    # Not above: the files of models import this package.
+    # Imported here: the modules of model files import this package.
     from pinnace.keras.saving import older_configs
 
     config = older_configs.as_of_today(json.loads(json_string))

@@ -9,7 +9,7 @@ from pinnace.keras.models.model import Model
 
 
 class Functional(Model):
-    """What `Model(inputs, outputs)` makes.
+    """The result of `Model(inputs, outputs)`.
 
     Args:
         inputs: a structure of KerasTensors.

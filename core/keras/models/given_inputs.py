@@ -1,4 +1,4 @@
-"""What a functional model is called on, put in the order of its inputs."""
+"""Matches the arguments of a functional model to its inputs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def in_order(inputs: Any, flat_inputs: Sequence[KerasTensor], given: Any) -> list[Any]:
     """The values for the inputs, one after the other.
 
-    A dict gives them by name, at any depth; anything else by place. A structure that is another
-    than the model's is told of once, with a warning, if its values can be placed nevertheless.
+    A dict is matched by name, at any depth; anything else by position. If the structure differs
+    from the model's but can be matched, a warning is given once.
 
     Args:
         inputs: the inputs of the model, in their structure.
@@ -57,12 +57,12 @@ def in_order(inputs: Any, flat_inputs: Sequence[KerasTensor], given: Any) -> lis
 
 
 def path_of(inputs: Any, index: int) -> str:
-    """Where in the structure of the inputs that one is, `0.name`; empty for a lone input."""
+    """The path of an input in the structure, `0.name`; empty for a single input."""
     return ".".join(str(key) for key in structure.flatten_with_paths(inputs)[index][0])
 
 
 def _is_optional(x: KerasTensor) -> bool:
-    """Whether None may stand for it; what is no input of the user's may be None too."""
+    """Whether None may be passed for it; also for inputs that are not the user's."""
     layer = None if x.node is None or x.node.inputs else x.node.layer
     return layer is None or getattr(layer, "optional", True)
 
@@ -87,17 +87,17 @@ def _picked(inputs: Any, given: Any, *, is_whole: bool = True) -> list[Any]:
             x for pair in zip(inputs, given, strict=True) for x in _picked(*pair, is_whole=False)
         ]
     flat = structure.flatten(given)
-    # Inside a structure, a list of numbers or texts is one value.
+    # Inside a structure, a list of numbers or strings is one value.
     return list(flat) if is_whole or len(flat) == 1 else [given]
 
 
 def _is_symbolic(given: Any) -> bool:
-    """Whether a model is being made: what it is called on later is looked at then."""
+    """Whether a model is being built: its arguments are checked when it is called."""
     return any(isinstance(x, KerasTensor) for x in structure.flatten(given))
 
 
 def _is_alike(inputs: Any, given: Any) -> bool:
-    """Whether the structures are the same, as far as that tells which value is for which input.
+    """Whether the structures match, as far as they identify each value's input.
 
     A list and a tuple are the same, and so are a tensor and a list of it. Names that are missing
     are refused later.

@@ -28,7 +28,7 @@ def configuration(model: Model, topology: Topology) -> dict[str, Any]:
 
 
 def is_made_of_tensors(kind: type) -> bool:
-    """Whether the constructor of a class takes inputs and outputs, as that of Model does."""
+    """Whether a class's constructor takes inputs and outputs, as that of Model does."""
     names = [*inspect.signature(kind.__init__).parameters][1:]  # type: ignore[misc]  # it is only looked at
     return names == ["args", "kwargs"] or names[:2] == ["inputs", "outputs"]
 
@@ -156,7 +156,7 @@ def _unique_names(layers: Sequence[Layer]) -> dict[int, str]:
 def _places(
     nodes: list[Node], inputs: list[KerasTensor], names: Mapping[int, str]
 ) -> dict[int, list[Any]]:
-    """Id of a KerasTensor -> [layer's name, number of the call, number of the output]."""
+    """Id of a KerasTensor -> [layer's name, index of the call, index of the output]."""
     places: dict[int, list[Any]] = {}
     for x in inputs:
         name = names.get(id(x.node.layer), x.node.layer.name) if x.node is not None else x.name
@@ -199,7 +199,7 @@ def _stored_call(node: Node, places: dict[int, list[Any]]) -> dict[str, Any]:
 def mask_of(tensor: dict[str, Any]) -> dict[str, Any]:
     """An argument of a call: the mask of a tensor; None if that carries none.
 
-    No file of Keras 3 has it: it tells what calls of Keras 2 find without being given it.
+    Files of Keras 3 do not have it: it contains implicit arguments of calls in Keras 2.
 
     Args:
         tensor: as an argument of a call.

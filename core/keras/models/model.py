@@ -1,4 +1,4 @@
-"""Model: a layer that can be trained, saved and looked at as a whole."""
+"""Model: a group of layers that can be trained, saved and inspected."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
 
 class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Keras' quantize of a model takes other arguments than a layer's
-    """Layers that belong together.
+    """A group of layers that can be trained, saved and called.
 
-    Three ways to make one: `Model(inputs, outputs)` from KerasTensors; a subclass that defines
-    `call`; `Sequential`.
+    There are three ways to create one: `Model(inputs, outputs)` from KerasTensors; a subclass that
+    defines `call`; `Sequential`.
 
     Args:
         *args: inputs and outputs, KerasTensors, of a functional model.
@@ -74,10 +74,11 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         }
     )
 
-    # Whether `_layers` says what the layers are, before there is a topology.
+    # Whether `_layers` has the layers, before there is a topology.
     _lists_layers: ClassVar[bool] = False
 
-    optimizer: Optimizer  # None before `compile`; programs that train should not have to ask
+    # None before `compile`; typed as set, so that training programs need no check
+    optimizer: Optimizer
     stop_training: bool
     _compilation: Compilation
     _step_functions: StepFunctions
@@ -89,7 +90,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     _call_specs: Any
     _more_call_specs: tuple[Any, ...]
 
-    # What `Model` itself takes beside the arguments of its constructor.
+    # The arguments of `Model` itself, besides those of a subclass's constructor.
     _names_of_new = ("inputs", "outputs")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -122,7 +123,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         if inputs is not None:
             self._set_topology(inputs, outputs)
             if not self.trainable:
-                self.trainable = False  # and so is what is in it
+                self.trainable = False  # this also freezes its layers
 
     def _set_topology(self, inputs: Any, outputs: Any) -> None:
         topology = Topology(inputs, outputs)
@@ -166,7 +167,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         super()._build_for(signature, args, kwargs)
 
     def build(self, input_shape: Any = None) -> None:
-        """Make all weights, for inputs of that shape."""
+        """Create all weights, for inputs of that shape."""
         if self.built or type(self).call is Model.call:
             self.built = True
             return
@@ -175,7 +176,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         saved, state.scope = state.scope, self._scope_name.removesuffix(scope_of(self._name))
         specs = as_specs(input_shape, self.compute_dtype)
         if type(self).build is not Model.build:
-            # The call below must not build: that is what the subclass is doing.
+            # The call below must not build: the subclass is doing that.
             self._call_specs = structure.map_structure(_open_spec, specs)
             self.built = True
         try:
@@ -186,7 +187,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         finally:
             state.scope = saved
 
-    # What is in it.
+    # Layers and weights.
 
     @property
     def layers(self) -> list[Layer]:
@@ -210,7 +211,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         )
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
-        """The layer of that name or place.
+        """The layer with that name or index.
 
         Raises:
             ValueError: there is none; both or neither were given.
@@ -247,15 +248,15 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
 
     @property
     def input(self) -> Any:
-        """What a functional model begins with, in its structure."""
+        """The inputs of a functional model, in their structure."""
         return self._known_topology("input").inputs
 
     @property
     def output(self) -> Any:
-        """What a functional model ends with, in its structure."""
+        """The outputs of a functional model, in their structure."""
         return self._known_topology("output").outputs
 
-    _inputs_struct = input  # as Keras has it, which packages read
+    _inputs_struct = input  # Keras' name, which packages read
     _outputs_struct = output
 
     @property
@@ -275,7 +276,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
 
     @property
     def output_names(self) -> list[str]:
-        """The names of the layers that give the outputs."""
+        """The names of the output layers."""
         return [x.node.layer.name if x.node is not None else x.name for x in self.outputs]
 
     def _known_topology(self, what: str) -> Topology:
@@ -294,7 +295,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         show_trainable: bool = False,
         layer_range: Any = None,
     ) -> None:
-        """Print the layers, the shapes of their outputs and the numbers of their weights.
+        """Print the layers, their output shapes and numbers of parameters.
 
         Args:
             line_length: width of the table.
@@ -316,12 +317,12 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         )
 
     def _repr_html_(self) -> str:
-        """For notebooks: the table of `summary`."""
+        """`summary` as a table, for notebooks."""
         from pinnace.framework import html
 
         return html.table(title_of(self), *table_of(self))
 
-    # How it is trained.
+    # Training.
 
     def compile(
         self,
@@ -392,7 +393,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
 
     @property
     def run_eagerly(self) -> bool:
-        """Whether steps are run as plain Python."""
+        """Whether steps run as plain Python."""
         return self._compilation.run_eagerly
 
     @run_eagerly.setter
@@ -401,7 +402,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
 
     @property
     def steps_per_execution(self) -> int:
-        """How many batches callbacks see as one."""
+        """The number of batches between calls of callbacks."""
         return self._compilation.steps_per_execution
 
     @steps_per_execution.setter
@@ -411,7 +412,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
 
     @property
     def jit_compile(self) -> bool:
-        """Whether steps wait until what can be machine code is."""
+        """Whether the first step waits for machine code."""
         return self._compilation.jit_compile
 
     @jit_compile.setter
@@ -422,12 +423,12 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
 
     @property
     def loss(self) -> Any:
-        """What `compile` was given."""
+        """The loss given to `compile`."""
         given = self._compilation.given
         return None if given is None else given["loss"]
 
     def get_compile_config(self) -> dict[str, Any] | None:
-        """What `compile` was given, as JSON can hold it."""
+        """The arguments of `compile`, JSON-serialisable."""
         return self._compilation.config()
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
@@ -438,14 +439,14 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     def metrics(self) -> list[Metric]:
         """The loss's mean, what `compile` was given as one, and the attributes of layers.
 
-        What `compile` was given is a CompileMetrics: its `update_state(y, y_pred, sample_weight=…)`
-        keeps the weights from metrics that are not weighted.
+        For those given to `compile` it is a CompileMetrics: its `update_state(y, y_pred,
+        sample_weight=…)` does not pass the weights to unweighted metrics.
         """
         return self._compilation.all_metrics()
 
     @property
     def metrics_names(self) -> list[str]:
-        """Their names."""
+        """The metrics' names."""
         return [metric.name for metric in self.metrics]
 
     @property
@@ -454,7 +455,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         return [variable for metric in self.metrics for variable in metric.variables]
 
     def reset_metrics(self) -> None:
-        """Forget what the metrics have seen."""
+        """Reset all metrics."""
         for metric in self.metrics:
             metric.reset_state()
 
@@ -467,7 +468,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         return results
 
     def get_state_tree(self, value_format: str = "backend_tensor") -> dict[str, Any]:
-        """The values of all variables, in nested dicts by the parts of their paths.
+        """The values of all variables, in nested dicts by the components of their paths.
 
         Args:
             value_format: "backend_tensor" for tensors, "numpy_array" for arrays.
@@ -482,7 +483,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         return state_trees.tree_of(self, value_format)
 
     def set_state_tree(self, state_tree: Mapping[str, Any]) -> None:
-        """Give variables the values that `get_state_tree` told.
+        """Set variables to the values from `get_state_tree`.
 
         Args:
             state_tree: as `get_state_tree` gives it; it may lack variables, and paths that no
@@ -493,7 +494,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """
         state_trees.set_tree(self, state_tree)
 
-    # What happens to one batch: a subclass may do it otherwise.
+    # The steps for one batch, which subclasses may override.
 
     def compute_loss(
         self,
@@ -503,7 +504,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         sample_weight: Any = None,
         training: bool = True,
     ) -> Any:
-        """What training makes small, for one batch.
+        """The loss that training minimises, for one batch.
 
         Args:
             x: inputs.
@@ -535,7 +536,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         sample_weight: Any = None,
         training: bool = True,
     ) -> tuple[Any, tuple[Any, Any, Any]]:
-        """`compute_loss` with other values of the variables, which stay what they are.
+        """`compute_loss` with other values for the variables, which are not changed.
 
         Args:
             trainable_variables: a value for each of `trainable_variables`.
@@ -564,7 +565,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
-        """Take one batch into account in all metrics; gives what they say."""
+        """Update all metrics with one batch; returns their results."""
         del x
         self._compilation.update_metrics(y, y_pred, sample_weight)
         return self.get_metrics_result()
@@ -636,7 +637,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         return self._step_functions.predict_on_batch(x)
 
     def _overrides(self, *names: str) -> bool:
-        """Whether the class has another method than Model under one of the names."""
+        """Whether the class overrides one of these methods of Model."""
         return any(getattr(type(self), name) is not getattr(Model, name) for name in names)
 
     # Over many batches.
@@ -774,7 +775,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         zipped: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        """Write the whole model: what it is made of, its weights, how it is trained.
+        """Save the whole model: configuration, weights, and training state.
 
         Args:
             filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older
@@ -829,7 +830,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         weight_files.save_weights(self, filepath, overwrite, max_shard_size, **kwargs)
 
     def load_weights(self, filepath: str | Path, skip_mismatch: bool = False, **kwargs: Any) -> Any:
-        """Put values of a file into the weights: all of them, or none if one does not fit.
+        """Load weights from a file: all of them, or none if one does not fit.
 
         Args:
             filepath: ends in `.weights.h5` or `.weights.json` for what `save_weights` wrote, in
@@ -850,7 +851,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         return weight_files.load_weights(self, filepath, skip_mismatch, **kwargs)
 
     def export(self, filepath: str | Path, format: str = "tf_saved_model", **kwargs: Any) -> None:
-        """Write what the model computes, for serving.
+        """Export the model's inference function, for serving.
 
         Args:
             filepath: a folder, or a file for ONNX.
@@ -955,7 +956,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         return json.dumps(registry.serialize_keras_object(self), **kwargs)
 
 
-# What other programs write into one file: a SavedModel is a folder.
+# Formats that other programs write as one file: a SavedModel is a folder.
 _FILES = frozenset(
     {".pb", ".pbtxt", ".onnx", ".tflite", ".pt", ".pth", ".pkl", ".pickle", ".zip", ".json", ".npz"}
 )
@@ -1006,6 +1007,6 @@ def _functional_arguments(
 
 
 def _shapes(tensors: list[KerasTensor]) -> Any:
-    """Their shapes as tuples, that of a single one alone."""
+    """Their shapes as tuples; for a single tensor, its shape."""
     found = [x.shape for x in tensors]
     return found[0] if len(found) == 1 else found

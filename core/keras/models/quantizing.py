@@ -1,4 +1,4 @@
-"""QuantizedMembers: the members of a model that keep its layers' weights in few bits."""
+"""QuantizedMembers: the members of a model that quantize its layers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class QuantizedMembers:
         filters: str | Sequence[str] | Callable[[Any], bool] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Keep the weights of all layers that can in few bits; of the others it warns.
+        """Quantize the weights of all layers that support it; warns about the others.
 
         Args:
             mode: "int8" or "int4"; that of `config` if None.
@@ -64,7 +64,7 @@ class QuantizedMembers:
     def get_quantization_layer_structure(
         self, mode: str | None = None
     ) -> dict[str, list[Any]] | None:
-        """None: a model may tell which layers come before and in its blocks.
+        """None: a model may override it with the layers before and in its blocks.
 
         Args:
             mode: of quantization.

@@ -1,4 +1,4 @@
-"""What a SavedModel has of a model besides its variables: signatures and functions."""
+"""The functions of a model in a SavedModel: signatures and call functions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def default_signatures(model: Model) -> dict[str, ConcreteFunction]:
-    """serving_default: by input names, training=False; gives output_0, … or a dict's keys.
+    """serving_default: by input names, training=False; returns output_0, … or a dict's keys.
 
-    Empty for a model that was never called and has functions of its own: those are saved.
+    Empty for a model that was never called and has traced functions: these are saved.
     """
     if model._call_specs is None and _has_functions(model):
         return {}
@@ -39,10 +39,10 @@ def default_signatures(model: Model) -> dict[str, ConcreteFunction]:
 
 
 def functions_for_saving(model: Model) -> dict[str, Any]:
-    """What a restored model has: `call` for inputs as they were, variables and losses.
+    """The functions of a restored model: `call` for the inputs' specs, variables and losses.
 
-    `call` and `__call__` are one function, traced for `training` and not. A loss is a function
-    without arguments, since what it gives changes with the weights.
+    `call` and `__call__` are one function, traced for both values of `training`. A loss is a
+    function without arguments, since its value changes with the weights.
     """
     parts: dict[str, Any] = {
         "variables": ListWrapper(model.variables),
@@ -65,19 +65,19 @@ def functions_for_saving(model: Model) -> dict[str, Any]:
         for training in (False, True):
             function.get_concrete_function(*form, training=training)
     losses = ListWrapper(_loss_functions(model))
-    # Keras: an exported model is asked by the name `serve`.
+    # Keras: exported models have the endpoint `serve`.
     served = {"serve": function} if calls.exporting else {}
     return {"__call__": function, "call": function, **served, **parts, "losses": losses}
 
 
 def _forms(specs: Any) -> list[Any]:
-    """The specs as they are and, where some are of sparse or ragged tensors, all dense."""
+    """The specs as they are and, if some are sparse or ragged, all of them dense."""
     composite = any(isinstance(spec, CompositeSpec) for spec in structure.flatten(specs))
     return [specs, structure.map_structure(dense_spec, specs)] if composite else [specs]
 
 
 def _has_functions(model: Model) -> bool:
-    """Whether `function` made some of the methods or attributes."""
+    """Whether some methods or attributes were made by `function`."""
     own = [vars(kind).values() for kind in type(model).__mro__]
     return any(isinstance(x, Function) for x in itertools.chain(vars(model).values(), *own))
 
@@ -111,7 +111,7 @@ def _named_inputs(model: Model) -> tuple[dict[str, TensorSpec], Callable[[dict[s
     more = model._more_call_specs
     flat = structure.flatten((specs, *more))
     if more:
-        names = [f"args_{index}" for index in range(len(flat))]  # as Keras names them
+        names = [f"args_{index}" for index in range(len(flat))]  # Keras' names
     elif isinstance(specs, dict):
         names = [str(key) for key in sorted(specs)]
     else:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class Sequential(Model):
-    """Each layer takes what the one before gives.
+    """A linear stack of layers.
 
-    Its weights are made when its input is known: at once if it begins with `Input(shape)` or its
-    first layer was given `input_shape`, else when it is first called.
+    Its weights are created when its input shape is known: at once if it starts with `Input(shape)`
+    or its first layer has `input_shape`, otherwise at its first call.
 
     Args:
         layers: to begin with.
@@ -42,7 +42,7 @@ class Sequential(Model):
     _lists_layers = True
     _untracked = frozenset({"_input", "_as_functional"})
 
-    # The KerasTensor it begins with, None as long as that is not known.
+    # Its input KerasTensor, None while unknown.
     _input: Any
     _as_functional: _AsFunctional | None
 
@@ -64,7 +64,7 @@ class Sequential(Model):
         self._build_if_known()
 
     def add(self, layer: Any, rebuild: bool = True) -> None:
-        """One more layer at the end.
+        """Append a layer.
 
         Args:
             layer: or an Input, at the beginning.
@@ -111,13 +111,13 @@ class Sequential(Model):
         self._topology = None
 
     def pop(self, rebuild: bool = True) -> Layer:
-        """Take the last layer away, and give it.
+        """Remove the last layer, and return it.
 
         Raises:
             ValueError: there is none.
         """
         if not self._layers:
-            raise ValueError(f"{self._described()}: there is no layer to take away")
+            raise ValueError(f"{self._described()}: there is no layer to remove")
         layer = self._layers.pop()
         self._topology = None
         self._step_functions.clear()
@@ -134,7 +134,7 @@ class Sequential(Model):
                 self._connect(given)
 
     def _connect(self, given: KerasTensor) -> None:
-        """Call every layer on KerasTensors: makes the weights and finds the shapes."""
+        """Call every layer on KerasTensors, which creates the weights and infers shapes."""
         x: Any = given
         for layer in self._layers:
             try:
@@ -172,7 +172,7 @@ class Sequential(Model):
             ) from error
 
     def build(self, x: Any = None) -> None:
-        """Make all weights, for inputs of that shape; for those of its Input if None.
+        """Create all weights, for inputs of that shape; for None, of its Input's shape.
 
         Raises:
             ValueError: there are no layers; no shape is given and there is no Input.
@@ -205,7 +205,7 @@ class Sequential(Model):
         self._connect(self._input)
 
     def _build_for_features(self, specs: Any) -> None:
-        """Make all weights, for a dict of features, by the shapes that layers say."""
+        """Create all weights, for a dict of features, by the layers' inferred shapes."""
         x = structure.map_structure(lambda spec: KerasTensor(spec.shape, spec.dtype), specs)
         for layer in self._layers:
             x = layer(x)
@@ -231,7 +231,7 @@ class Sequential(Model):
         return super().compute_output_spec(*_alone(args), **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """What the last layer gives."""
+        """The last layer's output."""
         del training
         masks.attach(inputs, mask)
         x = inputs
@@ -244,7 +244,7 @@ class Sequential(Model):
         return x
 
     def _children_elsewhere(self) -> dict[str, Trackable]:
-        # Keras makes a functional model of them, which begins with an input.
+        # Keras makes it a functional model, which starts with an input.
         if self._as_functional is None:
             self._as_functional = _AsFunctional(_Operations(self._layers))
         return {"_functional": self._as_functional, **self._as_in_keras_2()}

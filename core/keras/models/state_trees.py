@@ -1,4 +1,4 @@
-"""State trees: all variables of a model as nested dicts by the parts of their paths."""
+"""State trees: all variables of a model as nested dicts by the components of their paths."""
 
 from __future__ import annotations
 

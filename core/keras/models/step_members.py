@@ -1,4 +1,4 @@
-"""StepMembers: the members of a model that programs with loops of their own train it through."""
+"""StepMembers: the members of a model for custom training loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IN_TURN = "steps are called one after the other"
 
 
 class StepMembers:
-    """`make_train_function` and its kin, and names that Keras keeps for older programs."""
+    """`make_train_function` and related methods, and names that Keras keeps for old programs."""
 
     train_function: Callable[[Any], Any] | None
     test_function: Callable[[Any], Any] | None
@@ -49,7 +49,7 @@ class StepMembers:
         return self.test_function
 
     def make_predict_function(self, force: bool = False) -> Callable[[Any], Any]:
-        """A function that gives the outputs for a list of batches, as `predict_function` too.
+        """A function that returns the outputs for a list of batches; also `predict_function`.
 
         Args:
             force: whether it is made anew.
@@ -79,7 +79,7 @@ class StepMembers:
             why = "logs of replicas are averaged, predictions joined"
             no_effect("Model", "distribute_reduction_method", why)
 
-    # What older `train_step`s call.
+    # Used by older `train_step`s.
 
     def compiled_loss(
         self, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
@@ -102,7 +102,7 @@ class StepMembers:
 
     @property
     def compiled_metrics(self) -> OlderMetrics:
-        """What was compiled, with `update_state(y, y_pred)`."""
+        """The compiled metrics, with `update_state(y, y_pred)`."""
         return OlderMetrics(self)
 
 

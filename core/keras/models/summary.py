@@ -1,4 +1,4 @@
-"""Summary: a model as a table of layers, shapes and numbers of weights."""
+"""Summary: a model as a table of layers, output shapes and numbers of parameters."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _between(layers: list[Any], ends: Sequence[str]) -> list[Any]:
 
 
 def _sources(model: Any) -> dict[int, str] | None:
-    """Id of a layer -> what it is called on; None for a model that is one chain."""
+    """Id of a layer -> its inputs; None for a linear model."""
     topology = model._topology
     if topology is None:
         return None
@@ -113,7 +113,7 @@ def _sources(model: Any) -> dict[int, str] | None:
 
 
 def _place(x: Any) -> str:
-    """A tensor as Keras writes it: layer[number of its call][number of the output]."""
+    """A tensor in Keras' notation: layer[index of the call][index of the output]."""
     node = x.node
     if node is None:
         return str(x.name)

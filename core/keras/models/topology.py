@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Topology:
-    """What to call, in order, to get from inputs to outputs.
+    """The calls, in order, from inputs to outputs.
 
     Args:
         inputs: a structure of KerasTensors.
@@ -49,7 +49,7 @@ class Topology:
         self.nodes = self._ordered()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and deepcopy: the calls, which give the tensors, one after the other."""
+        """For pickle and deepcopy: the calls, from which the tensors are recreated."""
         first = [x.node for x in self.flat_inputs]
         return {"inputs": self.inputs, "outputs": self.outputs, "nodes": self.nodes, "first": first}
 
@@ -105,7 +105,7 @@ class Topology:
         return "Output"
 
     def layers(self) -> list[Layer]:
-        """The layers, each once: what is furthest from the outputs first.
+        """The layers without duplicates: those furthest from the outputs first.
 
         Source:
             Keras: files and optimizers rely on the order. Of layers equally far, the one that is
@@ -121,13 +121,13 @@ class Topology:
             layers[key], far[key] = node.layer, depth
             for parent in self._parents(node):
                 depths[id(parent)] = max(depths.get(id(parent), 0), depth + 1)
-        for x in self.flat_inputs:  # those that nothing needs
+        for x in self.flat_inputs:  # inputs that nothing uses
             if x.node is not None and not x.node.inputs and id(x.node.layer) not in layers:
                 layers[id(x.node.layer)] = x.node.layer
         return sorted(layers.values(), key=lambda x: (-far.get(id(x), 0), met.get(id(x), -1)))
 
     def _met(self) -> tuple[dict[int, int], list[Node]]:
-        """Layers as they are met on the way from the outputs; nodes, each after those it needs."""
+        """Layers in the order found from the outputs; nodes in topological order."""
         met: dict[int, int] = {}
         done: set[int] = set()
         ordered: list[Node] = []
@@ -181,7 +181,7 @@ class Topology:
             args = structure.map_structure(value_of, node.args)
             kwargs = structure.map_structure(value_of, node.kwargs) if node.kwargs else {}
             if told and "training" in kwargs:
-                # Keras: what the model is told counts, not what a layer was told before.
+                # Keras: the model's argument counts, not what a layer was called with before.
                 del kwargs["training"]
             results = node.layer(*args, **kwargs)
             for x, result in zip(
@@ -193,10 +193,10 @@ class Topology:
 
 
 def _with_own_inputs(inputs: Any, outputs: Any) -> tuple[Any, Any]:
-    """The inputs and outputs, a new Input in the place of each input that a layer gives.
+    """The inputs and outputs, with a new Input for each input that a layer computes.
 
-    A model from a tensor inside of another one is then one like any other, with an input layer of
-    its own: it can be stored, and cloned.
+    So a model from an intermediate tensor of another one has an input layer of its own: it can be
+    saved and cloned.
 
     Source:
         Keras: names of the inputs.
@@ -277,7 +277,7 @@ def fitted(
     value = in_form(value, x.spec)
     if isinstance(value, KerasTensor) or not (isinstance(value, Operands) or is_composite(value)):
         return value
-    # Keras: the batch axis of an Input is for layers that keep a state; a model takes any batch.
+    # Keras: the batch size of an Input matters to stateful layers; a model takes any batch.
     shape, wanted = value.shape, x.spec.shape
     if wanted.rank:
         wanted = Shape((None, *wanted[1:]))

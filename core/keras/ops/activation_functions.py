@@ -1,4 +1,4 @@
-"""Activations that are rarer than those beside the networks' functions."""
+"""Less common activation functions."""
 
 from __future__ import annotations
 

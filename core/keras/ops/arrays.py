@@ -47,7 +47,7 @@ def get_item(x: Any, key: Any) -> Tensor:
 
 @operation("numpy", "Reshape", "newshape", sparse="reshape")
 def reshape(x: Any, newshape: Any) -> Tensor:
-    """The elements in another shape; -1 or None is what is left over.
+    """Reshape; one size may be -1 or None, which is inferred.
 
     Args:
         x: a tensor.
@@ -73,7 +73,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
 
 @operation("numpy", "Swapaxes", "axis1", "axis2")
 def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
-    """With two axes exchanged.
+    """Exchange two axes.
 
     Args:
         x: a tensor of known rank.
@@ -88,7 +88,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
 
 @operation("numpy", "Moveaxis", "source", "destination")
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """With axes moved to other places.
+    """Move axes to other positions.
 
     Args:
         x: a tensor of known rank.
@@ -109,7 +109,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
 
 @operation("numpy", "ExpandDims", "axis", sparse="expand_dims")
 def expand_dims(x: Any, axis: Any) -> Tensor:
-    """With new axes of size 1.
+    """Insert axes of size 1.
 
     Args:
         x: a tensor.
@@ -165,7 +165,7 @@ def broadcast_to(x: Any, shape: Any) -> Tensor:
 
 @operation("numpy", "Concatenate", "axis", sparse="concatenate")
 def concatenate(xs: Any, axis: int = 0) -> Tensor:
-    """One behind the other along an axis.
+    """Concatenate along an axis.
 
     Args:
         xs: tensors with equal sizes but along `axis`; promoted to one dtype.
@@ -176,7 +176,7 @@ def concatenate(xs: Any, axis: int = 0) -> Tensor:
 
 @operation("numpy", "Stack", "axis")
 def stack(x: Any, axis: int = 0) -> Tensor:
-    """One beside the other along a new axis.
+    """Stack along a new axis.
 
     Args:
         x: tensors of one shape; promoted to one dtype.
@@ -292,7 +292,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Pad", "pad_width", "mode")
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
-    """With more at both ends of each axis: a constant, or what is near (`reflect`, `symmetric`).
+    """Pad both ends of each axis: by a constant, or by mirrored values (`reflect`, `symmetric`).
 
     Args:
         x: a tensor of known rank.
@@ -469,7 +469,7 @@ def convert_to_tensor(
 
 
 def _of_parts(x: Any, sparse: bool | None, ragged: bool | None) -> Any:
-    """A sparse or ragged tensor, or what is dense of it."""
+    """Apply to the components of a sparse or ragged tensor, or to a dense tensor."""
     # Late: few models have such tensors.
     from pinnace.ops.composites.ragged.tensor import RaggedTensor
     from pinnace.ops.composites.sparse.functions import to_dense

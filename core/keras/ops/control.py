@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @operation("core", "Cond")
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """What one of two functions gives.
+    """The result of one of two functions.
 
     Args:
         pred: a scalar, bool.
@@ -31,7 +31,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
 
 @operation("core", "Switch")
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """What one of several functions gives.
+    """The result of one of several functions.
 
     Args:
         index: which, a scalar, int32; the first or the last if it is below or above.
@@ -59,7 +59,7 @@ def while_loop(
     loop_vars: Any,
     maximum_iterations: int | None = None,
 ) -> Any:
-    """What values become by a function that is called again as long as a condition holds.
+    """The final values of a loop: a function is applied while a condition holds.
 
     Args:
         cond: takes the values, gives a scalar, bool.
@@ -87,7 +87,7 @@ def while_loop(
 
 @operation("core", "ForiLoop", "lower", "upper", "body_fun")
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
-    """What a value becomes by a function that is called with each number from lower to upper.
+    """The final value of a loop over the integers from lower up to upper.
 
     Args:
         lower: the first number, an integer.
@@ -150,7 +150,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """What a function gives, and how it changes along a direction.
+    """A function's result, and its derivative along a direction.
 
     Args:
         fun: takes tensors, gives a structure of them.
@@ -168,7 +168,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     given = structure.flatten(tangents)
     if len(points) != len(given):
         raise ValueError(
-            f"keras.ops.jvp: tangents must be as many as primals, got {len(given)} and "
+            f"keras.ops.jvp: there must be one tangent per primal, got {len(given)} and "
             f"{len(points)}"
         )
     ways = [casting.cast(way, x.dtype) for way, x in zip(given, points, strict=True)]

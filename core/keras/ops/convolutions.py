@@ -1,4 +1,4 @@
-"""Convolutions that are transposed, or keep channels apart."""
+"""Transposed and depthwise convolutions."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _depthwise(
 
 
 def _padded(x: Tensor, kernel: Tensor, steps: list[int], rates: list[int]) -> Tensor:
-    """As much around as a convolution with these steps has with "same"."""
+    """The padding of a convolution with these strides and "same"."""
     pads: list[Any] = [[0, 0]]
     sizes = shapes.axis_sizes(x)
     for axis in (0, 1):

@@ -128,7 +128,7 @@ def floor_divide(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Mod")
 def mod(x1: Any, x2: Any) -> Tensor:
-    """What floor division leaves; its sign is that of x2.
+    """The remainder of floor division, with the sign of x2.
 
     Args:
         x1: [...], a number type or a Python number.
@@ -412,7 +412,7 @@ def erf(x: Any) -> Tensor:
 
 @operation("numpy", "Equal")
 def equal(x1: Any, x2: Any) -> Tensor:
-    """Where both are equal.
+    """Elementwise equality.
 
     Args:
         x1: [...], a number type or a Python number.
@@ -426,7 +426,7 @@ def equal(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "NotEqual")
 def not_equal(x1: Any, x2: Any) -> Tensor:
-    """Where they differ.
+    """Elementwise inequality.
 
     Args:
         x1: [...], a number type or a Python number.
@@ -440,7 +440,7 @@ def not_equal(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Greater")
 def greater(x1: Any, x2: Any) -> Tensor:
-    """Where x1 is larger.
+    """Whether x1 is greater, element by element.
 
     Args:
         x1: [...], a number type or a Python number.
@@ -454,7 +454,7 @@ def greater(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "GreaterEqual")
 def greater_equal(x1: Any, x2: Any) -> Tensor:
-    """Where x1 is not smaller.
+    """Whether x1 is greater or equal, element by element.
 
     Args:
         x1: [...], a number type or a Python number.
@@ -468,7 +468,7 @@ def greater_equal(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Less")
 def less(x1: Any, x2: Any) -> Tensor:
-    """Where x1 is smaller.
+    """Whether x1 is less, element by element.
 
     Args:
         x1: [...], a number type or a Python number.
@@ -482,7 +482,7 @@ def less(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "LessEqual")
 def less_equal(x1: Any, x2: Any) -> Tensor:
-    """Where x1 is not larger.
+    """Whether x1 is less or equal, element by element.
 
     Args:
         x1: [...], a number type or a Python number.
@@ -496,7 +496,7 @@ def less_equal(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "LogicalAnd")
 def logical_and(x1: Any, x2: Any) -> Tensor:
-    """Where both hold.
+    """Elementwise logical and.
 
     Args:
         x1: [...], cast to bool.
@@ -510,7 +510,7 @@ def logical_and(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "LogicalOr")
 def logical_or(x1: Any, x2: Any) -> Tensor:
-    """Where one holds.
+    """Elementwise logical or.
 
     Args:
         x1: [...], cast to bool.
@@ -524,7 +524,7 @@ def logical_or(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "LogicalXor")
 def logical_xor(x1: Any, x2: Any) -> Tensor:
-    """Where one holds and the other does not.
+    """Elementwise exclusive or.
 
     Args:
         x1: [...], cast to bool.
@@ -538,25 +538,25 @@ def logical_xor(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "LogicalNot")
 def logical_not(x: Any) -> Tensor:
-    """Where it does not hold."""
+    """Elementwise logical not."""
     return logic.logical_not(casting.cast(x, "bool"))
 
 
 @operation("numpy", "Isfinite", sparse="of_dense")
 def isfinite(x: Any) -> Tensor:
-    """Where it is neither infinite nor NaN."""
+    """Whether elements are neither infinite nor NaN."""
     return comparison.is_finite(floating(x))
 
 
 @operation("numpy", "Isnan")
 def isnan(x: Any) -> Tensor:
-    """Where it is NaN."""
+    """Whether elements are NaN."""
     return comparison.is_nan(floating(x))
 
 
 @operation("numpy", "Isinf")
 def isinf(x: Any) -> Tensor:
-    """Where it is infinite."""
+    """Whether elements are infinite."""
     return comparison.is_inf(floating(x))
 
 

@@ -1,4 +1,4 @@
-"""Where channels are: ops compute with them last, whatever a caller has."""
+"""Data formats: ops compute with channels last, whatever the caller's format."""
 
 from __future__ import annotations
 

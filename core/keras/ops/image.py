@@ -1,4 +1,4 @@
-"""What `keras.ops.image` shows: the functions of `keras.ops` on images."""
+"""The namespace `keras.ops.image`: functions on images."""
 
 from pinnace.keras.ops.image_colours import hsv_to_rgb as hsv_to_rgb
 from pinnace.keras.ops.image_colours import rgb_to_grayscale as rgb_to_grayscale

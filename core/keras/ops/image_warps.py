@@ -1,4 +1,4 @@
-"""Images whose pixels come from other places: affine, perspective, elastic, or any places."""
+"""Image warping: affine, perspective and elastic transformations, and arbitrary coordinates."""
 
 from __future__ import annotations
 

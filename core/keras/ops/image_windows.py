@@ -210,7 +210,7 @@ def _bell(size: Any, sigma: Tensor) -> Tensor:
 
 @operation("image", "SobelEdges", "data_format")
 def sobel_edges(images: Any, data_format: str | None = None) -> Tensor:
-    """How steep images are, downwards and to the right.
+    """The vertical and horizontal Sobel gradients.
 
     Args:
         images: [batch, height, width, channels], a float dtype.

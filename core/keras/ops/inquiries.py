@@ -1,4 +1,4 @@
-"""What a tensor is: its dtype, its axes, its elements; its value as an array."""
+"""Properties of tensors: dtype, axes, elements; conversion to arrays."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def ndim(x: Any) -> int | None:
-    """How many axes there are.
+    """The number of axes.
 
     Args:
         x: a tensor, an array, numbers; or a KerasTensor.
@@ -70,5 +70,5 @@ def ndim(x: Any) -> int | None:
 
 @operation("numpy", "Size")
 def size(x: Any) -> Tensor:
-    """How many elements there are, a scalar, int32."""
+    """The number of elements, a scalar, int32."""
     return shapes.size(x)

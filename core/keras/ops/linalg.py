@@ -1,4 +1,4 @@
-"""What `keras.ops.linalg` shows: the functions of `keras.ops` on matrices."""
+"""The namespace `keras.ops.linalg`: functions on matrices."""
 
 from pinnace.keras.ops.control import jvp as jvp
 from pinnace.keras.ops.matrices import cholesky as cholesky

@@ -69,7 +69,7 @@ def empty_like(x: Any, dtype: Any = None) -> Tensor:
 
 @operation("numpy", "Full", "shape", "dtype")
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One value, or what broadcasts, in a shape.
+    """A tensor with a shape, filled with a broadcast value.
 
     Args:
         shape: sizes.
@@ -80,7 +80,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
 
 
 def array(x: Any, dtype: Any = None) -> Tensor:
-    """What x holds, as a tensor.
+    """A tensor with the values of x.
 
     Args:
         x: numbers, lists of them, an array or a tensor.
@@ -131,7 +131,7 @@ def linspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """So many numbers from start to stop, at equal distances.
+    """Evenly spaced numbers from start to stop.
 
     Args:
         start: the first number, or a tensor of them.
@@ -207,7 +207,7 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Tensor:
-    """So many numbers from start to stop, each the one before times one factor.
+    """Numbers from start to stop in geometric progression.
 
     Args:
         start: the first number, not 0, or a tensor of them.
@@ -300,7 +300,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
 
 
 def _offsets(rows: Any, columns: Any) -> Tensor:
-    """By how much each place of a matrix is right of the main diagonal."""
+    """The offset of each matrix element from the main diagonal."""
     down = reshaping.expand_dims(ranges.range(rows), 1)
     offsets: Tensor = reshaping.expand_dims(ranges.range(columns), 0) - down
     return offsets

@@ -339,7 +339,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
 
 @operation("linalg", "MatrixRank", "tol")
 def matrix_rank(x: Any, tol: Any = None) -> Tensor:
-    """How many singular values are above a tolerance.
+    """The number of singular values above a tolerance.
 
     Args:
         x: [..., m, n], a float type.

@@ -25,7 +25,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _without(x: Tensor, value: float) -> Tensor:
-    """With a number in the place of NaN."""
+    """With NaN replaced by a number."""
     return selecting.where(comparison.is_nan(x), constants.constant(value, x.dtype), x)
 
 
@@ -69,7 +69,7 @@ def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @operation("numpy", "Nanmean", *_AXES)
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean of what is not NaN along axes; NaN where all is.
+    """The mean along axes, ignoring NaN; NaN if all are NaN.
 
     Args:
         x: [...]; integers become float32.
@@ -89,14 +89,14 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def _count(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
-    """How many are not NaN, dtype of `x`."""
+    """The number of values that are not NaN, dtype of `x`."""
     seen = casting.cast(logic.logical_not(comparison.is_nan(x)), x.dtype)
     return reduction.reduce_sum(seen, _axes(axis), keepdims)
 
 
 @operation("numpy", "Nanvar", *_AXES)
 def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean of the squares about the mean, of what is not NaN.
+    """The variance along axes, ignoring NaN.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -117,7 +117,7 @@ def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @operation("numpy", "Nanstd", *_AXES)
 def nanstd(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The root of the variance of what is not NaN.
+    """The standard deviation along axes, ignoring NaN.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -145,7 +145,7 @@ def _extreme(which: Any, x: Any, least: float, axis: Any, keepdims: bool) -> Ten
 
 @operation("numpy", "Nanmax", *_AXES)
 def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest of what is not NaN along axes; NaN where all is.
+    """The maximum along axes, ignoring NaN; NaN if all are NaN.
 
     Args:
         x: [...], a real number type.
@@ -160,7 +160,7 @@ def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @operation("numpy", "Nanmin", *_AXES)
 def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The smallest of what is not NaN along axes; NaN where all is.
+    """The minimum along axes, ignoring NaN; NaN if all are NaN.
 
     Args:
         x: [...], a real number type.

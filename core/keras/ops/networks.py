@@ -426,7 +426,7 @@ def outer(x1: Any, x2: Any) -> Tensor:
 
 @operation("math", "Erfinv")
 def erfinv(x: Any) -> Tensor:
-    """What the error function gives x for."""
+    """The inverse of the error function."""
     from pinnace.ops.math import error_and_gamma
 
     return error_and_gamma.erfinv(floating(x))

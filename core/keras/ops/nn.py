@@ -1,4 +1,4 @@
-"""What `keras.ops.nn` shows: the functions of `keras.ops` that networks are made of."""
+"""The namespace `keras.ops.nn`: functions for neural networks."""
 
 from pinnace.keras.ops.activation_functions import celu as celu
 from pinnace.keras.ops.activation_functions import glu as glu

@@ -1,4 +1,4 @@
-"""Functions of each number: angles, roots, signs, whether it is infinite."""
+"""Elementwise functions: angles, roots, signs, infinities."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _has_no_infinity(x: Tensor) -> bool:
 
 @operation("numpy", "Isneginf")
 def isneginf(x: Any) -> Tensor:
-    """Where it is -∞; nowhere among integers."""
+    """Whether elements are -∞; False for integers."""
     tensor: Tensor = convert_to_tensor(x)
     if _has_no_infinity(tensor):
         return constants.zeros_like(tensor, dtypes.bool)
@@ -144,7 +144,7 @@ def isneginf(x: Any) -> Tensor:
 
 @operation("numpy", "Isposinf")
 def isposinf(x: Any) -> Tensor:
-    """Where it is +∞; nowhere among integers."""
+    """Whether elements are +∞; False for integers."""
     tensor: Tensor = convert_to_tensor(x)
     if _has_no_infinity(tensor):
         return constants.zeros_like(tensor, dtypes.bool)
@@ -153,7 +153,7 @@ def isposinf(x: Any) -> Tensor:
 
 @operation("numpy", "Isreal")
 def isreal(x: Any) -> Tensor:
-    """Where the imaginary part is 0; everywhere of real types."""
+    """Whether the imaginary part is 0; True for real dtypes."""
     tensor: Tensor = convert_to_tensor(x)
     if tensor.dtype.is_complex:
         return comparison.equal(complexes.imag(tensor), 0.0)
@@ -162,7 +162,7 @@ def isreal(x: Any) -> Tensor:
 
 @operation("numpy", "Signbit", sparse="of_values")
 def signbit(x: Any) -> Tensor:
-    """Where the sign is negative: of -0.0 too, and of a NaN that has one.
+    """Whether the sign bit is set, also for -0.0 and NaN.
 
     Args:
         x: [...], a real number type.
@@ -204,7 +204,7 @@ def trunc(x: Any) -> Tensor:
 
 @operation("core", "SaturateCast", "dtype")
 def saturate_cast(x: Any, dtype: Any) -> Tensor:
-    """In another dtype, what is outside of its range at its ends.
+    """Cast to another dtype, saturating at the ends of its range.
 
     Args:
         x: [...], a real number type.
@@ -219,7 +219,7 @@ def saturate_cast(x: Any, dtype: Any) -> Tensor:
     if tensor.dtype is dtypes.bool:
         tensor = casting.cast(tensor, dtypes.uint8)
     if dtypes.as_dtype(dtype) is dtypes.bool:
-        # Keras: the ends of bool are 0 and 1, so that what is negative is False.
+        # Keras: the range of bool is 0 to 1, so that negative values become False.
         return comparison.greater(tensor, constants.zeros_like(tensor))
     return saturation.saturate_cast(tensor, dtypes.as_dtype(dtype))
 

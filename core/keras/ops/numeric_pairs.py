@@ -1,4 +1,4 @@
-"""Functions of pairs of numbers: nearness, divisors, extremes without NaN, polar coordinates."""
+"""Elementwise functions of two arguments: isclose, divisors, extremes without NaN, polar."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def isclose(
     x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Where abs(x1 - x2) is at most atol + rtol abs(x2); of integers, where both are equal.
+    """Whether abs(x1 - x2) <= atol + rtol abs(x2); for integers, whether both are equal.
 
     Args:
         x1: [...], a number type or a Python number.
@@ -126,7 +126,7 @@ def _unless_nan(a: Tensor, b: Tensor, chosen: Tensor) -> Tensor:
 
 @operation("numpy", "Fmod")
 def fmod(x1: Any, x2: Any) -> Tensor:
-    """What division towards 0 leaves; its sign is that of x1.
+    """The remainder of division truncated towards 0, with the sign of x1.
 
     Args:
         x1: [...], a real number type or a Python number.
@@ -283,7 +283,7 @@ def logaddexp2(x1: Any, x2: Any) -> Tensor:
     apart = a - b
     log2 = math.log(2.0)
     more = exponents.log1p(exponents.exp(absolutes.abs(apart) * -log2)) / log2
-    # The difference of equal infinities is NaN: their sum is what is wanted.
+    # The difference of equal infinities is NaN: their sum is needed.
     return selecting.where(comparison.is_nan(apart), a + b, arithmetic.maximum(a, b) + more)
 
 

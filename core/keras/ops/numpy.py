@@ -1,4 +1,4 @@
-"""What `keras.ops.numpy` shows: the functions of `keras.ops` that NumPy has too."""
+"""The namespace `keras.ops.numpy`: functions that NumPy has as well."""
 
 from pinnace.keras.ops.arrays import broadcast_to as broadcast_to
 from pinnace.keras.ops.arrays import concatenate as concatenate

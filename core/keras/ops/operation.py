@@ -39,17 +39,17 @@ class FunctionOperation(Operation):
 
     def __init__(self, name: str | None = None, **settings: Any) -> None:
         super().__init__(name=name)
-        # Not an attribute: what is in it is no child.
+        # Not a plain attribute: its content is not a child.
         self._settings = settings
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_class, type(self).keras_class, self.__getstate__()
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives."""
+        """The function's result."""
         settings = self._settings
         if type(self).leads:
-            # What stands before the tensors in the function's arguments.
+            # The arguments that precede the tensors.
             args = (*(settings[name] for name in type(self).leads), *args)
             settings = {key: x for key, x in settings.items() if key not in type(self).leads}
         return type(self).function(*args, **kwargs, **settings)

@@ -1,4 +1,4 @@
-"""Windows of pictures: adaptive pooling, patches as columns and back, depth and space."""
+"""Windows of images: adaptive pooling, im2col and back, depth to space."""
 
 from __future__ import annotations
 

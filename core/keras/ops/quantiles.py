@@ -1,4 +1,4 @@
-"""Quantiles: what a share of the values lies below, medians, with NaN and without."""
+"""Quantiles and medians, with and without NaN."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 def nanquantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `quantile` of the values that are not NaN; NaN where all are.
+    """As `quantile`, ignoring NaN; NaN if all values are NaN.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -131,7 +131,7 @@ def nanquantile(
 def nanpercentile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `percentile` of the values that are not NaN; NaN where all are.
+    """As `percentile`, ignoring NaN; NaN if all values are NaN.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -182,7 +182,7 @@ def _rows(x: Tensor, axis: Any) -> tuple[Tensor, tuple[list[Any], list[int]]]:
 
 
 def _at(ordered: Tensor, places: Tensor, method: str) -> Tensor:
-    """What is at places of ascending rows, [..., places], which may lie between two values."""
+    """The interpolated values at positions of sorted rows, [..., positions]."""
     if method not in _METHODS:
         raise ValueError(f"keras.ops: method must be one of {', '.join(_METHODS)}, got {method!r}")
     low, high = rounding.floor(places), rounding.ceil(places)

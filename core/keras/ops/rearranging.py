@@ -1,4 +1,4 @@
-"""Functions that turn, stack and cut arrays, and take their diagonals."""
+"""Functions that rotate, stack and split arrays, and take their diagonals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @operation("numpy", "Append", "axis")
 def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
-    """One behind the other along an axis; both flat if None.
+    """Concatenate along an axis; flatten both if None.
 
     Args:
         x1: [...].
@@ -41,7 +41,7 @@ def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
 
 @operation("numpy", "ArraySplit", "indices_or_sections", "axis")
 def array_split(x: Any, indices_or_sections: int, axis: int = 0) -> list[Tensor]:
-    """So many parts along an axis, the first ones longer by 1 where it does not come out even.
+    """Split along an axis; the first parts are longer by 1 if it is not divisible.
 
     Args:
         x: a tensor.
@@ -89,7 +89,7 @@ def dsplit(x: Any, indices_or_sections: Any) -> list[Tensor]:
 
 @operation("numpy", "Vstack")
 def vstack(xs: Any) -> Tensor:
-    """One behind the other along the first axis.
+    """Concatenate along the first axis.
 
     Args:
         xs: tensors of equal sizes but along the first axis, promoted to one dtype. Vectors are
@@ -100,7 +100,7 @@ def vstack(xs: Any) -> Tensor:
 
 @operation("numpy", "Hstack")
 def hstack(xs: Any) -> Tensor:
-    """One behind the other along the second axis, or the only one.
+    """Concatenate along the second axis, or the only one.
 
     Args:
         xs: tensors of equal sizes but along that axis, promoted to one dtype.
@@ -111,7 +111,7 @@ def hstack(xs: Any) -> Tensor:
 
 @operation("numpy", "Dstack")
 def dstack(xs: Any) -> Tensor:
-    """One behind the other along the third axis.
+    """Concatenate along the third axis.
 
     Args:
         xs: tensors of equal sizes but along the third axis, promoted to one dtype; vectors are

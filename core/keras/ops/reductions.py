@@ -23,7 +23,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _summed(x: Any) -> Tensor:
-    """As Keras sums: small integers and bools become int32."""
+    """Keras' sum: small integers and bools become int32."""
     x = convert_to_tensor(x)
     small = x.dtype is dtypes.bool or (x.dtype.is_integer and x.dtype.size < 4)
     return casting.cast(x, dtypes.int32) if small else x

@@ -1,4 +1,4 @@
-"""Scans: what each element becomes in the light of those before it."""
+"""Scans: cumulative computations along an axis."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """A state that a function carries from row to row, and what it gives beside it.
+    """A state carried from row to row by a function, and its outputs.
 
     Args:
         f: takes the state and a row of each tensor, gives the next state, of the same structure,
@@ -113,7 +113,7 @@ def _in_graph(step: Step, carry: Any, count: Any, reverse: bool) -> tuple[Any, A
 def associative_scan(
     f: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """What each element is joined with all before it, by a function that may be bracketed freely.
+    """The cumulative result of an associative function along an axis.
 
     Args:
         f: joins two structures of slices, all pairs at once: f(a, f(b, c)) = f(f(a, b), c).

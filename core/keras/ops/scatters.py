@@ -1,4 +1,4 @@
-"""Writing at places, and joining what belongs together: scatters and segments."""
+"""Scatter ops and segment reductions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
 
 
 def _multiplied(inputs: Any, indices: Any, updates: Any) -> Tensor:
-    """One after the other, so that places that are named twice are multiplied twice."""
+    """One after the other, so that repeated indices are multiplied repeatedly."""
     places, factors = convert_to_tensor(indices), convert_to_tensor(updates)
     count = shapes.shape(places)[0]
 

@@ -1,4 +1,4 @@
-"""Where values are: searching, counting, partitioning, distinct values."""
+"""Searching, counting, partitioning, distinct values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
 
 @operation("numpy", "Bincount", "minlength", "sparse")
 def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Any:
-    """How often each of 0, 1, 2, … occurs, in each row.
+    """The number of occurrences of 0, 1, 2, … in each row.
 
     Args:
         x: [n] or [rows, n], integers, not negative.
@@ -88,7 +88,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
 
 @operation("numpy", "CountNonzero", "axis")
 def count_nonzero(x: Any, axis: Any = None) -> Tensor:
-    """How many elements are not 0.
+    """The number of non-zero elements.
 
     Args:
         x: [...].
@@ -122,7 +122,7 @@ def digitize(x: Any, bins: Any) -> Tensor:
 
 @operation("numpy", "Histogram", "bins", "range")
 def histogram(x: Any, bins: int = 10, range: Any = None) -> tuple[Tensor, Tensor]:
-    """How many values lie in each of so many intervals of one length.
+    """The number of values in each of several equal intervals.
 
     Args:
         x: a real number type, of any shape.
@@ -171,7 +171,7 @@ def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
 
 @operation("numpy", "IsIn", "assume_unique", "invert")
 def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Where the value of x1 is one of those of x2.
+    """Whether each value of x1 occurs in x2.
 
     Args:
         x1: [...].
@@ -191,7 +191,7 @@ def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) ->
 
 @operation("numpy", "Nonzero")
 def nonzero(x: Any) -> list[Tensor]:
-    """The places of what is not 0.
+    """The indices of non-zero elements.
 
     Args:
         x: [...], of known rank.
@@ -209,7 +209,7 @@ def nonzero(x: Any) -> list[Tensor]:
 
 @operation("numpy", "SearchSorted", "side")
 def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tensor:
-    """Where values would have to be put in to keep an ascending order.
+    """The insertion indices that keep a sorted order.
 
     Args:
         sorted_sequence: [n], ascending.
@@ -236,7 +236,7 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tenso
 
 @operation("numpy", "Select")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
-    """From each place the value of the first condition that holds there.
+    """At each position the value of the first condition that holds there.
 
     Args:
         condlist: conditions, bool.

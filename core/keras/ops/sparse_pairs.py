@@ -1,7 +1,7 @@
 """Sums, products and quotients of which an operand is a SparseTensor or IndexedSlices.
 
-Each is given the function of tensors first. A sum of two sparse ones has the places of both, a
-product those that both have; a sum of a sparse and a dense one is dense.
+The first argument of each is the function of dense tensors. A sum of two sparse tensors has the
+indices of both, a product those common to both; a sum of a sparse and a dense one is dense.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def with_values(x: Any, values: Any) -> Any:
 
 
 def dense(x: Any) -> Any:
-    """A tensor for what is sparse, anything else as it is."""
+    """A sparse tensor as a dense one; any other value unchanged."""
     if isinstance(x, SparseTensor):
         return to_dense(x)
     return convert_to_tensor(x) if isinstance(x, IndexedSlices) else x
@@ -129,7 +129,7 @@ def _union(function: Function, x1: Any, x2: Any, sparse_function: Function) -> A
 
 
 def _shaped(made: Any, *operands: Any) -> Any:
-    """The result, with what is known of the shapes of what it was made of."""
+    """The result, with static shape information from the inputs."""
     for x in operands if isinstance(made, SparseTensor) else ():
         shape = getattr(x, "shape", ())
         if len(shape) == len(made.shape) and made.shape.is_compatible_with(shape):
@@ -142,7 +142,7 @@ def _is_scalar(x: Any) -> bool:
 
 
 def _there(x: Any, sparse: Any) -> Any:
-    """What `x` has at the places of a sparse one; a number as it is."""
+    """The values of `x` at a sparse tensor's indices; a scalar unchanged."""
     if _is_scalar(x):
         return x
     if isinstance(sparse, SparseTensor):
@@ -159,7 +159,7 @@ def _keys(x: SparseTensor) -> Tensor:
 def _shared(x: SparseTensor, other: SparseTensor) -> SparseTensor:
     """The part of `x` whose places `other` has, too."""
     mine, theirs = _keys(x), sorting.sort(_keys(other))
-    # One more, which none has, stands behind them: what is larger than all finds it.
+    # A sentinel at the end: values larger than all others find it.
     theirs = joining.concat([theirs, reduction.reduce_prod(x.dense_shape, keepdims=True)], 0)
     place = sorting.searchsorted(theirs, mine)
     return retain(x, comparison.equal(gathering.gather(theirs, place), mine))
@@ -180,7 +180,7 @@ def _rows(x1: IndexedSlices, x2: IndexedSlices, both: Function) -> Tensor:
 
 
 def _with_places(x: Any, marked: Tensor) -> Any:
-    """With zeros at the marked places that it has no values for."""
+    """With zeros at the marked indices without values."""
     if isinstance(x, IndexedSlices):
         axes = list(range(1, len(marked.shape)))
         rows = selecting.where(reduction.reduce_any(marked, axis=axes))[:, 0]

@@ -1,4 +1,4 @@
-"""What functions of `keras.ops` make of SparseTensors and IndexedSlices; see `takes_sparse`.
+"""Functions of `keras.ops` on SparseTensors and IndexedSlices; see `takes_sparse`.
 
 Source:
     Keras 3.14 with TensorFlow's backend: results have its forms (sparse, slices, dense).

@@ -1,6 +1,6 @@
 """SparseTensors and IndexedSlices in other shapes, joined, multiplied as matrices and reduced.
 
-Each is given the function of tensors first.
+The first argument of each is the function of dense tensors.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def matmul(function: Function, x1: Any, x2: Any) -> Any:
 
 
 def expand_dims(function: Function, x: Any, axis: Any) -> Any:
-    """With axes of size 1 more."""
+    """Insert axes of size 1."""
     if isinstance(x, IndexedSlices):
         return function(dense(x), axis)
     axes = axis if isinstance(axis, (list, tuple)) else [axis]
@@ -130,7 +130,7 @@ def total(function: Function, x: Any, axis: Any = None, keepdims: bool = False) 
 
 
 def take(function: Function, x: Any, indices: Any, axis: int | None = None) -> Any:
-    """What stands at sparse indices; 0 where there is none."""
+    """The values at sparse indices; 0 where there are none."""
     return function(dense(x), dense(indices), axis)
 
 

@@ -1,4 +1,4 @@
-"""Fourier transforms, of whole signals and of short pieces of them."""
+"""Fourier transforms, of whole signals and of short frames."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def fft2(x: Any) -> tuple[Tensor, Tensor]:
 
 @operation("math", "IFFT2")
 def ifft2(x: Any) -> tuple[Tensor, Tensor]:
-    """What `fft2` gives x for.
+    """The inverse of `fft2`.
 
     Args:
         x: a pair of real and imaginary parts [..., m, n], float32 or float64.
@@ -108,7 +108,7 @@ def rfft(x: Any, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
 
 @operation("math", "IRFFT", "fft_length")
 def irfft(x: Any, fft_length: int | None = None) -> Tensor:
-    """What `rfft` gives x for.
+    """The inverse of `rfft`.
 
     Args:
         x: a pair of real and imaginary parts [..., n], float32 or float64.
@@ -125,7 +125,7 @@ def irfft(x: Any, fft_length: int | None = None) -> Tensor:
 
 @operation("math", "ExtractSequences", "sequence_length", "sequence_stride")
 def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Tensor:
-    """Pieces of one length of the last axis; what is left over at the end is not in any.
+    """Frames of one length along the last axis; a remainder is dropped.
 
     Args:
         x: [..., n].

@@ -64,7 +64,7 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @operation("numpy", "Diff", "n", "axis")
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
-    """What each element has more than the one before it, taken n times.
+    """Differences of consecutive elements, taken n times.
 
     Args:
         a: [..., m, ...], a number type; of bools it is where neighbours differ.

@@ -36,7 +36,7 @@ _TABLE = {
 
 
 def get(identifier: Any) -> Any:
-    """The optimizer that a name, configuration or object stands for.
+    """The optimizer for a name, configuration or object.
 
     Raises:
         ValueError: an unknown name.

@@ -1,4 +1,4 @@
-"""Adam and what follows from it: AdamW, Adamax, Nadam."""
+"""Adam and its variants: AdamW, Adamax, Nadam."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Moments(Optimizer):
         self.epsilon = epsilon
 
     def _power(self, beta: float, dtype: Any, ahead: int = 1) -> Any:
-        """Beta to the number of steps, this one included; the same for all variables of a step."""
+        """Beta to the power of the step number; the same for all variables."""
 
         def make() -> Any:
             step = casting.cast(self._steps_so_far() + ahead, dtype)
@@ -102,7 +102,7 @@ class Adam(_Moments):
         self.amsgrad = amsgrad
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make m and v per variable."""
+        """Create m and v for each variable."""
         super().build(var_list)
         self._add_slots("momentum", "velocity")
         if self.amsgrad:
@@ -143,7 +143,7 @@ class Adam(_Moments):
 
 
 class AdamW(Adam):
-    """Adam, with weight decay of its own accord: w -= rate · weight_decay · w before each step.
+    """Adam with decoupled weight decay: w -= rate · weight_decay · w before each step.
 
     Args:
         learning_rate: factor of the step.
@@ -179,14 +179,14 @@ class AdamW(Adam):
 
 
 class Adamax(_Moments):
-    """Adam with the largest gradient so far, slowly forgotten, in place of v.
+    """Adam with the decaying maximum of gradients instead of v.
 
     Source:
         Kingma and Ba 2014, section 7; Keras `Adamax`. Arguments: those of Adam.
     """
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make m and u per variable."""
+        """Create m and u for each variable."""
         super().build(var_list)
         self._add_slots("momentum", "norm")
 
@@ -214,7 +214,7 @@ class Nadam(_Moments):
     _takes_slices = True
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make m and v per variable, and the product of the momenta."""
+        """Create m and v for each variable, and the product of the momenta."""
         super().build(var_list)
         self._add_slots("momentum", "velocity")
         kind = var_list[0].dtype.name if var_list else floatx()
@@ -243,7 +243,7 @@ class Nadam(_Moments):
         momentum, velocity = self.slot("momentum", variable), self.slot("velocity", variable)
         mean = self._moved(momentum, gradient, self.beta_1)
         size = self._moved(velocity, squares, self.beta_2)
-        # Numbers first: what goes over the arrays has few operands, and is one pass.
+        # Scalars first: then the array expression has few operands, and is one pass.
         ahead, here = rate * after / (1.0 - product * after), rate * (1.0 - now) / (1.0 - product)
         unbiased = size / (1.0 - self._power(self.beta_2, kind))
         step = (mean * ahead + gradient * here) / (exponents.sqrt(unbiased) + self.epsilon)

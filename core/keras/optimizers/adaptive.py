@@ -57,7 +57,7 @@ class RMSprop(Optimizer):
         self.centered = centered
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make v per variable, and what momentum and centring need."""
+        """Create v for each variable, and the slots of momentum and centring."""
         super().build(var_list)
         self._add_slots("velocity")
         if self.momentum > 0:
@@ -115,7 +115,7 @@ class Adagrad(Optimizer):
         self.epsilon = epsilon
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make a per variable."""
+        """Create a for each variable."""
         super().build(var_list)
         self._add_slots("accumulator", initializer=Constant(self.initial_accumulator_value))
 
@@ -158,7 +158,7 @@ class Adadelta(Optimizer):
         self.epsilon = epsilon
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make both sizes per variable."""
+        """Create both accumulators for each variable."""
         super().build(var_list)
         self._add_slots("accumulated_grad", "accumulated_delta_var")
 
@@ -214,7 +214,7 @@ class Lion(Optimizer):
         self.beta_2 = beta_2
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make m per variable."""
+        """Create m for each variable."""
         super().build(var_list)
         self._add_slots("momentum")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.variable import Variable
 
-# What other optimizers take, and this one leaves to the optimizer inside.
+# Arguments of other optimizers that belong to the inner optimizer here.
 _LEFT_TO_INNER = {
     "weight_decay": None,
     "clipnorm": None,
@@ -35,8 +35,8 @@ _LEFT_TO_INNER = {
 class LossScaleOptimizer(Optimizer):
     """Multiplies the loss by a scale, and divides the gradients by it before a step.
 
-    A step with a gradient that is not finite is left out and halves the scale;
-    `dynamic_growth_steps` steps in a row without one double it.
+    A step with a non-finite gradient is skipped and halves the scale; `dynamic_growth_steps`
+    consecutive finite steps double it.
 
     Args:
         inner_optimizer: makes the steps; its `loss_scale_factor` becomes None.
@@ -81,15 +81,15 @@ class LossScaleOptimizer(Optimizer):
         self.initial_scale = initial_scale
         self.dynamic_growth_steps = dynamic_growth_steps
         self._iterations = inner_optimizer._iterations
-        inner_optimizer.loss_scale_factor = None  # or gradients would be divided twice
+        inner_optimizer.loss_scale_factor = None  # otherwise gradients would be divided twice
 
     @property
     def variables(self) -> list[Variable]:
-        """Its own, then those of the optimizer inside."""
+        """Its own, then those of the inner optimizer."""
         return [*self._variables, *self.inner_optimizer.variables]
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make the scale and the count of steps, and what the optimizer inside keeps."""
+        """Create the scale, the step counter, and the inner optimizer's variables."""
         self.step_counter = self._own_variable(0, "int64", "step_counter")
         self.dynamic_scale = self._own_variable(self.initial_scale, "float32", "dynamic_scale")
         if not self.inner_optimizer.built:
@@ -115,7 +115,7 @@ class LossScaleOptimizer(Optimizer):
         """
         variables = self._known(grads, trainable_variables)
         if not any(gradient is not None for gradient in grads):
-            self.inner_optimizer.apply(grads, variables)  # which tells it
+            self.inner_optimizer.apply(grads, variables)  # which applies it
             return
         if replicas.in_several():
             finite = reshaping.reshape(self.check_finite(grads), [1])
@@ -141,7 +141,7 @@ class LossScaleOptimizer(Optimizer):
         cond(reduction.reduce_all(flags), step, lambda: self._set(0, 0.5))
 
     def check_finite(self, grads: Sequence[Any]) -> Any:
-        """Whether no element of a gradient is infinite or NaN, a scalar of bool."""
+        """Whether all elements of the gradients are finite, a scalar of bool."""
         found = [
             reduction.reduce_all(comparison.is_finite(_numbers(gradient)))
             for gradient in grads
@@ -174,7 +174,7 @@ class LossScaleOptimizer(Optimizer):
 
     @property
     def learning_rate(self) -> Any:
-        """That of the optimizer inside."""
+        """The inner optimizer's."""
         return self.inner_optimizer.learning_rate
 
     @learning_rate.setter
@@ -182,11 +182,11 @@ class LossScaleOptimizer(Optimizer):
         self.inner_optimizer.learning_rate = value
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
-        """At the end of training: see the optimizer inside."""
+        """At the end of training: see the inner optimizer."""
         self.inner_optimizer.finalize_variable_values(var_list)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "name": self.name,
             "inner_optimizer": registry.serialize_keras_object(self.inner_optimizer),

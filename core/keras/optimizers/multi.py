@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OptimizerMap(MutableMapping[str, Optimizer]):
-    """Which optimizer is for a variable, by its path.
+    """The optimizer of each variable, by its path.
 
     Args:
         default_optimizer: of those that no key means.
@@ -44,7 +44,7 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
 
     @property
     def default_optimizer(self) -> Optimizer:
-        """Of the variables that no key means."""
+        """The optimizer of variables that match no key."""
         return self._default
 
     def __call__(self, variable: Variable) -> Optimizer:
@@ -83,7 +83,7 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
         return iter(self._by_pattern)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "default_optimizer": registry.serialize_keras_object(self._default),
             "optimizer_map": registry.serialize_keras_object(self._by_pattern),
@@ -99,7 +99,7 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
 
 
 class MultiOptimizer(Optimizer):
-    """Gives each variable to the optimizer that is for it.
+    """Applies a separate optimizer to each variable.
 
     Args:
         optimizer_map: an OptimizerMap, or a function of a variable that gives its optimizer.
@@ -116,19 +116,19 @@ class MultiOptimizer(Optimizer):
         super().__init__(learning_rate=0.0, loss_scale_factor=loss_scale_factor, name=name)
         self._optimizer_map = optimizer_map
         self._inner: list[Optimizer] = []
-        # Place of each variable's optimizer among those inside.
+        # Index of each variable's optimizer.
         self._places: list[int] = []
         if isinstance(optimizer_map, OptimizerMap):
             for optimizer in (*optimizer_map.values(), optimizer_map.default_optimizer):
                 self._place_of(optimizer)
 
     def _place_of(self, optimizer: Any) -> int:
-        """The place of an optimizer inside; one that is new gets one."""
+        """The index of an optimizer; a new one is added."""
         for place, known in enumerate(self._inner):
             if known is optimizer:
                 return place
         _check_inner("MultiOptimizer", optimizer)
-        # What takes the factor out of the gradients is the optimizer inside.
+        # The inner optimizers remove the loss scale from gradients.
         optimizer.loss_scale_factor = self.loss_scale_factor
         self._inner.append(optimizer)
         return len(self._inner) - 1
@@ -140,11 +140,11 @@ class MultiOptimizer(Optimizer):
 
     @property
     def variables(self) -> list[Variable]:
-        """Its own, then those of the optimizers inside."""
+        """Its own, then those of the inner optimizers."""
         return [*self._variables, *(v for inner in self._inner for v in inner.variables)]
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Have each optimizer inside make what it keeps of its variables."""
+        """Create the slot variables of each inner optimizer."""
         self._places = [self._place_of(self._optimizer_map(variable)) for variable in var_list]
         for place, inner in enumerate(self._inner):
             own = [v for v, at in zip(var_list, self._places, strict=True) if at == place]
@@ -155,7 +155,7 @@ class MultiOptimizer(Optimizer):
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
     ) -> None:
-        """One step of each optimizer inside that has variables among these.
+        """One step of each inner optimizer for its variables among these.
 
         Args:
             grads: a gradient per variable, None where there is none.
@@ -175,7 +175,7 @@ class MultiOptimizer(Optimizer):
         self._iterations.assign_add(1)
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
-        """At the end of training: see the optimizers inside."""
+        """At the end of training: see the inner optimizers."""
         for place, inner in enumerate(self._inner):
             own = [v for v in var_list if self._places[self._index[id(v)]] == place]
             if own:
@@ -223,7 +223,7 @@ class MultiOptimizer(Optimizer):
             variable.assign(value)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "optimizer_map": registry.serialize_keras_object(self._optimizer_map),
             "loss_scale_factor": self.loss_scale_factor,

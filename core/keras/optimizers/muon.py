@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
     from pinnace.keras.optimizers.optimizer_state import LearningRate
 
-# Keeps the norm that a matrix is divided by above 0.
+# Keeps the norm that divides a matrix above 0.
 _SMALLEST_NORM = 1e-7
 
 
 class Muon(Optimizer):
-    """Momentum whose matrices are made nearly orthogonal, so that all directions are learned.
+    """Momentum with orthogonalised updates of matrices, so that all directions are learned.
 
     Weights that have not two axes, embeddings, and what `exclude_layers` names get steps of AdamW.
 
@@ -124,12 +124,12 @@ class Muon(Optimizer):
         self.rms_rate = rms_rate
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make a mean gradient per variable, and a size for those that AdamW changes."""
+        """Create a momentum for each variable, and a second moment for those that AdamW updates."""
         super().build(var_list)
         means, sizes = [], []
         for variable in var_list:
             means.append(self.add_variable_from_reference(variable, "momentum"))
-            # A list of slots has one per variable: the mean stands where no size is kept.
+            # A list of slots has one per variable: the momentum fills the gaps.
             sizes.append(
                 self.add_variable_from_reference(variable, "velocity")
                 if self._takes_adam(variable)
@@ -180,7 +180,8 @@ class Muon(Optimizer):
 
     def _orthogonal(self, x: Tensor) -> Tensor:
         """A matrix with the singular vectors of `x` and singular values near 1."""
-        rows, columns = [size or 0 for size in x.shape.as_list()]  # of a variable: all known
+        # a variable's sizes are all known
+        rows, columns = [size or 0 for size in x.shape.as_list()]
         if rows > columns:
             x = permutations.transpose(x)
         x = x / (exponents.sqrt(reduction.reduce_sum(arithmetic.square(x))) + _SMALLEST_NORM)

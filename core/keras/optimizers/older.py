@@ -18,8 +18,8 @@ _SLOTS = frozenset({"m", "v", "vhat", "momentum", "rms", "mg", "accumulator", "a
 def listed(optimizer: Any) -> list[Variable]:
     """The variables of an optimizer in Keras 2's order.
 
-    There the learning rate is no variable of the list; what it keeps behind these, the momentum of
-    an SGD without any, is nothing.
+    In these files the learning rate is not in the list of variables, and momentum slots of an SGD
+    without momentum are missing.
 
     Args:
         optimizer: whose variables they are.
@@ -29,7 +29,7 @@ def listed(optimizer: Any) -> list[Variable]:
 
 
 def taken(optimizer: Any, count: int) -> list[tuple[int, Variable]]:
-    """The variables of an optimizer, each with the number of its value among those of a file.
+    """The variables of an optimizer, each with the index of its value in a file.
 
     Args:
         optimizer: built.
@@ -47,7 +47,7 @@ def taken(optimizer: Any, count: int) -> list[tuple[int, Variable]]:
     return list(enumerate(variables))
 
 
-# What optimizers kept for a variable until version 2.10, and still keep under `legacy`.
+# The slots of each variable up to version 2.10, and under `legacy` since.
 _KEPT = {
     "Adam": {"m": "momentum", "v": "velocity", "vhat": "velocity_hat"},
     "Adamax": {"m": "momentum", "v": "norm"},
@@ -60,7 +60,7 @@ _KEPT = {
 
 
 def kept(optimizer: Any) -> list[tuple[Variable, str, Variable]]:
-    """What an optimizer keeps, by the names of version 2.10: variable, name, what is kept for it.
+    """An optimizer's slots by the names of version 2.10: variable, name, slot.
 
     Args:
         optimizer: built or not.
@@ -94,7 +94,7 @@ class ListedInKeras2(Trackable):
 def by_kind(
     optimizer: Any, names: Sequence[str], shapes: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, Variable]] | None:
-    """The values of a file of Keras 1 to 2.3, which numbers them: all of one kind stand together.
+    """The values of a file of Keras 1 to 2.3, which numbers them, grouped by slot name.
 
     Args:
         optimizer: built.
@@ -132,9 +132,9 @@ _NUMBERED = re.compile(r"(^|/)([A-Za-z]+_\d+|Variable)(:0)?$")
 
 
 def by_variable(names: Sequence[str]) -> list[int]:
-    """The numbers of values, put into the order in which those of one variable stand together.
+    """The indices of values, reordered so that those of one variable are adjacent.
 
-    Until version 2.10 all of one kind do: `…/kernel/m:0`, `…/bias/m:0`, `…/kernel/v:0`.
+    Up to version 2.10 they are grouped by slot name: `…/kernel/m:0`, `…/bias/m:0`, `…/kernel/v:0`.
 
     Args:
         names: of the values, in the order of the file.

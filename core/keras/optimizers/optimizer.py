@@ -83,9 +83,9 @@ class Optimizer(OptimizerState):
             gradients accumulated over fewer than 2 steps.
     """
 
-    # Whether `update_step` is given IndexedSlices as they are; else it is given their sum.
+    # Whether `update_step` handles IndexedSlices; otherwise it gets their dense sum.
     _takes_slices: ClassVar[bool] = False
-    # What the updates of one step have in common, while there is a step.
+    # Values shared by the updates of one step, during a step.
     _shared: dict[str, Any] | None
 
     def __init__(
@@ -105,7 +105,7 @@ class Optimizer(OptimizerState):
     ) -> None:
         who = type(self).__name__
         kwargs.pop("jit_compile", None)
-        if "lr" in kwargs:  # its older name
+        if "lr" in kwargs:  # its old name
             learning_rate = kwargs.pop("lr")
         if kwargs.pop("decay", None):
             no_effect(who, "decay", "a schedule as learning_rate does what it did")
@@ -147,7 +147,7 @@ class Optimizer(OptimizerState):
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Variable]], name: str | None = None, **kwargs: Any
     ) -> Variable:
-        """One step; gives the number of steps so far, those that only add up gradients too.
+        """Apply one step; returns the number of steps, including those that only accumulate.
 
         Args:
             grads_and_vars: pairs of gradient and variable; a gradient may be None.
@@ -163,7 +163,7 @@ class Optimizer(OptimizerState):
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
     ) -> None:
-        """One step.
+        """Apply one step.
 
         Args:
             grads: a gradient per variable, None where there is none.
@@ -202,7 +202,7 @@ class Optimizer(OptimizerState):
         grads: Sequence[Any],
         trainable_variables: Sequence[Any],
     ) -> tuple[list[Any], list[Any]]:
-        """The values after one step, which leaves the variables as they are.
+        """The values after one step, without changing the variables.
 
         Args:
             optimizer_variables: a value for each of `variables`.
@@ -237,7 +237,7 @@ class Optimizer(OptimizerState):
     def _accumulate(
         self, gradients: Sequence[Any], variables: Sequence[Variable], steps: int
     ) -> None:
-        """Add the gradients to those of the steps before; their mean is what the last one takes."""
+        """Accumulate the gradients; the last step applies their mean."""
         kept = [self.slot(ACCUMULATOR, variable) for variable in variables]
         sums = [
             same_dtype(dense(gradient), total) + total.value()
@@ -257,7 +257,7 @@ class Optimizer(OptimizerState):
         cond(comparison.equal((self._iterations.value() + 1) % steps, 0), change, add)
 
     def _change(self, gradients: list[Any], variables: Sequence[Variable]) -> None:
-        """What a step does to the variables, before averages and constraints."""
+        """The changes of a step, before averages and constraints."""
         if not self._takes_slices:
             gradients = [dense(gradient) for gradient in gradients]
         rate = self._current_learning_rate()
@@ -286,7 +286,7 @@ class Optimizer(OptimizerState):
         raise NotImplementedError(f"{type(self).__name__} must define update_step")
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
-        """What all updates of one step have in common, computed once."""
+        """A value shared by all updates of one step, computed once."""
         if self._shared is None:
             return make()
         if name not in self._shared:
@@ -301,7 +301,7 @@ class Optimizer(OptimizerState):
         name: str | None = None,
         tape: Any = None,
     ) -> Variable:
-        """One step towards a smaller loss.
+        """One step that reduces the loss.
 
         Args:
             loss: a function without arguments, or a tensor with the `tape` that saw it.
@@ -380,7 +380,7 @@ class Optimizer(OptimizerState):
         return [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
 
     def _clipped(self, gradients: list[Any], variables: Sequence[Variable]) -> list[Any]:
-        """The gradients no larger than asked for; those that are values stay as they are."""
+        """The gradients, clipped as configured; those that are new values are unchanged."""
         places = [i for i, variable in enumerate(variables) if not is_overwritten(variable)]
         if len(places) == len(gradients):
             return self._all_clipped(gradients)
@@ -403,7 +403,7 @@ class Optimizer(OptimizerState):
     def exclude_from_weight_decay(
         self, var_list: Sequence[Variable] | None = None, var_names: Sequence[str] | None = None
     ) -> None:
-        """No weight decay for these.
+        """Exclude variables from weight decay.
 
         Args:
             var_list: variables.
@@ -444,7 +444,7 @@ class Optimizer(OptimizerState):
                 variable.assign(mixed)
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
-        """At the end of training the averages, if kept, become the values."""
+        """At the end of training, replace the variables by their averages, if there are any."""
         if self.use_ema:
             for variable in var_list:
                 variable.assign(self.slot("average", variable).value())
@@ -469,10 +469,10 @@ def same_dtype(value: Any, like: Any) -> Any:
 
 
 def assign_all(values: Iterable[tuple[Variable, Any]]) -> None:
-    """Give variables their new values, at the end of an `update_step`.
+    """Assign new values to variables, at the end of an `update_step`.
 
-    All are computed before the first is assigned: what stands between two assignments cannot become
-    one pass over the arrays (`engine/codegen/clusters.py`).
+    All are computed before the first is assigned: an assignment in between would prevent fusing
+    them into one pass (`engine/codegen/clusters.py`).
     """
     for variable, value in values:
         variable.assign(value)

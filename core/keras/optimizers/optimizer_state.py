@@ -1,4 +1,4 @@
-"""OptimizerState: what an optimizer keeps: steps so far, learning rate, variables per variable."""
+"""OptimizerState: an optimizer's step count, learning rate, and slot variables."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
 
 
 def is_followed(rate: Any) -> bool:
-    """Whether a learning rate says at each step what it is: a schedule, or a function."""
+    """Whether a learning rate is computed at each step: a schedule, or a function."""
     # Keras' variables can be called as well, and are values.
     return callable(rate) and not isinstance(rate, Variable)
 
 
 def is_overwritten(variable: Variable) -> bool:
-    """Whether a step puts the gradient in the place of the value, as Keras does for scales."""
+    """Whether a step replaces the value by the gradient, as Keras does for scales."""
     return getattr(variable, "overwrite_with_gradient", False)
 
 
 class OptimizerState(AutoTrackable):
-    """The half of `Optimizer` that makes, lists, reads and writes variables."""
+    """The part of `Optimizer` that creates, lists, saves and loads variables."""
 
     _holds_weights = False
-    # Bookkeeping beside the one tracked list, `_variables`.
+    # Bookkeeping in addition to the one tracked list, `_variables`.
     _untracked = frozenset(
         {"_slots", "_index", "_shared", "_targets", "_excluded", "_excluded_names"}
     )
-    # Names of the constructor's arguments that a subclass adds, kept under the same names.
+    # Constructor arguments of a subclass, stored under the same names.
     _settings: tuple[str, ...] = ()
 
     name: str
@@ -67,12 +67,12 @@ class OptimizerState(AutoTrackable):
     _slots: dict[str, list[Variable]]
     _index: dict[int, int]
     _targets: list[Variable]
-    # Variables, and parts of names, without weight decay.
+    # Variables, and parts of names, that are excluded from weight decay.
     _excluded: list[Variable]
     _excluded_names: tuple[str, ...]
 
     def __getstate__(self) -> object:
-        """What pickle and deepcopy take along: whose variables it knows, not by their identity."""
+        """The state for pickle and deepcopy: known variables, but not by their identity."""
         state: Any = super().__getstate__()
         return {**state, "_index": None, "_shared": None}
 
@@ -94,12 +94,12 @@ class OptimizerState(AutoTrackable):
 
     @property
     def variables(self) -> list[Variable]:
-        """Steps so far, learning rate, then what it keeps per variable."""
+        """The step count, the learning rate, then the slot variables."""
         return list(self._variables)
 
     @property
     def iterations(self) -> Any:
-        """The number of changes so far: the variable, or a scalar if gradients are accumulated."""
+        """The number of updates: the variable, or a scalar if gradients are accumulated."""
         steps = self.gradient_accumulation_steps
         return division.floordiv(self._iterations.value(), steps) if steps else self._iterations
 
@@ -109,7 +109,7 @@ class OptimizerState(AutoTrackable):
         return found.value() if isinstance(found, Variable) else found
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make what is kept per variable; a subclass calls this, then `_add_slots`."""
+        """Create the slot variables; a subclass calls this, then `_add_slots`."""
         self._targets = list(var_list)
         self._index = {id(variable): i for i, variable in enumerate(var_list)}
         if self.use_ema:
@@ -124,7 +124,7 @@ class OptimizerState(AutoTrackable):
         self.built = True
 
     def _add_slots(self, *names: str, initializer: Any = "zeros") -> None:
-        """Variables of these names for each variable that is optimised, one variable's together."""
+        """Slots with these names for each optimised variable, grouped by variable."""
         for name in names:
             self._slots[name] = []
         for variable in self._targets:
@@ -134,7 +134,7 @@ class OptimizerState(AutoTrackable):
                 )
 
     def slot(self, name: str, variable: Variable) -> Variable:
-        """What is kept under a name for a variable that is optimised."""
+        """The slot with a name for an optimised variable."""
         return self._slots[name][self._index[id(variable)]]
 
     def add_variable_from_reference(
@@ -215,10 +215,10 @@ class OptimizerState(AutoTrackable):
                 into.append(self.add_variable_from_reference(variable, one, make))
         return made[0] if isinstance(name, str) else made
 
-    # What an `update_step` may call.
+    # Functions for `update_step`.
 
     def assign(self, variable: Variable, value: Any) -> None:
-        """Give a variable a value, cast to its dtype; of IndexedSlices, to the rows they name."""
+        """Assign to a variable, cast to its dtype; IndexedSlices are assigned to their rows."""
         value = _like(value, variable)
         if isinstance(value, IndexedSlices):
             variable.scatter_update(value)
@@ -244,8 +244,8 @@ class OptimizerState(AutoTrackable):
     def _children_as_stored(
         self, stored: Mapping[str, tuple[int, set[int]]]
     ) -> dict[str, Trackable]:
-        """The variables as the checkpoint at hand has them: Keras 2 lists no learning rate."""
-        if "iter" in stored:  # until version 2.10
+        """The variables in the order of the checkpoint: Keras 2 lists no learning rate."""
+        if "iter" in stored:  # up to version 2.10
             found: dict[str, Trackable] = {"iter": self._iterations}
             if isinstance(self._learning_rate, Variable):
                 found["learning_rate"] = self._learning_rate
@@ -260,7 +260,7 @@ class OptimizerState(AutoTrackable):
 
     @property
     def learning_rate(self) -> Any:
-        """The variable, or what a schedule says now."""
+        """The variable, or the schedule's current value."""
         return self._current_learning_rate()
 
     @learning_rate.setter
@@ -287,7 +287,7 @@ class OptimizerState(AutoTrackable):
         return self._learning_rate()
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         rate = self._learning_rate
         if isinstance(rate, Variable):
             rate = float(rate.numpy()) if state.tracer is None else None
@@ -338,10 +338,10 @@ class OptimizerState(AutoTrackable):
         for variable, value in zip(self._variables, weights, strict=True):
             variable.assign(value)
 
-    # In files.
+    # Saving.
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
-        """Put what a `.keras` file keeps of this optimizer into `store`.
+        """Save this optimizer's state to `store`, as in a `.keras` file.
 
         Args:
             store: name -> array or variable; takes numbers and bools.
@@ -350,7 +350,7 @@ class OptimizerState(AutoTrackable):
             store[str(index)] = variable
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """Take what `save_own_variables` put into a file; of another number, nothing.
+        """Load the state from `save_own_variables`; nothing if the number of variables differs.
 
         Args:
             store: name -> array.

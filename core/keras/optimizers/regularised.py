@@ -74,7 +74,7 @@ class Ftrl(Optimizer):
                 )
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make the sum of squares and the linear part per variable."""
+        """Create the sum of squares and the linear term for each variable."""
         super().build(var_list)
         for name in ("accumulator", "linear"):
             self._slots[name] = []
@@ -138,7 +138,7 @@ class Lamb(Optimizer):
         self.epsilon = epsilon
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make both means per variable."""
+        """Create both moving means for each variable."""
         super().build(var_list)
         self._add_slots("momentum", "velocity")
 
@@ -168,7 +168,7 @@ def _length(x: Tensor) -> Tensor:
 
 
 class Adafactor(Optimizer):
-    """Adam's squares kept as one row and one column per matrix.
+    """Adam with second moments factored into rows and columns.
 
     Args:
         learning_rate: factor of the step.
@@ -203,7 +203,7 @@ class Adafactor(Optimizer):
         self.relative_step = relative_step
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make rows, columns and squares per variable; a vector has squares alone."""
+        """Create row, column and full moments for each variable; a vector has only the latter."""
         super().build(var_list)
         for name in ("row", "column", "velocity"):
             self._slots[name] = []
@@ -211,7 +211,7 @@ class Adafactor(Optimizer):
             sizes = variable.shape.as_list()
             stem = variable.node_name.replace("/", "_")
             if len(sizes) < 2:
-                # Keras' files have a number in the place of each.
+                # Keras' files have a scalar in place of each.
                 rows, columns = (
                     self._own_variable(0, "float32", f"{stem}_{name}") for name in ("row", "column")
                 )

@@ -1,4 +1,4 @@
-"""ScheduleFreeAdamW: averages of the steps in place of a schedule of the learning rate."""
+"""ScheduleFreeAdamW: averaged iterates instead of a learning-rate schedule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ScheduleFreeAdamW(Optimizer):
-    """Steps of a sequence z, whose average is x; the variables stand between both.
+    """Updates a sequence z with average x; the variables are interpolated between both.
 
         v += (g² - v)(1 - beta_2);  z -= rate g / (sqrt(v / (1 - beta_2^t)) + epsilon)
         x += (z - x) / t;  w = (1 - beta_1) z + beta_1 x
@@ -53,7 +53,7 @@ class ScheduleFreeAdamW(Optimizer):
         self.warmup_steps = warmup_steps
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make z, which begins as the variable, and v for each variable."""
+        """Create z, which starts as the variable, and v for each variable."""
         super().build(var_list)
         self._add_slots("momentum", "velocity")
         for variable in var_list:

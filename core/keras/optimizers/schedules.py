@@ -1,4 +1,4 @@
-"""Learning-rate schedules: functions of the number of steps so far."""
+"""Learning-rate schedules: functions of the step number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LearningRateSchedule(Constructed):
         raise NotImplementedError(f"{type(self).__name__} must define __call__(step)")
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         raise NotImplementedError(f"{type(self).__name__} must define get_config")
 
     @classmethod
@@ -64,7 +64,7 @@ class ExponentialDecay(LearningRateSchedule):
         return self.initial_learning_rate * exponents.pow(_float(self.decay_rate), share)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "decay_steps": self.decay_steps,
@@ -106,7 +106,7 @@ class InverseTimeDecay(LearningRateSchedule):
         return self.initial_learning_rate / (1.0 + self.decay_rate * share)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "decay_steps": self.decay_steps,
@@ -148,12 +148,12 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         return rate
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"boundaries": self.boundaries, "values": self.values, "name": self.name}
 
 
 class PolynomialDecay(LearningRateSchedule):
-    """From initial to end learning rate along (1 - step / decay_steps) ^ power.
+    """Polynomial decay from initial to end rate, with (1 - step / decay_steps) ^ power.
 
     Args:
         initial_learning_rate: at step 0.
@@ -192,7 +192,7 @@ class PolynomialDecay(LearningRateSchedule):
         return (self.initial_learning_rate - self.end_learning_rate) * left + self.end_learning_rate
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "decay_steps": self.decay_steps,
@@ -204,7 +204,7 @@ class PolynomialDecay(LearningRateSchedule):
 
 
 class CosineDecay(LearningRateSchedule):
-    """A rise, if asked for, then half a cosine wave down to alpha times the rate.
+    """Optional linear warm-up, then half a cosine wave down to alpha times the rate.
 
     Args:
         initial_learning_rate: at step 0.
@@ -249,7 +249,7 @@ class CosineDecay(LearningRateSchedule):
         return selecting.where(comparison.less(at, start), up, down)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "decay_steps": self.decay_steps,
@@ -313,7 +313,7 @@ class CosineDecayRestarts(LearningRateSchedule):
         return ((1 - self.alpha) * down + self.alpha) * self.initial_learning_rate
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "initial_learning_rate": self.initial_learning_rate,
             "first_decay_steps": self.first_decay_steps,

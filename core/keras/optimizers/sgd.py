@@ -1,4 +1,4 @@
-"""SGD: gradient descent, with momentum if asked for."""
+"""SGD: gradient descent, with optional momentum."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SGD(Optimizer):
         self.nesterov = nesterov
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Make a velocity per variable, if there is momentum."""
+        """Create a velocity for each variable, with momentum."""
         super().build(var_list)
         if self.momentum:
             self._add_slots("momentum")
@@ -86,7 +86,7 @@ class SGD(Optimizer):
         )
 
     def _assign(self, gradient: Any, variable: Variable, rate: Any) -> None:
-        """The step by assignments, which a stateless scope keeps."""
+        """The step by assignments, which a stateless scope records."""
         if not self.momentum:
             variable.assign_sub(gradient * rate)
             return

@@ -127,7 +127,7 @@ class TimeseriesGenerator(PyDataset):
         super().__init__()
         if len(data) != len(targets):
             raise ValueError(
-                f"TimeseriesGenerator: there must be as many targets as points, {len(data)}, got "
+                f"TimeseriesGenerator: there must be one target per point, {len(data)}, got "
                 f"{len(targets)}"
             )
         self.data, self.targets = data, targets

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 METADATA = "metadata.json"
 WEIGHTS = "model.weights.h5"
-# Keras stores members as they are. A file packed again may grow this much.
+# Keras stores members uncompressed. A recompressed file may expand this much.
 _TIMES = 20
 _FREE = 4 << 20
 _MEMBERS = 10_000
@@ -74,7 +74,7 @@ class Archive:
             raise self._wrong(f"it has {len(found)} members")
         members: dict[str, zipfile.ZipInfo] = {}
         for info in found:
-            # On Windows there are programs that write its separator, folders, and `.` before it.
+            # Some programs on Windows write backslashes, folder entries, and a leading `.`.
             there = info.filename.replace("\\", "/")
             name = "/".join(part for part in there.split("/") if part not in {"", "."})
             if there.startswith("/") or ".." in name.split("/") or ":" in name or "\0" in name:
@@ -149,7 +149,7 @@ class Archive:
             begin = info.header_offset + _LOCAL_HEADER.size + name + extra
             if begin + info.file_size > self.size:
                 raise self._wrong(  # noqa: TRY301 (as above)
-                    f"member {info.filename!r} ends behind the file"
+                    f"member {info.filename!r} extends beyond the end of the file"
                 )
             self._check_sum(file, begin, info)
         except BaseException:
@@ -216,7 +216,7 @@ class _Window(io.RawIOBase):
 
 
 def about(version: str, config: Any) -> dict[str, bytes]:
-    """The members that say what the model is, and what wrote it.
+    """The members with the configuration and the metadata.
 
     Args:
         version: of Keras, whose format it is.
@@ -239,7 +239,7 @@ def json_of(data: bytes) -> Any:
 def write_archive(
     path: str, version: str, config: Any, members: Mapping[str, Callable[[IO[bytes]], None]]
 ) -> None:
-    """Write a .keras file; it is there whole, or as it was before.
+    """Write a .keras file atomically.
 
     Args:
         path: of the file.

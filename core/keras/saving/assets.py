@@ -19,7 +19,7 @@ _FOLDER = "assets"
 
 
 def members(model: Layer) -> dict[str, Callable[[IO[bytes]], None]]:
-    """Name in the archive -> what writes it, for every file that a layer keeps."""
+    """Name in the archive -> writer, for every asset file of a layer."""
     found: dict[str, Callable[[IO[bytes]], None]] = {}
     for place, layer in hdf5.places(model):
         for name, data in getattr(layer, "_assets", dict)().items():
@@ -38,11 +38,11 @@ def readable(archive: Archive | Folder) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        raise ValueError(f"{archive.path!r}: an asset is no text: {error}") from None
+        raise ValueError(f"{archive.path!r}: an asset is not a text file: {error}") from None
 
 
 def restore(model: Any, archive: Archive | Folder) -> None:
-    """Give each layer its files."""
+    """Load each layer's asset files."""
     for place, layer in hdf5.places(model):
         for name in getattr(layer, "_asset_names", ()):
             path = "/".join(part for part in (_FOLDER, place, name) if part)

@@ -1,4 +1,4 @@
-"""What Keras 3 does not open of a file, or answers by other rules: said when it is saved."""
+"""Warnings, when saving, about features that Keras 3 lacks or treats differently."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tell(config: Mapping[str, Any], path: str) -> None:
 
 
 def _look(config: Any, unknown: dict[str, None], older: dict[str, None]) -> bool:
-    """Collect the names; whether layers make masks."""
+    """Collect the names; whether layers create masks."""
     waiting, masks = [config], False
     while waiting:
         one = waiting.pop()

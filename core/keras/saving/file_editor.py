@@ -1,4 +1,4 @@
-"""KerasFileEditor: what a file of weights holds, changed and written again."""
+"""KerasFileEditor: inspects and edits a weights file."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class KerasFileEditor:
         return {"status": status, "error_count": wrong, "match_count": right}
 
     def rename_object(self, object_name: str, new_name: str) -> None:
-        """Give an object another name.
+        """Rename an object.
 
         Args:
             object_name: its name, if only one has it, or its path.
@@ -150,7 +150,7 @@ class KerasFileEditor:
         self._edit(object_name, delete)
 
     def add_weights(self, object_name: str, weights: Mapping[str, Any]) -> None:
-        """Put values into an object, in the place of what it had under these names.
+        """Add or replace an object's values under these names.
 
         Args:
             object_name: the object's name, if only one has it, or its path.

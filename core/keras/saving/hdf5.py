@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
-    """Write the weights of a model, and of its optimizer; the file is there whole, or as it was.
+    """Write the weights of a model and its optimizer's state, atomically.
 
     Args:
         model: built.
@@ -42,7 +42,7 @@ def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
 
 
 def optimizer_to_write(model: Any, skipped: tuple[Any, ...]) -> Any:
-    """The optimizer of a model whose state goes into a file; None if none does."""
+    """The optimizer whose state is saved; None if there is none."""
     optimizer = getattr(model, "optimizer", None)
     if any(one is optimizer for one in skipped) or not hasattr(optimizer, "save_own_variables"):
         return None
@@ -70,7 +70,7 @@ def write_weights(
 
 
 def has_weights(model: Layer) -> bool:
-    """Whether a model is built, or all layers in it are, though it does not know of inputs yet."""
+    """Whether a model, or every layer in it, is built, even without known inputs."""
     inner = model.layers_inside
     return model.built or bool(inner and all(layer.built for layer in inner))
 
@@ -95,7 +95,7 @@ def weights_for(
     known: set[str] = set()
     for place, layer in list(places(model, skipped, others, older=older)):
         group = _vars_of(file, place)
-        # Keras: what was saved as another attribute of the same layer.
+        # Keras: it was saved under another attribute of the same layer.
         for other in others.get(id(layer), []) if group is None else []:
             group = group or _vars_of(file, other)
         if group is not None:
@@ -121,13 +121,13 @@ def weights_for(
     return found
 
 
-# What files have beside the weights of layers.
+# Groups of files besides the weights of layers.
 _BESIDE = frozenset({"optimizer", "seed_generator", "metrics", "_metrics"})
 _LISTED = 8
 
 
 def _left(file: Any, known: set[str], layers: dict[str, Layer]) -> list[str]:
-    """The places of values in a file that no layer has.
+    """The paths of values in a file that no layer has.
 
     Args:
         file: of this format.
@@ -154,7 +154,7 @@ def _left(file: Any, known: set[str], layers: dict[str, Layer]) -> list[str]:
 
 
 def _is_beside(place: str, layers: dict[str, Layer]) -> bool:
-    """Whether a layer has an attribute there that holds no layers: a metric, numbers to draw."""
+    """Whether a layer's attribute there contains no layers: a metric, a seed generator."""
     above, _, name = place.rpartition("/")
     held = getattr(layers.get(above), name, None) if name else None
     return held is not None and not isinstance(held, (Layer, list, tuple, dict))
@@ -167,7 +167,8 @@ _DEPENDENCIES = "_layer_checkpoint_dependencies"
 def _counts_of_older(model: Layer, file: Any) -> int:
     """How often a layer counts in the paths of a file of Keras 2.12 to 2.14; 0 for other files.
 
-    There layers with weights are children of their model by two names: 2.13 counts both, 2.14 one.
+    There layers with weights are children of their model under two names: 2.13 counts both, 2.14
+    one.
     """
     if not any(str(name).replace("\\", "/").split("/")[0] == _DEPENDENCIES for name in file):
         return 0
@@ -193,7 +194,7 @@ def _vars_of(file: Any, place: str) -> Any:
 
 
 def values_for(group: Any, variables: Sequence[Variable]) -> list[Any]:
-    """What a group has for some variables; nothing is read before it is known to fit."""
+    """The values of a group for some variables; nothing is read unless it fits."""
     if group is not None and not hasattr(group, "keys"):
         raise ValueError("the file has an array in the place of a group")
     count = 0 if group is None else len(group)
@@ -213,7 +214,7 @@ def in_order(group: Iterable[str]) -> list[str]:
 def value_for(data: Any, name: str, variable: Variable) -> Any:
     """The value that an array of the file has for a variable."""
     if data is None or not hdf5_files.is_plain(data):
-        raise ValueError(f"variable {name} is no plain array in the file")
+        raise ValueError(f"variable {name} is not a plain array in the file")
     if tuple(data.shape) != tuple(variable.shape):
         raise ValueError(
             f"variable {name} must have shape {variable.shape.text}, "
@@ -222,7 +223,7 @@ def value_for(data: Any, name: str, variable: Variable) -> Any:
     return hdf5_files.values(data, variable.dtype.numpy)
 
 
-# Where layers are.
+# Paths of layers.
 
 
 def places(  # noqa: C901 (a walk through layers and one through containers, each calls the other)

@@ -1,9 +1,8 @@
 """HDF5 that is written so that damage is noticed when it is read, by any program.
 
-HDF5 keeps checksums itself where it is asked to: of its own structures since version 1.10 of the
-format, and of chunks of arrays by the filter Fletcher-32. It keeps them up to date when a file is
-changed through its library, which is how people edit these files. It has none for long texts: the
-configuration of a model has a CRC-32C beside it.
+HDF5 has optional checksums: of its metadata since version 1.10 of the format, and of chunks of
+arrays by the filter Fletcher-32. The library updates them when a file is edited through it. Long
+strings cannot have one: the model's configuration has a CRC-32C in a separate attribute.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "pinnace_crc32c"
 _VERSION = "v110"
-# Up to this size an array stands in the head of its dataset, which has a checksum.
+# Up to this size an array is stored in the header of its dataset, which has a checksum.
 _IN_THE_HEAD = 1 << 13
 # HDF5 reads and checks a chunk at once, and allows no larger one than 4 GiB.
 _CHUNK = 1 << 28
@@ -56,7 +55,7 @@ def put(group: Any, name: str, value: Any) -> None:
 
 
 def _chunk(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
-    """The largest chunk of whole rows: axes are cut from the first on."""
+    """The largest chunk of whole rows: leading axes are split first."""
     left = max(_CHUNK // item, 1)
     chunk: list[int] = []
     for size in reversed(shape):
@@ -73,7 +72,7 @@ def seal(opened: Any, names: Sequence[str]) -> None:
 def warn_of_changed(opened: Any, names: Sequence[str], who: str) -> None:
     """Say that texts are not those that were written, if they have a checksum.
 
-    That may be damage, or a person who edited the file: the texts are used in any case.
+    The file may be corrupt, or edited on purpose: the texts are used in any case.
 
     Args:
         opened: a file.

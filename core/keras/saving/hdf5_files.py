@@ -1,4 +1,4 @@
-"""HDF5 as far as it is trusted: plain arrays and attributes of the file itself, of bounded size."""
+"""Safe reading of HDF5: plain arrays and attributes in the file itself, of bounded size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinnace.framework.errors import DataLossError, NotFoundError, ResourceExhau
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What a file's arrays may hold beyond its own size: those that HDF5 packed, or never wrote.
+# The limit for a file's arrays beyond its own size: HDF5 may compress them, or omit fill values.
 TIMES = 4
 _NAMES = 1_000_000
 
@@ -53,14 +53,14 @@ def reading(file: str | IO[bytes], who: str) -> Iterator[Any]:
     try:
         opened = h5py.File(file, "r")
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise DataLossError(f"{who}: this is no HDF5 file: {error}") from None
+        raise DataLossError(f"{who}: this is not an HDF5 file: {error}") from None
     with opened:
         yield opened
 
 
 @contextlib.contextmanager
 def explained(who: str) -> Iterator[None]:
-    """What the library says of damage inside of the block, as one error."""
+    """Convert the library's exceptions about corruption inside the block to one error."""
     try:
         yield
     except (OSError, RuntimeError, KeyError, UnicodeDecodeError, TypeError, OverflowError) as error:
@@ -80,7 +80,7 @@ def size_of(file: str | IO[bytes]) -> int:
 
 
 def entry(group: Any, path: str) -> Any:
-    """What is there in the same file, None if nothing is: links are not followed.
+    """An object in the same file, None if missing: links are not followed.
 
     Raises:
         ValueError: a link on the way.
@@ -99,7 +99,7 @@ def entry(group: Any, path: str) -> Any:
 
 
 def is_plain(data: Any) -> bool:
-    """Whether it is an array of numbers that stands in the file itself."""
+    """Whether it is a numeric array stored in the file itself."""
     if not hasattr(data, "dtype") or data.shape is None:
         return False
     return not (data.external or data.is_virtual) and data.dtype.kind in "biuf"
@@ -141,7 +141,7 @@ def texts(owner: Any, name: str) -> list[str]:
     for part in parts:
         for one in np.asarray(part, object).ravel().tolist():
             if not isinstance(one, (str, bytes)):
-                raise ValueError(f"attribute {name!r} is no list of texts")  # noqa: TRY004 (as above)
+                raise ValueError(f"attribute {name!r} is not a list of strings")  # noqa: TRY004 (as above)
             found.append(one.decode() if isinstance(one, bytes) else one)
     return found
 

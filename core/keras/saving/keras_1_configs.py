@@ -27,7 +27,7 @@ _CLASSES = {
 _SILENT = frozenset(
     f"{kind}{rank}D" for kind in ("UpSampling", "ZeroPadding", "Cropping") for rank in (2, 3)
 )
-# Class -> why no layer of today takes its place.
+# Class -> why no current layer replaces it.
 _GONE = {
     "Highway": "a gate between a layer and its input",
     "MaxoutDense": "the largest of several dense layers",
@@ -59,8 +59,8 @@ _RENAMED = {
 }
 _KERNELS = (("nb_row", "nb_col"), ("kernel_dim1", "kernel_dim2", "kernel_dim3"))
 _ORDERS = {"tf": "channels_last", "th": "channels_first", "default": None}
-# What Keras 1 tells of layers that today's find out, or do without: how a recurrence is computed,
-# the size of an input that the kernel has already.
+# Options of Keras 1 that current layers infer or do not need: how a recurrence is computed, the
+# input size that the kernel determines.
 _LEFT_OUT = frozenset(
     [
         *("consume_less", "input_dim", "input_dtype", "input_length", "output_shape", "weights"),
@@ -83,7 +83,7 @@ _MARKS = frozenset(
 
 @registry.register_keras_serializable("pinnace")
 class CosineOfKeras1(Layer):
-    """What `Merge(mode="cos")` computed: x·y / √(x·x · y·y), products of batches of matrices.
+    """`Merge(mode="cos")`: x·y / √(x·x · y·y), batched matrix products.
 
     Args:
         axes: of the two inputs, that are summed over.
@@ -107,12 +107,12 @@ class CosineOfKeras1(Layer):
         return ops.matmul(left, ops.moveaxis(right, -1, -2))
 
     def get_config(self) -> dict[str, Any]:
-        """With the axes."""
+        """The configuration, with the axes."""
         return {**super().get_config(), "axes": self.axes}
 
 
 def is_of_keras_1(config: Any, version: str | None) -> bool:
-    """Whether a configuration is of Keras 1, whose first files tell no version."""
+    """Whether a configuration is from Keras 1, whose first files have no version."""
     if version is not None:
         return version.startswith(("0.", "1."))
     return isinstance(config, dict) and any(
@@ -209,8 +209,8 @@ def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-# What today's layers of a class do not take: an initializer that both kernels have another name
-# for; dropped words, which are SpatialDropout1D's since; the mode, which was looked at.
+# Arguments that current layers do not have: an initializer that is split into two, word dropout,
+# which is now SpatialDropout1D, and the mode, which was handled.
 _NEVER = {
     "SeparableConvolution2D": ("kernel_initializer",),
     "Embedding": ("dropout",),
@@ -294,7 +294,7 @@ def _merge(inner: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     axes = inner.get("dot_axes")
     if mode == "cos":
         return "pinnace>CosineOfKeras1", {**name, "axes": _pair(axes)}
-    name["trainable"] = True  # which tells a layer from an operation of its name
+    name["trainable"] = True  # it distinguishes a layer from an operation of the same name
     if mode not in _MERGES or inner.get("mode_type", "raw") != "raw":
         raise ValueError(
             f"layer {inner.get('name')!r} joins its inputs by a function of Python, which a file "
@@ -308,7 +308,7 @@ def _merge(inner: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _pair(axes: Any) -> list[int]:
-    """One for each of the two inputs; files of Keras 1.0 have a list in a list."""
+    """One for each of the two inputs; files of Keras 1.0 have nested lists."""
     if isinstance(axes, int):
         return [axes, axes]
     return [axis[0] if isinstance(axis, list) else axis for axis in axes]

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 # The version of Keras whose files these are.
 VERSION = "3.15.1"
-# The weights of a model: what is not of its file, the seeds of its dropout for instance.
+# The weights of a model without those that are not in the file, such as seeds of dropout.
 _MORE = 1 << 16
 
 
 def write(model: Layer, path: str, with_optimizer: bool, *, zipped: bool = True) -> None:
-    """Write a model, or what is restored as one; the file is there whole, or as it was before.
+    """Write a model, or a restored one, atomically.
 
     Args:
         model: the model.
@@ -80,7 +80,7 @@ def read(path: str, compiles: bool) -> Any:
 def read_weights(
     model: Model, path: str, *, skip_mismatch: bool = False, skipped: tuple[Any, ...] = ()
 ) -> None:
-    """Put the weights of a file into a model: all of them, or none if one does not fit.
+    """Load the weights of a file into a model: all of them, or none if one does not fit.
 
     Args:
         model: built.
@@ -128,7 +128,7 @@ def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
 
 
 def _holds_values(group: Any) -> bool:
-    """Whether there is an array in a group of a file, or in one of those in it."""
+    """Whether there is an array in a group of a file, or in a nested group."""
     waiting = [group]
     while waiting:
         one = waiting.pop()

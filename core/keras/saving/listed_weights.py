@@ -1,4 +1,4 @@
-"""Weights listed layer by layer, in order: in whole models of .h5 files, and alone, as in Keras 2.
+"""Weights listed layer by layer, in order: in .h5 models and weight files, as in Keras 2.
 
 layer_names           attribute: the layers, in the model's order
 NAME/weight_names     attribute: a layer's weights, in the order of `weights_of`
@@ -20,7 +20,7 @@ from pinnace.keras.weights import is_seed_state
 if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
 
-# The group of what is the model's own, and no layer's.
+# The group of the model's own weights, outside its layers.
 TOP = "top_level_model_weights"
 _LISTED = 8
 
@@ -94,13 +94,15 @@ def _of_another_form(
     entries = [hdf5_files.entry(group, name) for name in names]
     for name, data in zip(names, entries, strict=True):
         if data is None or not hdf5_files.is_plain(data):
-            raise ValueError(f"{who}: variable {name!r} is no plain array in the file")
+            raise ValueError(f"{who}: variable {name!r} is not a plain array in the file")
     try:
         given = [hdf5_files.values(data, data.dtype) for data in entries]
         arrays = older_weights.converted(layer, given, form)
     except (ValueError, IndexError) as error:
         shapes = ", ".join(str(list(data.shape)) for data in entries)
-        raise ValueError(f"{who}: arrays of shapes {shapes} are no such layer's: {error}") from None
+        raise ValueError(
+            f"{who}: arrays of shapes {shapes} do not match the layer: {error}"
+        ) from None
     if len(arrays) != len(variables):
         raise ValueError(f"{who}: has {len(variables)} variables, the file has {len(arrays)}")
     for array, variable in zip(arrays, variables, strict=True):
@@ -128,7 +130,7 @@ def named(group: Any, name: str, variable: Variable, who: str) -> tuple[Variable
 
 
 def weights_of(layer: Any) -> list[Variable]:
-    """The weights of a layer in the order of these files: trainable ones, then the others.
+    """The weights of a layer in the order of these files: trainable ones first.
 
     Source:
         Keras: what is trainable by itself, whether or not a layer around it is; reading a model
@@ -147,7 +149,7 @@ def weights_of(layer: Any) -> list[Variable]:
 
 
 def own_weights(model: Any) -> list[Variable]:
-    """What is the model's own, in the order of these files."""
+    """The model's own weights, in the order of these files."""
     own = [
         child
         for child in model._weight_store.own()
@@ -159,9 +161,8 @@ def own_weights(model: Any) -> list[Variable]:
 def in_order_of(layer: Any, names: list[str], *, older: bool = False) -> list[Variable]:
     """The weights of a layer in the order of a file's names.
 
-    Keras 3 writes a model inside a model that was frozen layer by layer, instead of what is
-    trainable first, and Keras 2 by who is frozen inside of it: arrays of one shape would change
-    places without a word.
+    For a nested model that was frozen layer by layer, Keras 3 does not list trainable weights
+    first, and Keras 2 orders by frozen parts: arrays of the same shape would be exchanged silently.
 
     Args:
         layer: with weights.
@@ -178,7 +179,7 @@ def in_order_of(layer: Any, names: list[str], *, older: bool = False) -> list[Va
 
 
 def _as_in_keras_2(layer: Any) -> tuple[list[Variable], list[Variable]]:
-    """What is trained and what is not, each in the order in which Keras 2 lists it.
+    """Trainable and non-trainable weights, each in Keras 2's order.
 
     Source:
         Keras 2: a layer lists its own weights before those of layers inside it, a model behind
@@ -253,7 +254,7 @@ def _listed(
 
 
 def _fits(data: Any, variable: Variable) -> bool:
-    """Whether it has the variable's shape, or is no array at all."""
+    """Whether it has the variable's shape, or is not an array."""
     if not hdf5_files.is_plain(data):
         return True
     return tuple(data.shape) == tuple(variable.shape)

@@ -1,4 +1,4 @@
-"""Files that hold a model whole: which kind a path or its first bytes mean."""
+"""Files with a whole model: which format a path or its first bytes mean."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _OLDER = (".h5", ".hdf5")
 
 
-# What `Model.save` takes besides its parameters; `save_format` and `save_traces` are older ones.
+# Further arguments of `Model.save`; `save_format` and `save_traces` are deprecated.
 _ARGUMENTS = frozenset(
     ["include_optimizer", "options", "save_format", "save_traces", "signatures"],
 )
 
 
 def check_arguments(path: str, zipped: bool | None, given: Mapping[str, Any]) -> None:
-    """Refuse what `Model.save` does not take.
+    """Refuse unknown arguments of `Model.save`.
 
     Raises:
         ValueError: another argument; a name that ends as that of a file, for a folder.
@@ -48,7 +48,7 @@ def read(path: str, compiles: bool) -> Any:
 
 
 def _begins_as_zip(path: str) -> bool:
-    """Whether it is a .keras file: by its first bytes, for any file may have any name."""
+    """Whether it is a .keras file by its first bytes, since file names are arbitrary."""
     with open(path, "rb") as file:  # noqa: PTH123 (a text)
         head = file.read(8)
     if head.startswith(b"\x89HDF"):

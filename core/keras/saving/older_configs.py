@@ -59,14 +59,14 @@ _CONSTANT = "_CONSTANT_VALUE"
 
 
 def is_older(about: Any, config: dict[str, Any]) -> bool:
-    """Whether a .keras file is of Keras 2: by its version, or by a class of it."""
+    """Whether a .keras file is from Keras 2: by its version, or by a class in it."""
     version = str(about.get("keras_version", "")) if isinstance(about, dict) else ""
     return version.startswith("2.") or str(config.get("module", "")).startswith("tf_keras")
 
 
 @registry.register_keras_serializable("pinnace")
 def hard_sigmoid_of_keras_2(x: Any) -> Any:
-    """0.2 x + 0.5, from 0 to 1: what was called `hard_sigmoid` before Keras 3."""
+    """0.2 x + 0.5, from 0 to 1: `hard_sigmoid` before Keras 3."""
     return clipping.clip_by_value(x * 0.2 + 0.5, 0.0, 1.0)
 
 
@@ -81,7 +81,7 @@ _HARD_SIGMOID = {
 def with_older_rules(config: Any) -> Any:
     """A configuration of Keras 2 that says what Keras 3 computes by other rules; see ADR 46.
 
-    What has another meaning under the same name gets another name, and layers are told.
+    Names whose meaning has changed are renamed, and layers are marked.
     """
     if isinstance(config, list):
         return [with_older_rules(item) for item in config]
@@ -91,7 +91,7 @@ def with_older_rules(config: Any) -> Any:
     if isinstance(config.get("class_name"), str) and isinstance(config.get("config"), dict):
         made[registry.RULES] = 2
         if config["class_name"] in _GRUS:
-            made["config"] = {"reset_after": False, **made["config"]}  # until Keras 2.1 all were so
+            made["config"] = {"reset_after": False, **made["config"]}  # the default up to Keras 2.1
     return made
 
 
@@ -102,7 +102,7 @@ def _function(key: str, value: Any) -> Any:
 
 
 def as_of_today(config: Any) -> Any:
-    """What `to_json` told, in the form of Keras 3: it says itself which version wrote it."""
+    """The result of `to_json` in the form of Keras 3: it contains its version."""
     version = str(config.get("keras_version", "")) if isinstance(config, dict) else ""
     if keras_1_configs.is_of_keras_1(config, version or None):
         config = keras_1_configs.converted(config)
@@ -180,7 +180,7 @@ def _initializer(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_graph(inner: dict[str, Any]) -> bool:
-    """Whether it is a functional model, of a subclass maybe."""
+    """Whether it is a functional model, possibly of a subclass."""
     return {"layers", "input_layers", "output_layers"} <= inner.keys()
 
 
@@ -199,10 +199,10 @@ def _graph(inner: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Names(dict[Any, int]):
-    """The layers of a model, each with the number of its first call in it."""
+    """The layers of a model, each with the index of its first call in it."""
 
     def counted(self, places: Any) -> Any:
-        """Places with calls counted from 0."""
+        """References with calls counted from 0."""
         if isinstance(places, dict):
             return {key: self.counted(value) for key, value in places.items()}
         if not isinstance(places, list):
@@ -224,12 +224,12 @@ def _first_call(entry: dict[str, Any]) -> int:
     if not isinstance(layers, list) or not layers or not isinstance(layers[0], dict):
         return 0
     first = layers[0].get("config")
-    has_shape = isinstance(first, dict) and "batch_input_shape" in first  # until Keras 2.2
+    has_shape = isinstance(first, dict) and "batch_input_shape" in first  # up to Keras 2.2
     return int(layers[0].get("class_name") == "InputLayer" or has_shape)
 
 
 def _alone(places: Any) -> Any:
-    """One place without the list around it: a model of one input takes a tensor, no list."""
+    """A single reference without the list: a model with one input takes a tensor."""
     if isinstance(places, list) and len(places) == 1 and isinstance(places[0], list):
         return places[0]
     return places
@@ -253,7 +253,7 @@ def _layer(entry: Any, names: _Names) -> Any:
 
 
 def _with_states(call: dict[str, Any]) -> dict[str, Any]:
-    """Keras 2 hands states over behind the sequence, in one list, and the mask all the same.
+    """Keras 2 passes states after the sequence, in one list, with the mask.
 
     Keras 3 looks for the mask of a sequence only where no states are given.
     """
@@ -268,7 +268,7 @@ def _with_states(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(node: Any, names: _Names, *, keeps: bool = False) -> dict[str, Any]:
-    """One call as {args, kwargs}: of places [layer, call, output, keywords], nested or alone.
+    """One call as {args, kwargs}: of references [layer, call, output, keywords], nested or single.
 
     Args:
         node: as the file has it.
@@ -286,7 +286,7 @@ def _call(node: Any, names: _Names, *, keeps: bool = False) -> dict[str, Any]:
 
 
 def _inputs(node: Any, names: _Names, keywords: dict[str, Any]) -> Any:
-    """The first argument of a call; its other ones, which stand at each place, into `keywords`."""
+    """The first argument of a call; the others, repeated in each reference, go to `keywords`."""
     if isinstance(node, dict):
         return {key: _inputs(one, names, keywords) for key, one in node.items()}
     if not isinstance(node, list):
@@ -326,7 +326,7 @@ def _with_tensors(value: Any, names: _Names) -> Any:
     return value
 
 
-# How a model was compiled.
+# Compile arguments.
 
 
 def compilation(config: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whole models in .h5 files, as Keras 2 writes them, and Keras 3 too: by layer, in order.
+"""Whole models in .h5 files, written by Keras 2 and 3: weights by layer, in order.
 
 model_config, training_config     attributes of the file: JSON
 model_weights/NAME                a group for each layer; weight_names says in which order
@@ -70,12 +70,13 @@ def read(path: str, compiles: bool) -> Any:
     for variable, value in found:
         variable.assign(value)
     if not getattr(model, "trainable", True):
-        model.trainable = False  # all that is in it, which only the order above had to know
+        # this freezes all its layers, which only the order above depended on
+        model.trainable = False
     return model
 
 
 def _about_vocabularies(model: Any) -> str:
-    """Why sizes may not fit: a vocabulary that `adapt` found stands in no file of this kind."""
+    """Why sizes may not fit: files of this kind lack vocabularies found by `adapt`."""
     layers = model._flatten_layers() if hasattr(model, "_flatten_layers") else []
     names = [x.name for x in layers if isinstance(x, IndexLookup) and not x.get_vocabulary(False)]
     if not names:
@@ -93,7 +94,7 @@ def _is_of_keras_3(file: Any, who: str) -> bool:
 
 
 def _configs(file: Any, who: str) -> tuple[Any, Any]:
-    """What the file says of the model, and of its training."""
+    """The configurations of the model and its training."""
     with hdf5_files.explained(who):
         model, training = (hdf5_files.text(file, name) for name in _CONFIGS)
         hdf5_checksum.warn_of_changed(file, _CONFIGS, who)
@@ -112,9 +113,9 @@ def _json(text: str, who: str) -> Any:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"{who}: its configuration is no JSON: {error}") from None
+        raise InvalidArgumentError(f"{who}: its configuration is not valid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise InvalidArgumentError(f"{who}: its configuration is no JSON object")
+        raise InvalidArgumentError(f"{who}: its configuration is not a JSON object")
     return found
 
 
@@ -156,11 +157,11 @@ def _optimizer_values(model: Any, group: Any) -> list[tuple[Variable, Any]]:
 
 
 def write(model: Model, path: str, with_optimizer: bool) -> None:
-    """Write a model; the file is there whole, or as it was before."""
+    """Write a model, atomically."""
     stored = registry.serialize_keras_object(model)
     config = {"class_name": stored["class_name"], "config": stored["config"]}
     if model._topology is None and stored.get("build_config"):
-        # Ours: a subclass of Model cannot know for which inputs it was built.
+        # Ours: the input shapes for which a subclassed model was built.
         config["build_config"] = stored["build_config"]
     compiled = model.get_compile_config() if with_optimizer else None
     training = None
@@ -179,7 +180,7 @@ def write(model: Model, path: str, with_optimizer: bool) -> None:
 
 
 def _by_class(given: Any, get: Any) -> Any:
-    """Losses and metrics by their classes: Keras 3 knows few of the short names in these files."""
+    """Losses and metrics by class: Keras 3 lacks most of the short names in these files."""
     if isinstance(given, list):
         return [_by_class(one, get) for one in given]
     if isinstance(given, dict):

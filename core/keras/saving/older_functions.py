@@ -7,12 +7,12 @@ from typing import Any
 
 from pinnace.keras.public_functions import public_function
 
-# What Keras 2 calls layers around functions, methods and properties.
+# Keras 2's names for layers of functions, methods and properties.
 KINDS = {
     *("TFOpLambda", "SlicingOpLambda"),
     *("ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer"),
 }
-# Functions of any number of tensors: Keras 2 writes those of named arguments alone.
+# Functions of several tensors: Keras 2 records only named arguments.
 _LOST = {"einsum", "meshgrid"}
 
 
@@ -49,7 +49,7 @@ def layer(entry: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _by_name(function: str, call: dict[str, Any]) -> dict[str, Any]:
-    """A list of numbers in front by its name: layers take one that has none for a tensor."""
+    """A leading list of numbers by name: layers would take an unnamed one for a tensor."""
     args = call["args"]
     if not args or not isinstance(args[0], list) or _has_tensors(args[0]):
         return call

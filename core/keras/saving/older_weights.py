@@ -1,7 +1,7 @@
 """Arrays of older files in the form that today's layers have.
 
-Keras 1 keeps a recurrence's gates apart and kernels of channels first as [out, in, rows, columns].
-Theano's convolutions read kernels backwards. `CuDNNLSTM` and `CuDNNGRU` keep their kernels
+Keras 1 stores a recurrence's gates separately and kernels of channels first as [out, in, rows,
+columns]. Theano's convolutions flip kernels. `CuDNNLSTM` and `CuDNNGRU` store their kernels
 transposed and two biases.
 
 Source:
@@ -31,7 +31,7 @@ _BACKWARDS = frozenset({"theano", "cntk"})
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a file's arrays are.
+    """The format of a file's arrays.
 
     Attributes:
         is_of_keras_1: whether Keras 1 wrote it.
@@ -43,7 +43,7 @@ class Form:
 
     @property
     def is_todays(self) -> bool:
-        """Whether nothing but a layer of CuDNN needs another form."""
+        """Whether only CuDNN layers need conversion."""
         return not (self.is_of_keras_1 or self.is_backwards)
 
 
@@ -66,7 +66,7 @@ def form_of(group: Any, names: Sequence[str]) -> Form:
 
 
 def is_of_cudnn(layer: Any, shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Whether arrays of these shapes are those of the layer's form for GPUs."""
+    """Whether arrays of these shapes are in a layer's CuDNN format."""
     while hasattr(layer, "forward_layer"):
         layer, shapes = layer.forward_layer, shapes[: len(shapes) // 2]
     gates = _GATES.get(type(layer).__name__)
@@ -117,7 +117,7 @@ def _leaves(layer: Any, is_frozen: bool) -> list[tuple[Any, bool]]:
 
 
 def _weights(layer: Any, left: list[Array], count: int, form: Form) -> list[Array]:
-    """The next weights of those that are left, which are a layer's."""
+    """A layer's weights, taken from the remaining ones."""
     kind = type(layer).__name__
     gates = _GATES.get(kind)
     if gates and form.is_of_keras_1 and len(left) > 2 and left[2].shape == (_width(layer),):

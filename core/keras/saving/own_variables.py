@@ -1,4 +1,4 @@
-"""What a layer or an optimizer keeps in a file of weights: its variables, or as its class says."""
+"""A layer's or optimizer's values in a weights file: its variables, or as its class defines."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from pinnace.keras.saving import hdf5_checksum, hdf5_files
 if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
 
-# An array that nothing knows the shape of beforehand may be so much larger than its place in the
-# file (HDF5 packs), from so many bytes on.
+# Arrays of unknown shape: the most that HDF5 may expand them, from this size on.
 _TIMES = 1000
 _FREE = 64 << 20
 
 
 class Store(MutableMapping[str, Any]):
-    """What `save_own_variables` and `load_own_variables` are given: a group of a file, as a dict.
+    """The argument of `save_own_variables` and `load_own_variables`: a file's group, as a dict.
 
     Args:
         group: of an HDF5 file; None is an empty one that nothing is written to.
@@ -37,7 +36,7 @@ class Store(MutableMapping[str, Any]):
         if data is None:
             raise KeyError(key)
         if not hdf5_files.is_plain(data):
-            raise ValueError(f"{key!r} is no plain array in the file")
+            raise ValueError(f"{key!r} is not a plain array in the file")
         if data.nbytes > max(_FREE, data.id.get_storage_size() * _TIMES):
             raise ResourceExhaustedError(
                 f"load_own_variables: {key!r} would grow from {data.id.get_storage_size()} bytes "
@@ -66,7 +65,7 @@ class Store(MutableMapping[str, Any]):
 
 
 def storable(value: Any) -> Any:
-    """A value as HDF5 can hold it: it knows no bfloat16.
+    """A value that HDF5 supports: it has no bfloat16.
 
     Raises:
         ValueError: no numbers.
@@ -82,7 +81,7 @@ def storable(value: Any) -> Any:
 
 
 def says_itself(owner: Layer | Optimizer) -> bool:
-    """Whether its class says what is kept, or how it is read."""
+    """Whether its class defines what is saved, or how it is loaded."""
     base: Any = Layer if isinstance(owner, Layer) else Optimizer
     if isinstance(owner, AdaptableLayer) and not owner._is_adapted:
         base = AdaptableLayer
@@ -95,8 +94,7 @@ def says_itself(owner: Layer | Optimizer) -> bool:
 def values_of(owner: Layer | Optimizer, group: Any) -> list[tuple[Variable, Any]]:
     """The variables with their values after `load_own_variables` of their class.
 
-    They have the values they had: it is for the caller to assign them, when all of a file is known
-    to fit.
+    The variables keep their values: the caller assigns, once the whole file is known to fit.
 
     Raises:
         ValueError: the class does not take what the group has.

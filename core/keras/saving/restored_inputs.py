@@ -1,7 +1,6 @@
 """Inputs of functions of a SavedModel, cast to what these were saved for.
 
-Keras casts the inputs of a model to the dtypes that it was made for; a saved function takes no
-other than these.
+Keras casts the inputs of a model to its dtypes; a saved function accepts no others.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def cast_to_first(inputs: Any, wanted: Iterable[Any]) -> Any:
 
 
 def cast_to(value: Any, spec: Any) -> Any:
-    """One tensor or array of the dtype of a spec, or as it is if the spec is for something else."""
+    """A tensor or array cast to the dtype of a spec; unchanged for other specs."""
     found = _cast(value, spec) if isinstance(spec, TensorSpec) else None
     return value if found is None else found[0]
 
@@ -60,7 +59,7 @@ def _cast(inputs: Any, specs: Any) -> list[Any] | None:
 
 
 def _is_castable(given: dtypes.DType, wanted: dtypes.DType) -> bool:
-    """Whether it is the same, of the same kind, or an integer for a number with a fraction."""
+    """Whether the dtypes are equal, of the same kind, or an integer for a float."""
     if given is wanted:
         return True
     if wanted.is_integer:

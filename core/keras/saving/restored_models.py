@@ -17,11 +17,11 @@ _SERVED = "serving_default"
 
 
 class RestoredModel(Model):
-    """What a SavedModel computes, with `predict`, and with `evaluate` and `fit` after `compile`.
+    """The functions of a SavedModel with `predict`, and with `evaluate` and `fit` after `compile`.
 
-    It is made of the functions of the file: layers and configuration are not in it. What the
-    loaded object has besides (`signatures`, functions, variables) are attributes. Inputs are cast
-    to the dtypes that the functions were saved for, as Keras casts them to those of a model.
+    It has no layers or configuration. Other attributes of the loaded object (`signatures`,
+    functions, variables) are available. Inputs are cast to the dtypes for which the functions were
+    saved, as Keras does for a model.
 
     Args:
         restored: what `saved_model.load` gave.
@@ -49,7 +49,7 @@ class RestoredModel(Model):
             ) from None
 
     def call(self, inputs: Any, training: bool = False) -> Any:
-        """What the file's `__call__`, or else its `serving_default`, gives."""
+        """The result of the file's `__call__`, or else its `serving_default`."""
         if callable(self.restored):
             return self._by_call(inputs, training)
         signature = getattr(self.restored, "signatures", {}).get(_SERVED)
@@ -67,7 +67,7 @@ class RestoredModel(Model):
         try:
             return self.restored(inputs, training=training)
         except (TypeError, ValueError):
-            # A module's __call__ knows nothing of training; its error is the one that helps.
+            # A module's __call__ has no `training`; its error is the helpful one.
             return self.restored(inputs)
 
     def _refuse(self) -> NoReturn:
@@ -80,18 +80,18 @@ class RestoredModel(Model):
 
     @property
     def variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
-        """Those of the file, but for its optimizer's."""
+        """The file's variables except its optimizer's."""
         found = walk_variables(self.restored)
         return [x for x, path in found if path[:1] != ("optimizer",)]  # type: ignore[misc]  # they are
 
     @property
     def weights(self) -> list[Variable]:
-        """Those of the file."""
+        """The file's weights."""
         return self.variables
 
     @property
     def trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
-        """Those of the file that training changes."""
+        """The file's trainable variables."""
         return [variable for variable in self.variables if variable.trainable]
 
     def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
@@ -110,7 +110,7 @@ class RestoredModel(Model):
 
 
 def _named(signature: Any, inputs: Any) -> dict[str, Any]:
-    """Inputs of the signature by place: one, or as many as it takes, in the order of its names."""
+    """The signature's inputs by position: one, or several in the order of their names."""
     names = sorted(signature.structured_input_signature[1])
     values = structure.flatten(inputs)
     if len(values) != len(names):

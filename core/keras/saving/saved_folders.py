@@ -1,7 +1,7 @@
 """SavedModels that Keras 2 wrote: the model of layers that they were, or else their functions.
 
-The root's configuration makes the model, as that of an .h5 file does. Each object of a layer lists
-its weights, in the order of `layer.weights`, as its child `variables`; layers are the children
+The root's configuration defines the model, as in an .h5 file. Each layer's object lists its
+weights, in the order of `layer.weights`, as its child `variables`; layers are the children
 `layer-0`, `layer-1`, … of their model, in the order of its configuration.
 """
 
@@ -32,9 +32,9 @@ _CLASSES = {"_tf_keras_network": "Functional", "_tf_keras_sequential": "Sequenti
 _OWN = frozenset({"Functional", "Model", "Sequential"})
 _LOOKUPS = frozenset({"TextVectorization", "StringLookup", "IntegerLookup"})
 _INPUT = "_tf_keras_input_layer"
-# What layers have beside the weights that the file counts.
+# Children of layers besides the weights that the file counts.
 _MORE = 1 << 16
-# What a configuration that cannot be built here raises.
+# Exceptions from a configuration that cannot be built here.
 _UNBUILT = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError),
     *(NotImplementedError, AssertionError, MemoryError, OpError),
@@ -64,7 +64,7 @@ def read(path: str, compiles: bool) -> Any:
     for number, variable in pairs.items():
         variable.assign(cast(found.object(number), variable.dtype))
     found.use_instead({one: v for one, v in pairs.items() if found.object(one).dtype is v.dtype})
-    # Not a child: what the model saves are signatures of its own.
+    # Not a child: a model saves signatures of its own.
     object.__setattr__(model, "signatures", found.root.signatures)
     if compiles:
         _compile(model, told.get("training_config"), found, path)
@@ -72,7 +72,7 @@ def read(path: str, compiles: bool) -> Any:
 
 
 def _told(found: KerasObjects, path: str) -> dict[str, Any] | None:
-    """What Keras tells of the root; None if it is no model of known layers."""
+    """Keras' metadata of the root; None if it is not a model of known layers."""
     about = found.described.get(0)
     if about is None or about.identifier not in _CLASSES:
         return None
@@ -99,19 +99,19 @@ def _json(text: str, path: str) -> dict[str, Any]:
         plain = _plain(found)
     except (ValueError, RecursionError) as error:
         raise DataLossError(
-            f"load_model: {path!r}: what Keras tells of the model is no JSON: {error}\n"
+            f"load_model: {path!r}: the model's Keras metadata is not valid JSON: {error}\n"
             "  Try: saved_model.load, which gives the functions"
         ) from None
     if not isinstance(plain, dict):
         raise DataLossError(
-            f"load_model: {path!r}: what Keras tells of the model is no JSON object\n"
+            f"load_model: {path!r}: the model's Keras metadata is not a JSON object\n"
             "  Try: saved_model.load, which gives the functions"
         )
     return plain
 
 
 def _plain(value: Any) -> Any:
-    """JSON of these files as that of .h5 files: tuples and shapes are lists."""
+    """The JSON of these files in the form of .h5 files: tuples and shapes are lists."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if not isinstance(value, dict):
@@ -125,7 +125,7 @@ def _plain(value: Any) -> Any:
 
 
 def _made(found: KerasObjects, told: dict[str, Any]) -> tuple[Any, dict[int, Variable]]:
-    """The model, and its variables by the numbers of those in the file that hold their values."""
+    """The model, and its variables by the numbers of the file's variables."""
     stored = [one for one, _ in _variables_in(found.root)]
     budget = sum((one.shape.num_elements() or 0) * one.dtype.size for one in stored) + _MORE
     _fill_vocabularies(found, 0, told["config"])
@@ -179,7 +179,7 @@ def _check_vocabularies(model: Any) -> None:
 def _layers(
     found: KerasObjects, number: int, config: dict[str, Any]
 ) -> list[tuple[int, dict[str, Any]]]:
-    """The layers of a model: the number of each with its configuration."""
+    """The layers of a model: each number with its configuration."""
     children = found.children(number)
     places = sorted(
         (int(name[6:]), child)
@@ -196,7 +196,7 @@ def _layers(
 def _pairs(
     found: KerasObjects, number: int, model: Any, config: dict[str, Any]
 ) -> Iterator[tuple[int, Variable]]:
-    """The variables of a model, each with the number of that which holds its value."""
+    """The variables of a model, each with the number of its value."""
     for node, entry in _layers(found, number, config):
         inner = entry["config"]
         name = entry.get("name") or inner["name"]
@@ -227,7 +227,7 @@ def _layer(model: Any, name: str) -> Any:
 
 
 def _listed(found: KerasObjects, number: int) -> list[int] | None:
-    """The numbers of the weights of a layer, in order; None if the file does not list them."""
+    """The numbers of a layer's weights, in order; None if the file does not list them."""
     place = found.children(number).get("variables")
     if place is None:
         return None
@@ -274,7 +274,9 @@ def _weights(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int
     for one, variable in pairs:
         stored = found.object(one)
         if not is_variable(stored):
-            raise ValueError(f"layer {layer.name!r}: {variable.name!r} is no variable in the file")
+            raise ValueError(
+                f"layer {layer.name!r}: {variable.name!r} is not a variable in the file"
+            )
         if tuple(stored.shape) != tuple(variable.shape) or not _is_alike(stored, variable):
             raise ValueError(
                 f"layer {layer.name!r}: variable {variable.name!r} is a {variable.dtype.name}"
@@ -284,12 +286,12 @@ def _weights(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int
 
 
 def _is_alike(stored: Variable, variable: Variable) -> bool:
-    """Whether it has the same dtype; counts, which Keras 2 keeps in int64, another of integers."""
+    """Whether the dtypes match; counters, int64 in Keras 2, may be any integer."""
     both = stored.dtype, variable.dtype
     return both[0] is both[1] or all(dtype.is_integer for dtype in both)
 
 
-# How it was compiled.
+# Compile arguments.
 
 
 def _compile(model: Any, training: Any, found: KerasObjects, path: str) -> None:
@@ -300,7 +302,7 @@ def _compile(model: Any, training: Any, found: KerasObjects, path: str) -> None:
     except _UNBUILT as error:
         warnings.warn(
             f"load_model: {path!r} is not compiled as it was: {str(error) or type(error).__name__}"
-            "\n  Try: compile it, or give what is not known as custom_objects",
+            "\n  Try: compile it, or pass unknown classes as custom_objects",
             stacklevel=4,
         )
         return

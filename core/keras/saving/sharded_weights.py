@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ENDING = ".weights.json"
 _GIGABYTE = 1 << 30
-# What is read of a map: a model has fewer layers.
+# The most entries read from a map: no model has more layers.
 _MOST = 64 << 20
 
 
@@ -105,7 +105,7 @@ class _Shards:
             files.append(self._names[-1])
 
     def close(self) -> None:
-        """Write what is left, and the map."""
+        """Write the rest, and the map."""
         self._write()
         places = {key: files[0] if len(files) == 1 else files for key, files in self._map.items()}
         told = {"metadata": {"total_size": self._total}, "weight_map": places}
@@ -154,7 +154,7 @@ def _map_of(path: str, who: str) -> dict[str, Any]:
         for names in weight_map.values():
             for name in [names] if isinstance(names, str) else names:
                 if os.path.basename(name) != name or not name:  # noqa: PTH119 (a text)
-                    raise ValueError(f"{name!r} is no name of a file beside it")  # noqa: TRY301
+                    raise ValueError(f"{name!r} is not the name of a file in the same folder")  # noqa: TRY301
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise DataLossError(f"{who}: this is no map of weights: {error}") from None
+        raise DataLossError(f"{who}: this is not a map of weights: {error}") from None
     return dict(weight_map)

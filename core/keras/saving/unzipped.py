@@ -21,7 +21,7 @@ def is_unzipped(path: str) -> bool:
 
 
 class Folder:
-    """The folder, with what an `Archive` has.
+    """The folder, with the interface of an `Archive`.
 
     Args:
         path: of the folder.
@@ -73,7 +73,7 @@ class Folder:
 def write_folder(
     path: str, version: str, config: Any, members: Mapping[str, Callable[[IO[bytes]], None]]
 ) -> None:
-    """Write the folder; each file of it is there whole, or as it was before.
+    """Write the folder; each file is written atomically.
 
     Args:
         path: of the folder.

@@ -84,7 +84,7 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any
     if skipped:
         raise ValueError(
             "load_weights: objects_to_skip is for files that end in .h5 or .keras, got "
-            f"{path!r}\n  Try: skip_mismatch=True, which takes what the checkpoint has"
+            f"{path!r}\n  Try: skip_mismatch=True, which loads the matching weights"
         )
     if not os.path.exists(f"{path}.index") and os.path.splitext(path)[1]:  # noqa: PTH110, PTH122 (a text)
         raise MissingWeightsError(
@@ -100,7 +100,7 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any
 
 
 class MissingWeightsError(MissingFileError, ValueError):
-    """There is no checkpoint of that name, and the name has another ending."""
+    """There is no checkpoint of that name, and no weights file either."""
 
 
 def _skipped(who: str, kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -140,7 +140,7 @@ def _read_hdf5(
 
 
 def _listed(file: Any) -> Any:
-    """What of a file lists the weights by layer; None if it is of Keras 3's own format."""
+    """The part of a file that lists the weights by layer; None for Keras 3's own format."""
     for group in (file, hdf5_files.entry(file, "model_weights")):
         if group is not None and ("layer_names" in group.attrs or "layer_names0" in group.attrs):
             return group

@@ -1,7 +1,7 @@
 """The values of a .weights.h5 file as nested dicts: of objects by name, and in these of arrays.
 
-The groups `vars`, in which the file keeps an object's own values, are left out: what the file has
-as `layers/dense/vars/0` is `tree["layers"]["dense"]["0"]`.
+The groups `vars`, with an object's own values, are omitted: the file's `layers/dense/vars/0` is
+`tree["layers"]["dense"]["0"]`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEPTH = 100
 
 
 def read(group: Any) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The tree of a file, and what it says of the objects by their paths.
+    """The tree of a file, and the objects' metadata by their paths.
 
     Args:
         group: an open HDF5 file.
@@ -88,7 +88,7 @@ def _write(tree: Mapping[str, Any], opened: Any, path: str) -> None:
 def differences(
     tree: Mapping[str, Any], wanted: Mapping[str, Any], tell: Callable[[str], None]
 ) -> tuple[int, int]:
-    """How many objects and values differ, and how many values of one shape both have.
+    """The numbers of differing objects and values, and of values whose shapes agree.
 
     Args:
         tree: of a file.

@@ -14,13 +14,13 @@ from pinnace.keras.saving.unzipped import is_unzipped
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What a configuration that means nothing makes constructors raise.
+# Exceptions from constructors with an invalid configuration.
 _MISUSED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _REFUSED = (NotImplementedError, AssertionError, MemoryError)
 
 
 def save_model(model: Any, filepath: Any, overwrite: bool = True, **kwargs: Any) -> None:
-    """Write a model whole; see `Model.save`.
+    """Save a whole model; see `Model.save`.
 
     Args:
         model: built.
@@ -72,10 +72,10 @@ def load_model(
     compile: bool = True,
     safe_mode: bool = True,
 ) -> Any:
-    """A model that Keras or this library wrote whole: layers, weights, how it is trained.
+    """Load a model saved by Keras or this library: layers, weights, training state.
 
-    No code of the file is run. Classes are found by name among those of this library, the
-    registered ones and `custom_objects`; a lambda, which files hold as bytecode, is refused, unless
+    No code in the file is run. Classes are looked up by name in this library, the registered ones
+    and `custom_objects`; a lambda, which files store as bytecode, is refused, unless
     `custom_objects` has a function under the name of its layer.
 
     Args:
@@ -99,7 +99,7 @@ def load_model(
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if os.path.isdir(path):  # noqa: PTH112 (a text)
-        # Not above: the files of models import this package.
+        # Imported here: the modules of model files import this package.
         from pinnace.keras.saving import saved_folders
 
         if not is_unzipped(path):

@@ -49,7 +49,7 @@ class Batches:
         """An epoch is over."""
 
     def shuffle_as(self, agreed: Callable[[int], int]) -> None:
-        """Draw orders from another seed, if it shuffles: what a function makes of its own."""
+        """Shuffle with another seed, if it shuffles: for datasets inside a function."""
 
 
 class ArrayBatches(Batches):
@@ -65,7 +65,7 @@ class ArrayBatches(Batches):
 
     def __init__(self, parts: Batch, batch_size: int, shuffle: bool | str) -> None:
         self._parts = parts
-        # None stands for an optional input that is left out.
+        # None for an optional input that is omitted.
         self._arrays: list[Array | None] = structure.flatten(parts)
         self.size = next(len(array) for array in self._arrays if array is not None)
         self.batch_size = batch_size
@@ -194,7 +194,7 @@ class SequenceBatches(Batches):
             yield self._weigh(item)
 
     def _made_ahead(self, order: Iterable[int]) -> Iterator[Any]:
-        """Items in their order; an error in one surfaces in its place."""
+        """Items in order; an error is raised at its item's position."""
         from concurrent.futures import ThreadPoolExecutor
 
         pool = ThreadPoolExecutor(self._source.workers)
@@ -217,7 +217,7 @@ class SequenceBatches(Batches):
 
 
 class LimitedBatches(Batches):
-    """Epochs of so many batches; each goes on where the one before stopped.
+    """Epochs with a fixed number of batches; each continues where the last one stopped.
 
     Args:
         inner: all batches there are.
@@ -229,7 +229,7 @@ class LimitedBatches(Batches):
         self._inner = inner
         self._steps = steps
         self._who = who
-        # What is left of all batches, and how many of them there were; None before the first.
+        # The remaining batches, and how many there have been; None before the first.
         self._rest: Iterator[Batch] | None = None
         self._seen = 0
         self.alike = inner.alike
@@ -272,7 +272,7 @@ def _warn_of_end(who: str, steps: int, done: int) -> None:
 
 
 def _packer(parts: Batch) -> Callable[[Sequence[Any]], Batch]:
-    """Puts flat tensors into the structure of `parts`."""
+    """A function that packs flat tensors into the structure of `parts`."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return tuple
     return lambda flat: structure.pack_sequence_as(parts, list(flat))

@@ -1,4 +1,4 @@
-"""ClassWeights: weights of samples, or of the parts of one, that follow from their classes."""
+"""ClassWeights: sample weights that follow from the samples' classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ClassWeights:
-    """What `class_weight` says of the samples of a batch.
+    """The weights that `class_weight` assigns to the samples of a batch.
 
     Args:
         who: for messages: `fit`.
@@ -81,7 +81,7 @@ class ClassWeights:
         return x, y, wrap(found) if isinstance(y, Tensor) else found
 
     def of(self, y: Array) -> Array:
-        """The factor of each class that y holds, as number or as one-hot row."""
+        """The factor of each class in y, given as index or as one-hot row."""
         if y.dtype.kind not in "biuf" and y.dtype.name != "bfloat16":
             raise ValueError(
                 f"{self._who}: class_weight needs a y of class numbers or one-hot rows, got "
@@ -97,7 +97,7 @@ class ClassWeights:
         return np.where(known, self._factors[place], np.float32(1))
 
     def _times(self, found: Array, given: Array) -> Array:
-        """Both factors of each value; one of them may be for samples, the other for their parts."""
+        """The product of the weights; one may be per sample, the other per element."""
         axes = max(found.ndim, given.ndim)
         if given.ndim == found.ndim + 1 and given.shape[-1] == 1:
             given, axes = given[..., 0], found.ndim

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pinnace.keras.models.model import Model
 
-# What says how steps are run, and not what they compute.
+# Arguments that say how steps run, not what they compute.
 _HOW = ("jit_compile", "steps_per_execution", "auto_scale_loss")
 
 
@@ -36,7 +36,7 @@ class OlderCompileOptions(TypedDict, total=False):
 
 
 class Compilation(Part):
-    """What `compile` told a model.
+    """The arguments of `compile`.
 
     Attributes:
         given: its arguments by name; None before it is called.
@@ -89,7 +89,7 @@ class Compilation(Part):
             )
 
     def config(self) -> dict[str, Any] | None:
-        """What `compile` was given, as JSON can hold it."""
+        """The arguments of `compile`, JSON-serialisable."""
         if self.given is None:
             return None
         how = {"jit_compile": self.jit_compile, "steps_per_execution": self.steps_per_execution}
@@ -150,7 +150,7 @@ class Compilation(Part):
             self.metrics.update_state(y, y_pred, sample_weight)
 
     def note_loss(self, loss: Any, x: Any) -> None:
-        """Take a loss into account in its mean, weighted by the number of samples."""
+        """Add a loss to its mean, weighted by the number of samples."""
         first = next(part for part in structure.flatten(x) if part is not None)
         size = first.shape[0] if first.shape.rank else 1
         count = samples_of(first) if size is None else float(size)
@@ -187,12 +187,12 @@ def check_how(steps: Any, jit_compile: Any) -> None:
 
 def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `compile` that `Compilation.config` told."""
-    # How Keras ran the steps, which a file tells, is no choice of this program.
+    # How Keras ran the steps, which a file records, does not apply here.
     told = {k: v for k, v in config.items() if k not in _HOW}
     return {k: registry.deserialize_keras_object(v) for k, v in told.items()}
 
 
 def _summed(loss: Any) -> Any:
-    """What a layer added, which may be a loss for each sample, as one number."""
+    """A layer's added loss, which may be per sample, as a scalar."""
     number = casting.cast(loss, "float32")
     return number if number.shape.rank == 0 else reduction.reduce_sum(number)

@@ -60,12 +60,12 @@ class CompileLoss:
 
     @property
     def built(self) -> bool:
-        """Whether the loss of each part of the outputs is decided."""
+        """Whether the loss of each output is determined."""
         return self._planned is not None
 
     @property
     def takes_class_numbers(self) -> bool | None:
-        """Whether y holds numbers of classes, or else a row for each; None if any may be."""
+        """Whether y contains class indices instead of rows; None if unknown."""
         if structure.is_nested(self._given):
             return None
         kind = loss_of(self._given)
@@ -75,7 +75,7 @@ class CompileLoss:
         return False if function in _OF_ROWS else None
 
     def build(self, y: Any, y_pred: Any) -> None:
-        """Decide which loss each part of the outputs has."""
+        """Determine the loss of each output."""
         found = planned(
             self._given,
             self._weights,
@@ -92,7 +92,7 @@ class CompileLoss:
                 "  Try: one function that adds them",
                 stacklevel=2,
             )
-        # One alone is the whole loss.
+        # A single one is the whole loss.
         self.trackers = [Mean(name=f"{one.name}_loss") for one in found] if len(found) > 1 else []
 
     def __call__(self, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
@@ -107,7 +107,7 @@ class CompileLoss:
         weights = sample_weight
         if structure.is_nested(sample_weight):
             weights = like_outputs("sample_weight", sample_weight, y_pred, self._names, places)
-        # Keras: of one tensor the first loss is the whole, and the means are left as they are.
+        # Keras: for one output tensor the first loss is the total, and the means are unchanged.
         plain = _is_plain(y, y_pred)
         total = None
         for index, one in enumerate(self._planned[:1] if plain else self._planned):
@@ -137,7 +137,7 @@ def _keys(y: Any) -> str:
 
 
 def _told(loss: Loss, y: Any, y_pred: Any, error: Exception) -> str:
-    """An error inside a loss, with what the loss was given."""
+    """Add the loss's inputs to an error raised in it."""
     given = "   ".join(
         f"{name}: {x.dtype.name}{x.shape.text}"
         for name, x in (("y", y), ("output", y_pred))
@@ -147,7 +147,7 @@ def _told(loss: Loss, y: Any, y_pred: Any, error: Exception) -> str:
 
 
 def crossentropy(y: Any, y_pred: Any) -> Any:
-    """The crossentropy that the shapes ask for: binary, of class numbers, or of one-hot rows."""
+    """The crossentropy for these shapes: binary, sparse, or categorical."""
     found = {
         "binary": _losses.binary_crossentropy,
         "sparse": _losses.sparse_categorical_crossentropy,
@@ -157,7 +157,7 @@ def crossentropy(y: Any, y_pred: Any) -> Any:
 
 
 def loss_of(identifier: Any) -> Loss:
-    """The Loss that a name, function or object stands for."""
+    """The Loss for a name, function or object."""
     if isinstance(identifier, str) and identifier.lower() in {"crossentropy", "ce"}:
         return LossFunctionWrapper(crossentropy)
     found = _losses.get(identifier)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CompileMetrics(Metric):
-    """The metrics of all outputs, as one: what stands in `model.metrics`.
+    """The metrics of all outputs as one, an item of `model.metrics`.
 
     Args:
         metrics: a list of names, functions or Metrics; a list or dict of lists.
@@ -43,7 +43,7 @@ class CompileMetrics(Metric):
     _output_names: Sequence[str] | None
     _per_output: list[tuple[str, list[Metric], list[Metric]]] | None
     _objects: list[Metric]
-    # As `metrics`, with the outputs' names where there are several, each once.
+    # As `metrics`, with the outputs' names if there are several, without duplicates.
     _names: list[str]
 
     def __init__(
@@ -63,7 +63,7 @@ class CompileMetrics(Metric):
 
     @property
     def built(self) -> bool:
-        """Whether each output's metrics are decided."""
+        """Whether each output's metrics are determined."""
         return self._per_output is not None
 
     @property
@@ -117,7 +117,7 @@ class CompileMetrics(Metric):
             made = [[metric_of(m, true, output) for m in group] for group in (one, other)]
             made_for.append((name, made[0], made[1]))
         self._per_output = made_for
-        # Keras: names of outputs that it does not know are left out.
+        # Keras: names of unknown outputs are ignored.
         known = isinstance(y_pred, dict) or len(self._output_names or ()) == len(outputs)
         several = len(outputs) > 1 and known
         seen: Counter[str] = Counter()
@@ -152,7 +152,7 @@ class CompileMetrics(Metric):
 
 
 def metric_of(identifier: Any, y: Any, y_pred: Any) -> Metric:
-    """The Metric that a name, function or object stands for, for an output of that shape."""
+    """The Metric for a name, function or object, for an output of that shape."""
     if isinstance(identifier, Metric):
         return identifier
     if isinstance(identifier, str) and identifier.lower() in {
@@ -174,7 +174,7 @@ def metric_of(identifier: Any, y: Any, y_pred: Any) -> Metric:
 
 
 def _by_shape(name: str, y: Any, y_pred: Any) -> Metric:
-    """Accuracy or crossentropy: binary, of class numbers, or of one-hot rows."""
+    """Accuracy or crossentropy for these shapes: binary, sparse, or categorical."""
     what = "Accuracy" if name.lower() in {"accuracy", "acc"} else "Crossentropy"
     prefix = {"binary": "Binary", "sparse": "SparseCategorical", "categorical": "Categorical"}
     kind = getattr(_metrics, prefix[classes_as(y, y_pred)] + what)
@@ -189,7 +189,7 @@ def _plain_name(name: str, seen: Counter[str]) -> str:
 
 
 def _weighted_name(prefix: str, name: str, seen: Counter[str]) -> str:
-    """Of a metric with sample weights: `weighted_` tells it from one without. Source: Keras."""
+    """The name of a metric with sample weights, with the prefix `weighted_`. Source: Keras."""
     return _plain_name(f"{prefix}weighted_{name}" if seen[prefix + name] else prefix + name, seen)
 
 

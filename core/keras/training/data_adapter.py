@@ -1,4 +1,4 @@
-"""What `fit`, `evaluate` and `predict` are given, as batches of tensors."""
+"""The data of `fit`, `evaluate` and `predict` as batches of tensors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def batches_of(
     class_weight: ClassWeights | None = None,
     upright: bool = True,
 ) -> Batches:
-    """What a training method was given, as batches.
+    """The data of a training method as batches.
 
     Args:
         who: for messages: `fit`.
@@ -161,7 +161,7 @@ def split(parts: Batch, share: float) -> tuple[Batch, Batch]:
 
 
 def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
-    """A batch as (x, y, sample_weight), None for what it lacks.
+    """A batch as (x, y, sample_weight), with None for missing parts.
 
     Raises:
         ValueError: a tuple of another length.
@@ -196,7 +196,7 @@ def _is_arrays(x: Any) -> bool:
 
 
 def _arrays(who: str, name: str, part: Any, leaf: Callable[[str, str, Any], Any]) -> Any:
-    """A structure of arrays, each by `leaf`; nested lists of numbers are one array."""
+    """A structure of arrays, each converted by `leaf`; nested lists of numbers are one array."""
     if part is None:
         return None
     if is_matrix(part):  # one format is a dict
@@ -216,7 +216,7 @@ def _arrays(who: str, name: str, part: Any, leaf: Callable[[str, str, Any], Any]
 
 
 def _upright_array(who: str, name: str, value: Any) -> Any:
-    """As `_array`; a Series of pandas stands upright, [samples, 1], as it does in Keras."""
+    """As `_array`; a pandas Series becomes a column, [samples, 1], as in Keras."""
     array = _array(who, name, value)
     series = any(
         kind.__name__ == "Series" and kind.__module__.partition(".")[0] == "pandas"
@@ -231,7 +231,7 @@ def _array(who: str, name: str, value: Any) -> Any:
     if is_composite(value):
         return CompositeRows(value)
     if is_matrix(value):
-        # What a loss or a metric is told is dense.
+        # Targets and sample weights are dense.
         if name.startswith(("y", "sample_weight")):
             return dense_array(value)
         return CompositeRows(sparse_tensor(value))
@@ -239,7 +239,7 @@ def _array(who: str, name: str, value: Any) -> Any:
 
 
 def as_batch(who: str, batch: Any) -> Batch:
-    """One batch of a generator as tensors."""
+    """A batch of a generator as tensors."""
     parts = batch if isinstance(batch, (tuple, list)) else (batch,)
     names = itertools.chain(("x", "y", "sample_weight"), itertools.repeat("a batch"))
     return tuple(_tensors_in(who, name, part) for name, part in zip(names, parts, strict=False))

@@ -1,7 +1,7 @@
 """Steps of a model on the replicas of a strategy: batches are dealt out, results become one.
 
-With several replicas in a process its batches are cut into pieces here, tensor by tensor. With
-replicas in several processes each takes its piece of a batch before the tensors are made.
+With several replicas in a process, batches are split here, tensor by tensor. With replicas in
+several processes, each takes its part of a batch before the tensors are created.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def dealt(strategy: Any, function: Callable[..., Any], whole: bool) -> Callable[..., Any]:
-    """A function of the tensors of a batch that hands PerReplica pieces of them to another.
+    """A function of a batch's tensors that passes PerReplica parts to another.
 
     Args:
         strategy: whose replicas.
@@ -49,7 +49,7 @@ def _pieces(value: Any, count: int, whole: bool) -> PerReplica:
 
 
 def first_replicas(batch: Any) -> Any:
-    """A batch, or what is the first replica's of one that was dealt out already."""
+    """A batch, or the first replica's part of a distributed one."""
     return select(0, batch)
 
 
@@ -80,7 +80,7 @@ def on_replicas(
 
 
 def on_the_only_replica(strategy: Any, step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step in the context of the one replica of a strategy, whose variables ask which it is."""
+    """Run a step in the replica context of a strategy with one replica."""
 
     def run(data: Any) -> Any:
         return structure.map_structure(
@@ -103,7 +103,7 @@ def _of_processes(strategy: Any, results: Any, joins: bool) -> Any:
 
 
 class OwnPieces(Batches):
-    """The pieces of a process of batches that every process of the job makes alike.
+    """One process's parts of batches that every process of the job computes alike.
 
     Args:
         batches: for all processes together.
@@ -126,7 +126,7 @@ class OwnPieces(Batches):
         self._batches.restart()
 
     def epoch(self) -> Iterator[Batch]:
-        """The pieces of the batches of one epoch."""
+        """The parts of one epoch's batches."""
         for batch in self._batches.epoch():
             yield structure.map_structure(self._piece, batch)
 
@@ -139,7 +139,7 @@ class OwnPieces(Batches):
 
 
 def distributed(strategy: Any, given: Any) -> Any:
-    """A Dataset as the strategy shares it out to processes; anything else as it is."""
+    """A Dataset distributed to processes by the strategy; any other value unchanged."""
     if strategy.extended._spans_processes and isinstance(given, Dataset):
         return strategy.experimental_distribute_dataset(given)
     return given

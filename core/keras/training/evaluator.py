@@ -54,7 +54,7 @@ class Evaluator(Part):
         return logs if return_dict else in_order(self._owner, logs)
 
     def test_over(self, batches: Batches, hooks: RunCallbacks) -> dict[str, Any]:
-        """One epoch of testing; gives what the metrics say."""
+        """Evaluate one epoch; returns the metrics' results."""
         steps = self._owner._step_functions
         plain = steps.is_plain("test")
         count = self._owner.steps_per_execution
@@ -86,11 +86,11 @@ class Evaluator(Part):
         return logs
 
     def logs(self, logs: dict[str, Any], plain: bool) -> dict[str, Any]:
-        """What a step gave, or what the metrics say, as numbers by name in alphabetical order."""
+        """A step's result, or the metrics' results, as numbers by name in alphabetical order."""
         return numbers_of(self._owner.get_metrics_result() if plain else logs)
 
     def now(self, logs: dict[str, Any], plain: bool) -> dict[str, Any]:
-        """As `logs`, in the midst of an epoch: of several processes this one's share."""
+        """As `logs`, during an epoch: with several processes, of this process only."""
         with self._owner._step_functions.in_own_share():
             return self.logs(logs, plain)
 

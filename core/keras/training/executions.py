@@ -14,7 +14,7 @@ def ends(index: int, steps: int) -> bool:
 
 
 def last_of(index: int, steps: int) -> int:
-    """The number of the last batch of this one's execution, had it all its batches.
+    """The index of the last batch of a full execution that contains this one.
 
     Callbacks are told this one, as by Keras, also where the data ends before it.
     """

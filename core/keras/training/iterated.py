@@ -1,4 +1,4 @@
-"""Steps over an iterator: what `make_train_function` makes, and what overrides of it are given."""
+"""Steps over an iterator: the result of `make_train_function`, and inputs of overrides."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _step(model: Model, kind: str, data: Any) -> Any:
 
 
 def by_override(model: Model, kind: str) -> Callable[[Any], Any]:
-    """A step that asks what a subclass's own `make_…_function` made, for one batch.
+    """A step that calls the result of a subclass's `make_…_function` for one batch.
 
     Args:
         model: whose class overrides it.

@@ -19,7 +19,7 @@ def _from_environment(name: str) -> int | None:
 
 
 class _Limits:
-    """Of epochs in `fit`, and of steps in each epoch of `fit`, `evaluate` and `predict`."""
+    """Limits of epochs in `fit`, and of steps per epoch in `fit`, `evaluate` and `predict`."""
 
     epochs = _from_environment("KERAS_MAX_EPOCHS")
     steps = _from_environment("KERAS_MAX_STEPS_PER_EPOCH")
@@ -29,9 +29,9 @@ _limits = _Limits()
 
 
 def max_epochs() -> int | None:
-    """The most epochs that `fit` trains for, whatever it is asked; None for no limit.
+    """The most epochs of a `fit`, whatever its arguments; None for no limit.
 
-    It is what `set_max_epochs` was given last, else the environment variable KERAS_MAX_EPOCHS.
+    It is the last value of `set_max_epochs`, otherwise the environment variable KERAS_MAX_EPOCHS.
     """
     return _limits.epochs
 
@@ -48,7 +48,7 @@ def set_max_epochs(max_epochs: int | None) -> None:
 def max_steps_per_epoch() -> int | None:
     """The most steps that an epoch of `fit`, or `evaluate` or `predict`, has; None for no limit.
 
-    It is what `set_max_steps_per_epoch` was given last, else the environment variable
+    It is the last value of `set_max_steps_per_epoch`, otherwise the environment variable
     KERAS_MAX_STEPS_PER_EPOCH.
     """
     return _limits.steps
@@ -64,7 +64,7 @@ def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
 
 
 def limited_epochs(epochs: int) -> int:
-    """So many epochs, or as many as there may be; a warning where that is fewer."""
+    """The number of epochs, at most the limit; warns if that is fewer."""
     most = _limits.epochs
     if not most or most >= epochs:
         return epochs
@@ -73,7 +73,7 @@ def limited_epochs(epochs: int) -> int:
 
 
 def limited_steps(steps: int | None) -> int | None:
-    """So many steps, all if None, or as many as there may be; a warning where that is a limit."""
+    """The number of steps, None for all, at most the limit; warns if it applies."""
     most = _limits.steps
     if not most or (steps and steps <= most):
         return steps

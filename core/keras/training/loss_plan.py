@@ -1,4 +1,4 @@
-"""Loss plan: which loss is taken of which part of a model's outputs, nested as they may be."""
+"""The loss of each output of a model, for any nesting of the outputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PlannedLoss:
 
 @dataclass(frozen=True)
 class _Weighted:
-    """A loss as it was given, and its factor: a leaf of what is gone through."""
+    """A loss as given, and its factor: a leaf when traversing."""
 
     given: Any
     weight: Any
@@ -79,14 +79,14 @@ def planned(
 
 
 class _Plan:
-    """Collects the losses on a way through what was given and the outputs."""
+    """Collects the losses while traversing the arguments and the outputs."""
 
     def __init__(self, loss_of: Callable[[Any], Loss]) -> None:
         self.found: list[PlannedLoss] = []
         self._loss_of = loss_of
 
     def visit(self, part: Any, output: Any, called: Any, path: Path) -> None:
-        """Take in what was given for one part of the outputs, which are `called` so."""
+        """Add the losses for one part of the outputs, named `called`."""
         if part is None:
             return
         if isinstance(part, _Weighted):
@@ -97,7 +97,7 @@ class _Plan:
             if isinstance(output, type(part)):
                 self._inside(enumerate(part), output, called, path)
                 return
-            for item in part:  # several losses of one part
+            for item in part:  # several losses of one output
                 self.visit(item, output, called, path)
         elif isinstance(part, dict):
             self._inside(part.items(), output, called, path)
@@ -119,14 +119,14 @@ class _Plan:
 
 
 def _fits_flat(part: Sequence[Any], output: Any) -> bool:
-    """Whether it is one loss for each leaf of an output."""
+    """Whether it has one loss for each leaf of an output."""
     if not structure.is_nested(output) or any(map(structure.is_nested, part)):
         return False
     return len(part) == len(structure.flatten(output))
 
 
 def at(path: Path, value: Any) -> Any:
-    """The part of a structure that a path leads to; None where it has none."""
+    """The part of a structure at a path; None if it has none."""
     for key in path:
         if value is None or not _has(value, key):
             return None
@@ -236,7 +236,7 @@ def _factor(weight: Any) -> Any:
 
 
 def _map(function: Callable[[Any], Any], loss: Any) -> Any:
-    """`function` of each leaf; None stays None where there are others."""
+    """`function` of each leaf; None stays None among others."""
     if not structure.is_nested(loss):
         return function(loss)
     return structure.map_structure(lambda one: _unless_none(function, one), loss)
@@ -264,14 +264,14 @@ def _named_like(y_pred: Any, names: Sequence[str] | None) -> Any:
     if names is None or len(names) != count:
         return structure.map_structure(lambda _: None, y_pred)
     listed = isinstance(y_pred, (list, tuple)) and not any(map(structure.is_nested, y_pred))
-    # In a plain list the same name twice would not tell one output from the other.
+    # In a plain list, duplicate names would not identify outputs.
     if listed and len(set(names)) != count:
         names = [f"output_{index}" for index in range(count)]
     return structure.pack_sequence_as(y_pred, list(names))
 
 
 def _name(path: Path, called: Any, loss: str) -> str:
-    """What a part is called: the keys that lead to it, the output's name in place of an index."""
+    """The name of a part: its keys, with the output's name in place of an index."""
     parts = list(path)
     if not structure.is_nested(called) and (not parts or isinstance(parts[-1], int)):
         parts[-1:] = [loss if called is None else called]

@@ -22,7 +22,7 @@ def outputs_by_name(y_pred: Any, known: Sequence[str] | None = None) -> list[tup
 
 
 def without_list(outputs: Any) -> Any:
-    """What a functional model gives of these outputs: of a list of one, the tensor.
+    """A functional model's outputs: the tensor for a list of one.
 
     Source:
         Keras, where such a model tells a list of one spec, and gives one tensor.
@@ -38,7 +38,7 @@ def is_nested_deeper(y_pred: Any) -> bool:
 
 
 def shallow(given: Any, y_pred: Any) -> list[Any]:
-    """What was given for each leaf of the outputs, in a structure like theirs; None for none."""
+    """The argument for each output, in a structure like the outputs'; None if missing."""
     if given is None or not structure.is_nested(y_pred):
         return [given] * len(structure.flatten(y_pred))
     found = []
@@ -53,7 +53,7 @@ def shallow(given: Any, y_pred: Any) -> list[Any]:
 
 
 def classes_as(y: Any, y_pred: Any) -> str:
-    """How y tells classes, by shapes: `binary`, `sparse` (numbers) or `categorical` (rows).
+    """How y encodes classes, by shapes: `binary`, `sparse` (indices) or `categorical` (rows).
 
     Source:
         Keras, whose `accuracy` and `crossentropy` mean one of three by this rule.
@@ -66,7 +66,7 @@ def classes_as(y: Any, y_pred: Any) -> str:
 
 
 def names_of_outputs(model: Any) -> list[str] | None:
-    """The layers that give a functional model's outputs; None of another model. Source: Keras."""
+    """The names of a functional model's output layers; None for other models. Source: Keras."""
     names: list[str] | None = getattr(model, "output_names", None)
     return names
 
@@ -100,7 +100,7 @@ def aligned(what: str, value: Any, names: Sequence[str], *, same: bool = False) 
 
 
 def spread(what: str, given: Any, outputs: Sequence[tuple[str, Any]], *, same: bool) -> list[Any]:
-    """One entry per output of what `compile` was given."""
+    """One entry per output from an argument of `compile`."""
     names = [name for name, _ in outputs]
     if given is None:
         return [None] * len(names)

@@ -55,7 +55,7 @@ class StepFunctions(Part):
         return _nowhere() if self.strategy is None else self.strategy.scope()
 
     def batches_of(self, who: str, x: Any, *args: Any, **options: Any) -> Batches:
-        """What a training method was given, as batches; of several processes, this one's."""
+        """The data of a training method as batches; with several processes, this one's."""
         options["steps"] = limits.limited_steps(options.get("steps"))
         options["class_weight"] = self._class_weights(who, options.get("class_weight"))
         if not self._several():
@@ -66,12 +66,12 @@ class StepFunctions(Part):
         return dealing.own_batches(self.strategy, batches_of(who, x, *args, **options), x)
 
     def _class_weights(self, who: str, given: Any) -> ClassWeights | None:
-        """What `class_weight` says, read as the loss reads y."""
+        """The class weights, with y interpreted as the loss does."""
         empty = given is None or (hasattr(given, "__len__") and not len(given))
         return None if empty else ClassWeights(who, given, self._holds_numbers)
 
     def _holds_numbers(self, rank: int) -> bool:
-        """Whether a y of so many axes, the last one longer than 1, holds numbers of classes."""
+        """Whether y with this many axes, the last one longer than 1, contains class indices."""
         loss = self._owner._compilation.loss
         known = None if loss is None else loss.takes_class_numbers
         if known is not None:
@@ -81,7 +81,7 @@ class StepFunctions(Part):
         return outputs[0] is not None and rank < len(outputs[0].shape)
 
     def in_own_share(self) -> Any:
-        """A block in which metrics tell of the share of this process alone: nobody is asked."""
+        """A block in which metrics cover only this process, without communication."""
         return entered(Place(self.strategy, 0)) if self.spans_processes else _nowhere()
 
     @property
@@ -90,14 +90,14 @@ class StepFunctions(Part):
         return self.strategy is not None and self.strategy.extended._spans_processes
 
     def any_of(self, flag: bool, what: str) -> bool:
-        """Whether a flag is set, on one of the processes that train the model."""
+        """Whether a flag is set in any of the processes that train the model."""
         return jobs.any_of(flag, what) if self.spans_processes else flag
 
     def _several(self) -> bool:
         return self.strategy is not None and self.strategy.num_replicas_in_sync > 1
 
     def clear(self) -> None:
-        """What a step does has changed."""
+        """Discard the compiled steps."""
         self.made = {}
         model = self._owner
         model.train_function = model.test_function = model.predict_function = None
@@ -105,9 +105,9 @@ class StepFunctions(Part):
     def function(
         self, kind: str, batch: Batch, *, quiet: bool, whole: bool = False
     ) -> Callable[..., Any]:
-        """Takes a batch's tensors, flat; gives the step's result, or nothing if `quiet`.
+        """A function of a batch's flat tensors that returns the step's result, or None if `quiet`.
 
-        With several replicas each gets its piece of the batch, or all of it if it is to be `whole`.
+        With several replicas each gets its part of the batch, or all of it if it is `whole`.
         """
         key = (kind, quiet, whole, self._owner.run_eagerly, _layout(batch))
         found = self.made.get(key)
@@ -142,7 +142,7 @@ class StepFunctions(Part):
             result = step(data[0] if alone else data)
             return None if quiet else result
 
-        # The first batch size has a graph of its own, all others share one.
+        # The first batch size has a separate graph, all others share one.
         made: Callable[..., Any] = (
             run
             if self._owner.run_eagerly or overridden
@@ -156,7 +156,7 @@ class StepFunctions(Part):
         return dealing.dealt(self.strategy, made, whole) if self._several() else made
 
     def is_plain(self, kind: str) -> bool:
-        """Whether a step does what Model's does, so that its result is that of the metrics."""
+        """Whether a step is Model's own, so that its result is that of the metrics."""
         return not self._owner._overrides(
             *(f"{kind}_step", f"make_{kind}_function"), "compute_metrics", "get_metrics_result"
         )
@@ -173,7 +173,7 @@ class StepFunctions(Part):
         return self.function(kind, batch, quiet=plain)
 
     def prepare(self, batch: Batch, *, training: bool) -> None:
-        """Make weights, metrics and the optimizer's variables, so that no step makes any."""
+        """Create weights, metrics and the optimizer's variables, so that no step creates any."""
         if self._several():
             from pinnace.keras.training import dealing
 
@@ -208,12 +208,12 @@ class StepFunctions(Part):
         return self._owner.optimizer is None or self._owner.optimizer.built
 
     def _outputs_for(self, x: Any) -> Any:
-        """Specs of the outputs; None if only a step of its own knows how to call the model."""
+        """Specs of the outputs; None if only a custom step can call the model."""
         model = self._owner
         try:
             found = model.compute_output_spec(structure.map_structure(_open_batch, x))
         except Exception:
-            # A call that needs to know the batch size is tried with it.
+            # A call that needs the batch size is tried with it.
             with contextlib.suppress(Exception):
                 return model.compute_output_spec(structure.map_structure(spec_of, x))
             if model._overrides("train_step"):
@@ -221,7 +221,7 @@ class StepFunctions(Part):
             raise
         return found if model._overrides("call") else without_list(found)
 
-    # One batch alone.
+    # A single batch.
 
     def on_batch(
         self, kind: str, x: Any, y: Any, weight: Any, class_weight: Any, return_dict: bool
@@ -235,7 +235,7 @@ class StepFunctions(Part):
         )
         batch = next(batches.epoch())
         self.prepare(batch, training=kind == "train")
-        self._owner.reset_metrics()  # Keras: what is told is of this batch alone
+        self._owner.reset_metrics()  # Keras: the results are for this batch alone
         # Keras: one batch alone is not split.
         logs = self.function(kind, batch, quiet=False, whole=True)(*tensors_of(batch))
         found = numbers_of(logs)
@@ -259,14 +259,14 @@ def in_order(model: Model, logs: dict[str, Any]) -> Any:
     for metric in model.metrics:
         names += [m.name for m in getattr(metric, "metrics", [metric])]
     known = [name for name in names if name in logs]
-    # Keras: those that logs have under other names (of an output, `weighted_`) come last, by name.
-    # A metric of both `metrics` and `weighted_metrics` gives its plain value in its place.
+    # Keras: those with other names in logs (of an output, `weighted_`) come last, by name. A metric
+    # in both `metrics` and `weighted_metrics` returns its plain value in its place.
     values = [logs[name] for name in (*known, *sorted(set(logs) - set(known)))]
     return values[0] if len(values) == 1 else values
 
 
 def numbers_of(logs: dict[str, Any]) -> dict[str, Any]:
-    """What a step gave as numbers, in alphabetical order; what a dict in it holds stands beside."""
+    """A step's results as numbers, in alphabetical order; nested dicts are flattened."""
     found: dict[str, Any] = {}
     for name in sorted(logs):
         value = logs[name]
@@ -284,7 +284,7 @@ def python_number(value: Any) -> Any:
 def _layout(batch: Batch) -> object:
     """The structure of a batch and the ranks in it, hashable.
 
-    Batches of two ranks that shared a function would make it forget the rank.
+    A function shared by batches of two ranks would lose the static rank.
     """
 
     def layout(part: Any) -> object:

@@ -36,7 +36,7 @@ class Trainer(Part):
     def __init__(self, owner: Model) -> None:
         super().__init__(owner)
         self.first_epoch = 0
-        # Whether this call of `fit` has seen a batch.
+        # Whether this call of `fit` has had a batch.
         self._trained = False
 
     def fit(
@@ -138,7 +138,7 @@ class Trainer(Part):
         hooks.on_train_end(logs)
 
     def _agree_to_stop(self) -> None:
-        """One of the processes that train together stops all of them."""
+        """Stop all processes that train together if one of them stops."""
         asked = "whether training stops here"
         if self._owner._step_functions.any_of(self._owner.stop_training, asked):
             self._owner.stop_training = True
@@ -146,7 +146,7 @@ class Trainer(Part):
     def _train_over(
         self, epoch: int, batches: Batches, hooks: RunCallbacks
     ) -> dict[str, Any] | None:
-        """One epoch of training; gives what the metrics say, None after the end of the data."""
+        """Train one epoch; returns the metrics' results, None after the end of the data."""
         steps, evaluator = self._owner._step_functions, self._owner._model_evaluator
         plain = steps.is_plain("train")
         count = self._owner.steps_per_execution
@@ -177,7 +177,7 @@ class Trainer(Part):
         return evaluator.logs(logs, plain)
 
     def _told_of_end(self, epoch: int) -> None:
-        """There is no batch for an epoch: the data ended, or there never was one."""
+        """Warn that an epoch has no batch: the data ended, or was empty."""
         if not self._trained:
             raise ValueError("fit: there must be at least one batch in an epoch, got none")
         warnings.warn(
@@ -187,7 +187,7 @@ class Trainer(Part):
         )
 
     def _tell_end(self, index: int, logs: dict[str, Any], plain: bool, hooks: RunCallbacks) -> None:
-        """An execution is over: callbacks hear of it, and may have asked for the end."""
+        """End an execution: call the callbacks, which may request a stop."""
         if hooks.wants_batches:
             hooks.on_train_batch_end(index, self._owner._model_evaluator.logs(logs, plain))
             self._agree_to_stop()
@@ -207,7 +207,7 @@ class Trainer(Part):
 
 
 def _is_due(epoch: int, frequency: Any) -> bool:
-    """Whether to test after an epoch, which is counted from 0."""
+    """Whether to validate after an epoch, which is counted from 0."""
     if isinstance(frequency, Integral):
         return (epoch + 1) % frequency == 0
     return epoch + 1 in frequency

@@ -1,4 +1,4 @@
-"""Axes that may be negative, in the words of the op that takes them."""
+"""Negative axes, with errors that name the op."""
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.opdef import InferCall

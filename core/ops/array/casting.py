@@ -1,4 +1,4 @@
-"""Changes of dtype: Cast rounds or cuts values, Bitcast keeps the bits."""
+"""Changes of dtype: Cast converts values, Bitcast keeps the bits."""
 
 from typing import Any
 

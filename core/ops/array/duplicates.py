@@ -1,4 +1,4 @@
-"""Distinct values: Unique, UniqueV2, their counts, and what one list has that another lacks."""
+"""Distinct values: Unique, UniqueV2, their counts, and the difference of two lists."""
 
 from typing import Any, NamedTuple
 

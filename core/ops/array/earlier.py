@@ -1,6 +1,6 @@
 """Earlier forms of ops of arrays, which older graphs hold: Reverse and TopK, ConcatOffset.
 
-Reverse names its axes by a bool each, TopK its number by an attribute.
+Reverse has a bool for each axis, TopK its number as an attribute.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def gather_axis_gradient(
     params: Tensor, indices: Tensor, dy: Tensor, axis: Any, batch: Any
 ) -> Tensor:
-    """As `slices_of_rows`, summed, the gathered axis put first and every batch by itself.
+    """As `slices_of_rows`, summed, with the gathered axis first and each batch separate.
 
     `axis` and `batch` are numbers from 0, or tensors where the ranks are not known.
     """

@@ -1,4 +1,4 @@
-"""Parts chosen by index: GatherV2, GatherNd, OneHot, UnravelIndex, meshgrid, sequence_mask."""
+"""Selection by index: GatherV2, GatherNd, OneHot, UnravelIndex, meshgrid, sequence_mask."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -248,7 +248,7 @@ def with_batch_places(indices: Tensor, count: int) -> Tensor:
 
 
 def _batch_count(batch_dims: Any) -> int:
-    """How many axes: a number, or a tensor of one number that is known."""
+    """The number of batch axes: an int, or a known scalar tensor."""
     if not isinstance(batch_dims, Tensor):
         return int(batch_dims)
     value = broadcasting.known_value(batch_dims)

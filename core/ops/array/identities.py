@@ -1,4 +1,4 @@
-"""Ops that hand a tensor on: Identity, IdentityN, StopGradient, CheckNumerics and their like."""
+"""Ops that return their input: Identity, IdentityN, StopGradient, CheckNumerics and others."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -165,7 +165,7 @@ def _check_kernel(tensor: Array, *, message: str) -> Array:
 
 
 def non_finite(array: Array) -> str:
-    """What of infinity and NaN an array has, in TensorFlow's words."""
+    """The kinds of non-finite values in an array, in TensorFlow's wording."""
     tests = (("-Inf", np.isneginf), ("+Inf", np.isposinf), ("NaN", np.isnan))
     found = [text for text, test in tests if test(array).any()]
     listed = " and ".join(found) if len(found) < len(tests) else f"{', '.join(found[:2])}, and NaN"

@@ -1,4 +1,4 @@
-"""OneHot, and the masks and grids that are made of comparisons with places."""
+"""OneHot, and masks and grids from comparisons with indices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -180,7 +180,7 @@ def sequence_mask(
     dtype: Any = dtypes.bool,
     name: str | None = None,
 ) -> Tensor:
-    """For each length a row that is True at so many first places.
+    """A row for each length whose first `length` elements are True.
 
     Args:
         lengths: [...], integer.
@@ -206,7 +206,7 @@ def sequence_mask(
 
 
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:  # noqa: ARG001
-    """For n vectors, n tensors of rank n: the coordinates of every point of their grid.
+    """The coordinate tensors, of rank n, of the grid of n vectors.
 
     Args:
         *args: vectors (or scalars) of one dtype.

@@ -482,7 +482,7 @@ def _split_v_kernel(
 
 
 def _completed(lengths: list[int], total: int) -> list[int]:
-    """`lengths` with one -1 replaced by what is left."""
+    """`lengths` with one -1 replaced by the remainder."""
     if lengths.count(-1) != 1:
         return lengths
     rest = total - sum(lengths) - 1

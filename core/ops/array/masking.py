@@ -1,4 +1,4 @@
-"""Parts chosen by a mask."""
+"""Selection by a boolean mask."""
 
 from typing import Any
 

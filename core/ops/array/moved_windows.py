@@ -1,4 +1,4 @@
-"""Windows that are moved to lie within a tensor: XlaDynamicSlice, XlaDynamicUpdateSlice.
+"""Windows clamped to the bounds of a tensor: XlaDynamicSlice, XlaDynamicUpdateSlice.
 
 Generators of text keep keys and values in a tensor of full length, and write a token's with the
 second: `transformers` does, which is why a SavedModel holds an op of XLA. JAX's `dynamic_slice` and
@@ -32,7 +32,7 @@ __all__: list[str] = []
 def _window(
     op: str, shape: Sequence[int], starts: Sequence[int], sizes: Sequence[int]
 ) -> tuple[builtins.slice, ...]:
-    """Where a window of these sizes lies, moved to lie within."""
+    """The window of these sizes, clamped to be in bounds."""
     if not len(starts) == len(sizes) == len(shape):
         raise InvalidArgumentError(
             f"{op}: the window must have one start and one size per axis, got "

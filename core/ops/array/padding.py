@@ -152,7 +152,7 @@ PAD_V2 = define(
 
 
 def _mirror_places(op: str, size: int, pair: list[int], mode: str, axis: int) -> Array:
-    """For each place of the padded axis the place of the input it shows."""
+    """For each index of the padded axis the index of the input."""
     edge = int(mode == "REFLECT")
     before, after = pair
     if max(pair) > size - edge:

@@ -1,4 +1,4 @@
-"""Tensors joined as they come: ParallelConcat, which is Pack to whoever asks for its value."""
+"""ParallelConcat, which is equivalent to Pack."""
 
 from __future__ import annotations
 

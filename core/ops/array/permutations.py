@@ -1,4 +1,4 @@
-"""The same parts in another order: Transpose, ReverseV2, ReverseSequence, Roll."""
+"""Reordering: Transpose, ReverseV2, ReverseSequence, Roll."""
 
 from collections.abc import Sequence
 from typing import Any

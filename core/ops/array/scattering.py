@@ -1,4 +1,4 @@
-"""Parts put in place by index: ScatterNd and the TensorScatter family."""
+"""Scattering by index: ScatterNd and the TensorScatter family."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A tensor with a part of it replaced: TensorStridedSliceUpdate."""
+"""A tensor with a slice replaced: TensorStridedSliceUpdate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a tensor: StridedSlice and its gradient, Slice, x[...]."""
+"""Slices of a tensor: StridedSlice and its gradient, Slice, x[...]."""
 
 import builtins
 import functools

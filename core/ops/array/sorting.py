@@ -142,7 +142,7 @@ def searchsorted(
     out_type: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where each of `values` belongs in its row of `sorted_sequence`.
+    """The insertion index of each of `values` in its row of `sorted_sequence`.
 
     Args:
         sorted_sequence: [..., n], ascending along the last axis.

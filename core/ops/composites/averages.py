@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class ExponentialMovingAverage(Trackable):
-    """Keeps, for each variable, an average in which older values weigh less and less.
+    """Exponential moving averages of variables.
 
     Each `apply` does `shadow = decay * shadow + (1 - decay) * variable`. A checkpoint of this
-    object has the averages, in the order in which they were made.
+    object contains the averages, in order of creation.
 
     Args:
         decay: how much of the old average stays, between 0 and 1; 0.999 looks back about 1,000
@@ -53,7 +53,7 @@ class ExponentialMovingAverage(Trackable):
         return self._name
 
     def apply(self, var_list: Iterable[Variable] | None = None) -> None:
-        """Move the shadow of each variable towards its value; the first time, make it.
+        """Update the average of each variable; the first call creates it.
 
         Args:
             var_list: variables of floating dtypes.
@@ -100,7 +100,7 @@ class ExponentialMovingAverage(Trackable):
         self._of[id(variable)] = (variable, shadow)
 
     def _rest(self, variable: Variable) -> Tensor:
-        # Python's number becomes one of the dtype at once: through float32 it would lose digits.
+        # The Python number is converted directly: through float32 it would lose digits.
         decay = self._decay
         if not isinstance(decay, Operands):
             decay = convert_to_tensor(decay, variable.dtype)
@@ -132,7 +132,7 @@ class ExponentialMovingAverage(Trackable):
     def variables_to_restore(
         self, moving_avg_variables: Iterable[Variable] | None = None
     ) -> dict[str, Variable]:
-        """By the name of what is saved, the variable to restore it into: averages, where there are.
+        """Saved name -> the variable to restore: averages where they exist.
 
         Args:
             moving_avg_variables: the variables that have averages; those applied so far if None.

@@ -19,7 +19,7 @@ _SHOWN = 16
 
 
 def require(holds: Any, claim: str, *found: Any) -> None:
-    """InvalidArgumentError with `claim` and what was found, unless `holds`, a bool scalar.
+    """Raise InvalidArgumentError with `claim` and the values, unless `holds`, a bool scalar.
 
     While tracing an `Assert`, so that a function refuses what its Python body refuses.
     """
@@ -52,7 +52,7 @@ def require_equal(a: Any, b: Any, claim: str) -> None:
 
 
 def require_within(places: Any, limits: Any, claim: str) -> None:
-    """InvalidArgumentError unless 0 <= places < limits everywhere; `limits` broadcasts."""
+    """Raise InvalidArgumentError unless 0 <= places < limits everywhere; `limits` broadcasts."""
     if not isinstance(places, SymbolicTensor) and not isinstance(limits, SymbolicTensor):
         found, most = np.asarray(places), np.asarray(limits)
         holds: Any = bool(((found >= 0) & (found < most)).all())

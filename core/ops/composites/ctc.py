@@ -116,7 +116,7 @@ def ctc_loss(
     )
     if sparse:
         return loss  # type: ignore[no-any-return]
-    # The op passes over what it cannot fit in, with a loss of zero.
+    # The op ignores sequences that are too long, with a loss of zero.
     too_few = casting.cast(counts, int32) > steps
     endless = constants.fill(shapes.shape(loss), constants.constant(np.inf, x.dtype))
     return selecting.where(too_few, endless, loss, name=name)
@@ -187,7 +187,7 @@ def ctc_beam_search_decoder(
 def collapse_repeated(
     labels: TensorLike, seq_length: TensorLike, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Every label once where it stands several times in a row.
+    """Remove consecutive duplicates of labels.
 
     Args:
         labels: [batch, length], integers.
@@ -225,7 +225,7 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tens
     del name
     x = convert_to_tensor(labels)
     same = comparison.equal(reshaping.expand_dims(x, 2), reshaping.expand_dims(x, 1))
-    # Where each label stands first; as many distinct ones as are first come before it.
+    # The first index of each label; earlier distinct ones determine its number.
     length = shapes.shape(x, out_type=int64)[1]
     places = ranges.range(length)
     first = reduction.reduce_min(selecting.where(same, places, length), 2)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pinnace.ops.composite_arguments import Composites
     from pinnace.ops.opdef import OpDef
 
-# Ops that keep 0 at 0, and so a sparse tensor sparse.
+# Ops that map 0 to 0, and so preserve sparsity.
 _KEEP_ZERO = frozenset(
     {
         "Abs",
@@ -119,13 +119,13 @@ def _of_kind(
 
 
 def _answer_of(arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """What a class of composite values has instead of functions: `_answer(name, args, kwargs)`."""
+    """The alternative of a class of composite values: `_answer(name, args, kwargs)`."""
     found = [getattr(type(x), "_answer", None) for x in arguments]
     return next((answer for answer in found if answer is not None), None)
 
 
 def _kind_of(arguments: tuple[Any, ...]) -> str | None:
-    """Which composite values are among the arguments; ragged before sparse."""
+    """The kind of composite values among the arguments; ragged before sparse."""
     kinds = set()
     for x in arguments:
         kinds.add(getattr(type(x), "_takes_ops", None))
@@ -170,7 +170,7 @@ def _without_defaults(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """The call of `target`: a traced function hands over every parameter, also those not given."""
+    """The call of `target` without default arguments, which a traced function passes explicitly."""
     parameters = _parameters(function)
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return target(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""How far sequences in sparse tensors are from others."""
+"""Edit distances between sequences in sparse tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def edit_distance(
     normalize: bool = True,
     name: str | None = "edit_distance",
 ) -> Tensor:
-    """How many insertions, deletions and changes make each sequence of the other (Levenshtein).
+    """The number of insertions, deletions and substitutions between sequences (Levenshtein).
 
     Args:
         hypothesis: sparse [..., length]; the last axis runs along the sequences.

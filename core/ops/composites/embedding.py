@@ -1,4 +1,4 @@
-"""Rows of a table by sparse or ragged numbers, combined row by row."""
+"""Embedding lookups by sparse or ragged ids, combined row by row."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """For each row of numbers, the combination of the rows of a table that they name.
+    """For each row of ids, the combination of the table's rows.
 
     Args:
         params: [rows, ...]; or a list of such, which together are the table, in order.
@@ -117,7 +117,7 @@ def _parts(x: Any) -> tuple[Tensor, Tensor, Tensor]:
         return x.values, x.value_rowids(), x.nrows()
     if isinstance(x, SparseTensor):
         rows = x.indices[:, 0]
-        # TensorFlow: as many rows as the last that has numbers.
+        # TensorFlow: the number of rows follows from the last one with ids.
         one = np.int64(1)
         last = reduction.reduce_max(joining.concat([np.array([-1], np.int64), rows], 0))
         return x.values, rows, arithmetic.add(last, one)
@@ -136,7 +136,7 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """Like `embedding_lookup_sparse`, for rows without numbers too, and numbers to be left out.
+    """Like `embedding_lookup_sparse`, with support for empty rows and invalid ids.
 
     Args:
         embedding_weights: [rows, ...], or a list of such.

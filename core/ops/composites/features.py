@@ -31,7 +31,7 @@ __all__ = [
 
 
 class FixedLenFeature(NamedTuple):
-    """A feature that has the same number of values in every record.
+    """A feature with the same number of values in every record.
 
     Attributes:
         shape: of its values.
@@ -45,7 +45,7 @@ class FixedLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature with any number of values of one shape; shorter ones are filled up.
+    """A feature with any number of values of one shape; shorter ones are padded.
 
     Attributes:
         shape: of one value.
@@ -67,7 +67,7 @@ class VarLenFeature(NamedTuple):
 
 
 class SparseFeature(NamedTuple):
-    """A sparse vector or tensor whose indices and values are features of their own.
+    """A sparse vector or tensor whose indices and values are separate features.
 
     Attributes:
         index_key: key of the indices, int64; one for each axis.
@@ -216,7 +216,7 @@ def _sparse(feature: SparseFeature, sparse: dict[Any, Any]) -> SparseTensor:
     values = sparse[feature.value_key, as_dtype(feature.dtype)]
     sizes = feature.size if isinstance(feature.size, (list, tuple)) else [feature.size]
     for x in ids:
-        # Place by place, so that each example has as many.
+        # Index by index, so that each example has the same number.
         require_equal(
             x.indices,
             values.indices,
@@ -304,7 +304,7 @@ def _first(x: RaggedTensor, like: RaggedTensor) -> RaggedTensor:
 
 
 def _counts(rows: RaggedTensor, split: Any) -> RaggedTensor:
-    """How many values each row of each message has, by the row numbers of the values."""
+    """The number of values in each row of each message, from the values' row numbers."""
     one = casting.cast(1, split)
     last = reduce_max(rows, 1)
     zero = casting.cast(0, split)

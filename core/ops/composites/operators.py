@@ -13,7 +13,7 @@ __all__ = ["TensorOperators"]
 class TensorOperators:
     """The arithmetic and comparison operators, element by element."""
 
-    # NumPy arrays give way: array + ragged is ragged.
+    # NumPy arrays defer: array + ragged is ragged.
     __array_priority__ = 200
 
     def __add__(self: Any, other: Any) -> Any:

@@ -87,7 +87,7 @@ class _Wanted:
     def packed(
         self, dense: Sequence[Any], sparse: Sequence[SparseTensor], ragged: Sequence[Any]
     ) -> dict[str, Any]:
-        """Every feature from what the op gave, in the order of the keys."""
+        """Every feature from the op's results, in the order of the keys."""
         by_dense = dict(zip(self.dense, dense, strict=True))
         by_sparse = dict(zip(self.sparse, sparse, strict=True))
         by_ragged = dict(zip(self.ragged, ragged, strict=True))

@@ -17,7 +17,7 @@ __all__ = ["difference", "intersection", "size", "union"]
 
 
 def size(a: Any, validate_indices: bool = True) -> Tensor:
-    """How many different values each row of the last axis has.
+    """The number of distinct values in each row of the last axis.
 
     Args:
         a: SparseTensor with sorted indices.

@@ -1,4 +1,4 @@
-"""Strings cut into pieces, as ragged tensors: split, unicode_decode, unicode_split, ngrams."""
+"""Splitting of strings to ragged tensors: split, unicode_decode, unicode_split, ngrams."""
 
 from __future__ import annotations
 

@@ -481,7 +481,7 @@ class TensorArray:
         return self
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are, an int32 scalar."""
+        """The number of elements, an int32 scalar."""
         flow = self._list()
         if flow is not None:
             if self._size is not None and not self._dynamic:

@@ -516,7 +516,7 @@ def assert_shapes(
     message: str | None = None,
     name: str | None = None,
 ) -> None:
-    """Raise unless every tensor has its shape, and each letter stands for one size.
+    """Raise unless every tensor has its shape, where each letter is one size.
 
     Args:
         shapes: (tensor, shape) pairs or a dict; a shape holds ints, letters, None or "." for any

@@ -79,7 +79,7 @@ class NumericsChecker:
                 raise InvalidArgumentError("\n".join(told) + f" : {non_finite(array)}")
 
     def record_call(self, *_: Any) -> None:
-        """What is no op was made of ops, which were seen."""
+        """Nothing to record: such a call consists of ops, which were recorded."""
 
     record_customised = record_call
     watch_variable = record_call
@@ -158,7 +158,7 @@ def _facts(
 def enable_check_numerics(
     stack_height_limit: int | None = 30, path_length_limit: int | None = 50
 ) -> None:
-    """From here on each op of this thread must give finite numbers, until it is disabled.
+    """Make each op of this thread check that its results are finite, until it is disabled.
 
     Functions that are traced from here on check theirs whenever they run; what only moves values
     (a reshape, a slice) is not checked. A second call changes nothing.

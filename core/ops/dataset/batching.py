@@ -35,7 +35,7 @@ _ORDER = {"deterministic": attr("string", default="default")}
 
 
 def groups(elements: Iterator[Leaves], size: int, *, whole_only: bool) -> Iterator[list[Leaves]]:
-    """Lists of `size` elements, and of what is left at the end unless only whole ones count."""
+    """Lists of `size` elements, and the remainder unless it is dropped."""
     while True:
         found = [keep(element) for element in itertools.islice(elements, size)]
         if not found or (whole_only and len(found) < size):
@@ -44,7 +44,7 @@ def groups(elements: Iterator[Leaves], size: int, *, whole_only: bool) -> Iterat
 
 
 def count_of(there: int, size: int, *, whole_only: bool) -> int:
-    """How many groups there are."""
+    """The number of groups."""
     return there if there < 0 else there // size if whole_only else -(-there // size)
 
 
@@ -258,7 +258,7 @@ def _windows(
 
 
 def _window_count(there: int, reach: int, step: int, *, whole_only: bool) -> int:
-    """How many windows there are."""
+    """The number of windows."""
     if there < 0:
         return there
     return max(0, -(-(there - (reach - 1 if whole_only else 0)) // step))

@@ -1,4 +1,4 @@
-"""Which elements of a graph's datasets come, and how often; what only says how they are made."""
+"""Datasets in graphs: selection and repetition of elements, and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets of a graph that read files: records, lines, parts of equal length, rows of tables."""
+"""Datasets in graphs that read files: records, lines, fixed-length parts, rows of tables."""
 
 from __future__ import annotations
 

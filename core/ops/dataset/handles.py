@@ -165,7 +165,7 @@ register(
 
 
 def _delete_kernel(handle: Array, deleter: Array) -> None:
-    """It is gone when nobody holds it, as everything here."""
+    """Has no effect: an object is freed when nothing refers to it."""
     del handle, deleter
 
 

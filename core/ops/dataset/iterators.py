@@ -1,7 +1,7 @@
 """Reading a dataset inside a function: IteratorGetNext, ReduceDataset, optional elements.
 
-What is behind the handles is the business of `pinnace.data`, or of `recipes.py` beside this where a
-loaded graph made it: an iterator has `next_arrays(ctx)`, a dataset `element_arrays(turn)`.
+The objects of the handles are defined by `pinnace.data`, or by `recipes.py` if a loaded graph
+created them: an iterator has `next_arrays(ctx)`, a dataset `element_arrays(turn)`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of the elements of a graph's datasets: map, filter, scan, what makes many of one."""
+"""Datasets in graphs that apply functions: map, filter, scan, flat_map."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Datasets that a graph makes: how to begin a pass, and how many elements there are.
+"""Datasets in graphs: how to start a pass, and the number of elements.
 
-A graph that TensorFlow wrote holds a pipeline as nodes, each of which gives a variant. Behind each
-of ours is a `Recipe`; nothing is computed before something reads it. What `pinnace.data` puts
-behind a variant answers to the same two questions.
+A graph written by TensorFlow contains a pipeline as nodes, each of which returns a variant. The
+object of each variant here is a `Recipe`; nothing is computed before an element is read. The
+objects of `pinnace.data` have the same two methods.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INFINITE, UNKNOWN = -1, -2
 
 
 class Turn:
-    """One pass over a dataset. An iterator may outlive a run: who reads it next says whose it is.
+    """One pass over a dataset. An iterator may outlive a run: its next reader sets the run.
 
     Args:
         ctx: the run that reads.
@@ -56,13 +56,13 @@ class Turn:
 
 
 class Readable(Protocol):
-    """What is behind the variant of a dataset."""
+    """The object of a dataset's variant."""
 
     def element_arrays(self, turn: Turn) -> Iterator[Leaves]:
         """The leaves of every element, in a new pass."""
 
     def cardinality(self) -> int:
-        """How many elements there are; INFINITE or UNKNOWN."""
+        """The number of elements; INFINITE or UNKNOWN."""
 
 
 class Recipe:
@@ -84,7 +84,7 @@ class Recipe:
         return self._begin(turn)
 
     def cardinality(self) -> int:
-        """How many elements there are; INFINITE or UNKNOWN."""
+        """The number of elements; INFINITE or UNKNOWN."""
         return self._count
 
 
@@ -149,7 +149,7 @@ def dataset_op(
     reaches: str = "",
     guarded: Callable[..., Array] | None = None,
 ) -> OpDef:
-    """Register an op that gives a dataset: `signature` says what it takes."""
+    """Register an op that returns a dataset: `signature` has its inputs."""
     return register(
         OpDef(
             name=name,

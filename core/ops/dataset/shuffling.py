@@ -1,7 +1,6 @@
-"""The elements of a graph's datasets in another order, drawn anew in each pass if asked for.
+"""Shuffled datasets in graphs, optionally in a new order for each pass.
 
-The numbers are not TensorFlow's: each order is as likely as there, and the same seeds give the same
-orders again.
+The orders are not TensorFlow's: they have the same distribution, and the same seeds reproduce them.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class SeedGenerator:
         self._passes = itertools.count()
 
     def next_pass(self) -> np.random.Generator:
-        """What draws the order of the next pass."""
+        """The random generator of the next pass."""
         number = next(self._passes) if self._reshuffle else 0
         return np.random.Generator(np.random.Philox([*self._entropy, number]))
 
@@ -269,7 +268,7 @@ ANONYMOUS_RANDOM_SEED_GENERATOR = register(
 
 
 def generator_of(handle: Array, seed: int, seed2: int, *, reshuffle: bool) -> SeedGenerator:
-    """What draws the numbers of passes: what is behind a handle, else one of these seeds."""
+    """The random generator of passes: from a handle, else from these seeds."""
     return _generated(handle, seed, seed2, reshuffle=reshuffle)
 
 

@@ -1,6 +1,6 @@
-"""Where the elements of a graph's dataset come from: tensors, their slices, ranges of numbers.
+"""Sources of datasets in graphs: tensors, their slices, ranges of numbers.
 
-The random numbers are not TensorFlow's; the same seeds give the same numbers again.
+The random numbers are not TensorFlow's; the same seeds reproduce them.
 """
 
 from __future__ import annotations

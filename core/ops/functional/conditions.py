@@ -1,4 +1,4 @@
-"""One of several functions runs: If and Case, each also in a form without effects."""
+"""If and Case, each also in a stateless form: run one of several functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One function runs as long as another says so: While, also in a form without effects."""
+"""While, also in a stateless form: runs a function while another returns true."""
 
 from __future__ import annotations
 

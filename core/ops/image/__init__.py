@@ -1,4 +1,4 @@
-"""Pictures: files, colours, sizes, parts, boxes; what TensorFlow calls `tf.image`."""
+"""Images: files, colours, sizes, crops, boxes; TensorFlow's `tf.image`."""
 
 # A family's `__all__` is its public names: star imports are the index.
 

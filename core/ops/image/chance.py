@@ -1,4 +1,4 @@
-"""Pictures changed by chance: flips, crops, brightness, contrast, hue, saturation, JPEG noise."""
+"""Random image augmentation: flips, crops, brightness, contrast, hue, saturation, JPEG noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures as files: PNG, JPEG, GIF, BMP and WebP, read and written by Pillow (extra `image`)."""
+"""Image files: PNG, JPEG, GIF, BMP and WebP, read and written by Pillow (extra `image`)."""
 
 from __future__ import annotations
 

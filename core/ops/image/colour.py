@@ -138,7 +138,7 @@ def _hsv(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _check_channels(x: Array) -> None:
-    """What inference could not tell of a size that it did not know."""
+    """A run-time check for sizes that inference did not know."""
     if not x.ndim or x.shape[-1] != 3:
         raise InvalidArgumentError(
             f"images must have 3 channels on the last axis, got {list(x.shape)}"
@@ -167,7 +167,7 @@ def _rgb_to_hsv_kernel(images: Array) -> Array:
 
 
 def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """By the quotients that hue and saturation are; where channels tie, red is above all others."""
+    """By the quotients that define hue and saturation; where channels tie, red takes precedence."""
     x = call.inputs[0]
     top = indicators.one_hot(extremes.argmax(x, -1), 3, dtype=x.dtype)
     last = extremes.argmin(permutations.reverse(x, [-1]), -1)

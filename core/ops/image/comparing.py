@@ -1,4 +1,4 @@
-"""How pictures differ: PSNR, SSIM; and how they change: gradients, edges, total variation."""
+"""Comparison of images: PSNR, SSIM; also gradients, edges, total variation."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _gauss(size: int, sigma: float) -> Array:
 def _similarity(
     x: Tensor, y: Tensor, most: Tensor, window: Array, k1: float, k2: float, who: str
 ) -> tuple[Tensor, Tensor]:
-    """Likeness of means, and of what is around them, at each place."""
+    """The similarity of means, and of local contrast and structure, at each pixel."""
     for side in (*x.shape[-3:-1], *y.shape[-3:-1]) if x.shape.rank and y.shape.rank else ():
         if side is not None and side < len(window):
             raise InvalidArgumentError(

@@ -1,4 +1,4 @@
-"""Parts of pictures: CropAndResize and its gradients, crops, borders, mirrors, quarter turns."""
+"""Cropped images: CropAndResize and its gradients, crops, padding, flips, rotations by 90°."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def _boxes(op: str, image_count: int, boxes: Array, box_ind: Array) -> None:
 
 
 def _lines(low: Array, high: Array, size: int, count: int) -> Array:
-    """[boxes, count]: where the lines of each part stand in the picture."""
+    """[boxes, count]: the coordinates of each crop's rows or columns in the image."""
     last = np.float32(size - 1)
     if count > 1:
         scale = (high - low) * last / np.float32(count - 1)
@@ -57,7 +57,7 @@ def _lines(low: Array, high: Array, size: int, count: int) -> Array:
 
 
 class _Samples:
-    """Which points of the pictures the points of the parts come from, and with what weights."""
+    """The source pixels of each crop, and their weights."""
 
     def __init__(self, shape: tuple[int, ...], boxes: Array, size: tuple[int, int]) -> None:
         _, height, width, _ = shape
@@ -192,7 +192,7 @@ CROP_AND_RESIZE = define(
 
 
 def _check_grads(call: InferCall, boxes: Shape, image: Shape) -> None:
-    """One gradient of a crop per box, as deep as the image."""
+    """Check that there is one gradient per box, with the image's depth."""
     grads = call.spec(0).shape
     if grads.rank not in {None, 4}:
         call.fail("grads must have four axes")

@@ -1,4 +1,4 @@
-"""Boxes drawn into pictures: DrawBoundingBoxes, DrawBoundingBoxesV2."""
+"""Bounding boxes drawn on images: DrawBoundingBoxes, DrawBoundingBoxesV2."""
 
 from __future__ import annotations
 

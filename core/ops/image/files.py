@@ -1,4 +1,4 @@
-"""Arrays to picture files and back, by Pillow, which is imported when the first file comes."""
+"""Conversion between arrays and image files by Pillow, which is imported on first use."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def _check_size(op: str, image: Any, frames: int) -> None:
 
 
 def _widening(kind: str, dtype: np.dtype[Any]) -> Any:
-    """From 8 bits to 16: of PNG files, which have both, 255 becomes 65535; of others 65280."""
+    """Conversion from 8 to 16 bits: 255 becomes 65535 for PNG files, 65280 for others."""
     return dtype.type(1 if dtype == np.uint8 else 257 if kind == "PNG" else 256)
 
 

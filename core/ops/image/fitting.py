@@ -1,4 +1,4 @@
-"""Pictures fitted into a frame: as large as fits, the rest zeros."""
+"""Images resized to fit into a frame and padded with zeros."""
 
 from __future__ import annotations
 

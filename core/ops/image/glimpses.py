@@ -1,4 +1,4 @@
-"""Parts of pictures where somebody looks: ExtractGlimpse and ExtractGlimpseV2."""
+"""Glimpses of images: ExtractGlimpse and ExtractGlimpseV2."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _chosen_noise(op: str, uniform_noise: bool, noise: str) -> str:
 def _corner(
     offset: Array, picture: Array, window: Array, *, first: bool, centered: bool, normalized: bool
 ) -> list[int]:
-    """Where a window begins: y and x, in pixels, rounded towards zero.
+    """The offset of a window: y and x, in pixels, rounded towards zero.
 
     In the first version of the op offsets are always the window's centre; in the second they are
     only where they are both normalized and centered.
@@ -103,7 +103,7 @@ def _corner(
 
 
 def _noise(kind: str, image: Array, shape: tuple[int, ...]) -> Array:
-    """What a window holds that does not lie in the picture."""
+    """The values of a window outside the image."""
     if kind == "zero" or not image.size:
         return np.zeros(shape, np.float32)
     rng = np.random.default_rng()

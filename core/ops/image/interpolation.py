@@ -1,6 +1,6 @@
-"""Resizing as matrices: each row of a matrix says which points of an axis make up one new point.
+"""Resizing as matrices: each row of a matrix has the weights of one new pixel.
 
-A picture is resized by one matrix per axis, and its gradient by their transposes.
+An image is resized by one matrix per axis, and its gradient by their transposes.
 """
 
 import functools
@@ -18,7 +18,7 @@ _STEPS = 1024
 
 
 def scale_of(size: int, new_size: int, align_corners: bool) -> np.float32:
-    """How far apart new points stand on the old axis."""
+    """The distance of new pixels on the old axis."""
     if align_corners and new_size > 1:
         return np.float32(size - 1) / np.float32(new_size - 1)
     return np.float32(size) / np.float32(new_size)
@@ -27,7 +27,7 @@ def scale_of(size: int, new_size: int, align_corners: bool) -> np.float32:
 def _places(
     size: int, new_size: int, align_corners: bool, half_pixel_centers: bool
 ) -> npt.NDArray[np.float32]:
-    """Where new points stand on the old axis."""
+    """The positions of new pixels on the old axis."""
     steps = np.arange(new_size, dtype=np.float32)
     scale = scale_of(size, new_size, align_corners)
     if half_pixel_centers:

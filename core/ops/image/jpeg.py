@@ -1,4 +1,4 @@
-"""JPEG files, whole or a part of the picture."""
+"""JPEG files, whole or cropped while decoding."""
 
 from __future__ import annotations
 

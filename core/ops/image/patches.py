@@ -1,4 +1,4 @@
-"""Windows of pictures and volumes as rows: ExtractImagePatches, ExtractVolumePatches."""
+"""Patches of images and volumes as rows: ExtractImagePatches, ExtractVolumePatches."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _check(call: InferCall, name: str, values: Sequence[int], rank: int) -> None
 
 
 def _count(size: int, window: int, stride: int, rate: int, padding: str) -> tuple[int, int]:
-    """How many windows there are along an axis, and the zeros before it."""
+    """The number of windows along an axis, and the padding before it."""
     reach = effective_size(window, rate)
     if padding == "VALID":
         return max(-(-(size - reach + 1) // stride), 0), 0

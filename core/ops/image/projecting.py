@@ -1,4 +1,4 @@
-"""Pictures moved, turned and stretched by a projection: ImageProjectiveTransformV2 and V3."""
+"""Projective transformations of images: ImageProjectiveTransformV2 and V3."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _MAPPED = {"REFLECT": _reflected, "WRAP": _wrapped, "NEAREST": _nearest, "CONSTA
 
 
 def _places(transforms: Array, height: int, width: int) -> tuple[Array, Array, Array]:
-    """Where each pixel of the result lies, [batch, height, width]: its row, column, and whether."""
+    """Each output pixel's source position, [batch, height, width]: row, column, validity."""
     x = np.arange(width, dtype=np.float32)
     y = np.arange(height, dtype=np.float32)[:, None]
     a = transforms[:, :, None, None]
@@ -83,7 +83,7 @@ def _places(transforms: Array, height: int, width: int) -> tuple[Array, Array, A
 
 
 def _rounded(place: Array) -> Array:
-    """To the nearest whole number, halves away from 0."""
+    """Rounded to the nearest integer, halves away from 0."""
     return np.trunc(place + np.copysign(np.float32(0.5), place))  # type: ignore[no-any-return]
 
 
@@ -107,7 +107,7 @@ class _Reader:
 
 
 def _bilinear(read: _Reader, row: Array, column: Array, there: Array) -> Array:
-    """In float32, whatever the pictures are."""
+    """Bilinear sampling in float32, for any dtype of images."""
     top, left = np.floor(row), np.floor(column)
     bottom, right = top + 1, left + 1
     from_left, from_right = (column - left)[..., None], (right - column)[..., None]
@@ -176,7 +176,7 @@ def _infer(call: InferCall) -> Shape:
 
 
 def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """As TensorFlow: what flows back is moved by the inverse projection, nothing beyond edges."""
+    """As in TensorFlow: gradients are transformed by the inverse projection, zero at edges."""
     images, transforms = call.inputs[:2]
     ones = constants.ones_like(transforms[:, :1])
     matrices = reshaping.reshape(joining.concat([transforms, ones], 1), [-1, 3, 3])

@@ -1,4 +1,4 @@
-"""Pictures in another size: ResizeBilinear, ResizeNearestNeighbor, ResizeBicubic, ResizeArea."""
+"""Resized images: ResizeBilinear, ResizeNearestNeighbor, ResizeBicubic, ResizeArea."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Parts of pictures drawn by chance that show what is in a box: SampleDistortedBoundingBox."""
+"""Random crops that cover a bounding box: SampleDistortedBoundingBox."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Words:
             start = start.skip(_AT_ONCE)
 
     def unit(self) -> np.float32:
-        """From 0 to 1: 23 bits as the mantissa of a number in [1, 2), less 1."""
+        """A number from 0 to 1: 23 bits as the mantissa of a number in [1, 2), minus 1."""
         bits = np.uint32(0x3F800000 | next(self._words) & 0x7FFFFF)
         return bits.view(np.float32) - np.float32(1)
 

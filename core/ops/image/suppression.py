@@ -1,4 +1,4 @@
-"""Of boxes that overlap the best ones: NonMaxSuppressionV3 to V5."""
+"""Non-maximum suppression of boxes: NonMaxSuppressionV3 to V5."""
 
 import heapq
 from typing import Any
@@ -136,7 +136,7 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """As `non_max_suppression`, with scores, which may be lowered instead of boxes dropped.
+    """As `non_max_suppression`, with scores, which may be reduced instead of dropping boxes.
 
     Args:
         boxes: [n, 4], float32.
@@ -214,7 +214,7 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
-    """As `non_max_suppression`, with zeros up to `max_output_size`.
+    """As `non_max_suppression`, padded with zeros to `max_output_size`.
 
     Args:
         boxes: [n, 4], float32.

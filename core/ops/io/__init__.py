@@ -1,4 +1,4 @@
-"""Files, records and what is in them: TensorFlow's `tf.io` (with `ops.composites.parsing`)."""
+"""Files, records and their parsing: TensorFlow's `tf.io` (with `ops.composites.parsing`)."""
 
 # A family's `__all__` is its public names: star imports are the index.
 

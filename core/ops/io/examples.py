@@ -137,7 +137,7 @@ class Parser:
     def _column(
         self, key: bytes, dtype: DType
     ) -> tuple[example_columns.Column, dict[int, tuple[int, Any]]]:
-        """What was read side by side, and kind and values of the records read one by one."""
+        """The values parsed column-wise, and kind and values of the records parsed one by one."""
         if self._kinds[key] == _KINDS[dtype][0]:
             column, rest = self._reader.columns[key], self._reader.rest
         else:  # the same key was asked for with another type, too

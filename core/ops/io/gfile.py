@@ -41,7 +41,7 @@ def _path(path: Any) -> str:
 
 
 def get_registered_schemes() -> list[str]:
-    """How the names of files may begin: not at all, or with `file`."""
+    """The supported URL schemes: none, or `file`."""
     return ["", "file"]
 
 
@@ -117,7 +117,7 @@ def remove(path: Any) -> None:
 
 
 def rmtree(path: Any) -> None:
-    """Remove a folder and what is in it."""
+    """Remove a folder and its content."""
     if not isdir(path):
         raise NotFoundError(f"rmtree: there is no folder {_path(path)}")
     import shutil

@@ -1,4 +1,4 @@
-"""What the fields of protobuf messages are: from a file, from bytes, or of TensorFlow's formats."""
+"""Descriptors of protobuf messages: from a file, from bytes, or of TensorFlow's formats."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def check_dtype(op: str, one: Any, dtype: DType) -> None:
 
 
 def default(one: Any) -> Any:
-    """What a field is that was not written; b"" for a message."""
+    """The default value of a field; b"" for a message."""
     value = one.default_value
     if one.type in {10, 11}:
         return b""

@@ -1,6 +1,6 @@
 """Fields of protobuf messages read from their bytes and written to them, one field at a time.
 
-Nothing is believed: a length is checked against the bytes that are left.
+The input is not trusted: a length is checked against the remaining bytes.
 
 Source: Protocol Buffers, "Encoding".
 """
@@ -24,7 +24,7 @@ _DEEPEST = 100
 
 
 class Kind(NamedTuple):
-    """How values of a field's type are written.
+    """The wire type and encoding of a field's type.
 
     Attributes:
         wire: the wire type of one value.
@@ -160,7 +160,7 @@ def _content(data: bytes, at: int, number: int, wire: int, depth: int) -> tuple[
 
 
 def _group(data: bytes, at: int, number: int, depth: int) -> tuple[None, int]:
-    """Where a group ends."""
+    """The end of a group."""
     if depth >= _DEEPEST:
         raise DataLossError(f"groups of a protobuf message are deeper than {_DEEPEST}")
     while True:

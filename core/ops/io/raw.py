@@ -1,4 +1,4 @@
-"""Bytes as numbers, tensors as bytes: DecodePaddedRaw, SerializeTensor, ParseTensor."""
+"""Conversion between bytes and tensors: DecodePaddedRaw, SerializeTensor, ParseTensor."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ _MOST = 1 << 31
 
 
 def _texts_of(message: TensorProto, count: int) -> Array:
-    """The elements of a tensor of texts, which stand in one of two fields."""
+    """The elements of a string tensor, which are in one of two fields."""
     if not message.tensor_content:
         return _filled(message.string_val, count, np.dtype(object))
     found = _texts(message.tensor_content, count)
@@ -222,7 +222,7 @@ def _texts(data: bytes, count: int) -> list[bytes]:
 
 
 def _filled(values: Any, count: int, kind: np.dtype[Any]) -> Array:
-    """`count` values: the last one given stands for all that follow."""
+    """`count` values: the last one given is repeated."""
     out = np.zeros(count, kind) if kind.kind != "O" else np.full(count, b"", object)
     given = min(len(values), count)
     if given:

@@ -142,7 +142,7 @@ def _splits(lengths: Array, kind: DType) -> Array:
 
 
 class _Wanted(NamedTuple):
-    """Keys, dtypes and shapes of what is parsed, of the context and of the feature lists."""
+    """Keys, dtypes and shapes of the parsed features, of the context and of the feature lists."""
 
     context_dense: Sequence[examples._Dense]
     context_sparse: Sequence[tuple[Any, DType]]

@@ -17,7 +17,7 @@ _KINDS = {None: "", "": "", "NONE": "", "GZIP": "GZIP", "ZLIB": "ZLIB"}
 
 
 class TFRecordOptions:
-    """How a TFRecord file is compressed.
+    """The compression of a TFRecord file.
 
     Args:
         compression_type: "", "GZIP" or "ZLIB"; or other options.
@@ -85,7 +85,7 @@ class TFRecordWriter:
         self._writer.write(record.encode() if isinstance(record, str) else record)
 
     def flush(self) -> None:
-        """Hand what was written to the system."""
+        """Flush the written data to the system."""
         self._writer.flush()
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""Array code too long to stand beside its op: arrays in, arrays out, no registry, no Tensor."""
+"""Array code too long for an op's own file: arrays in, arrays out, no registry, no Tensor."""

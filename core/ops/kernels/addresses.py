@@ -1,8 +1,8 @@
-"""Where an array's numbers begin, in a tenth of the time that NumPy takes to say it.
+"""The data address of an array, in a tenth of NumPy's time.
 
-The first field of an array, behind what every object of CPython begins with, is the address of its
-numbers: NumPy's C interface has had it there since its first version. It is read there if it is so
-here, which is tried once.
+The first field of an array object, after CPython's object header, is its data pointer: it has been
+there since the first version of NumPy's C interface. It is read directly, after one check that it
+is so.
 
 Source:
     NumPy, `PyArrayObject_fields` (ndarraytypes.h).
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# What every object begins with: its count of references and its type.
+# The header of every object: its reference count and its type.
 _HEADER = object.__basicsize__
 _at = ctypes.c_size_t.from_address
 
 
 def _read(array: Array) -> int:
-    # Of arrays alone: a scalar of NumPy is another kind of object.
+    # For arrays only: a NumPy scalar is another kind of object.
     return _at(id(array) + _HEADER).value
 
 

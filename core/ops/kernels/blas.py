@@ -1,11 +1,11 @@
 """Products by BLAS: on one thread while plans run, and shared by the team where they are large.
 
 BLAS' own threads gain little on a product that takes a fraction of a millisecond, and lose a
-scheduler's time slice whenever another process wants the second core: OpenBLAS spins while it
-waits. Measured on two cores with other processes running: a training step of 3 ms took 70 ms, an
-encoder's run of 19 ms on one thread took 40 to 320, an eager product of 0.3 ms took 30.
+scheduler's time slice whenever another process uses the second core: OpenBLAS spins while it waits.
+Measured on two cores with other processes running: a training step of 3 ms took 70 ms, an encoder's
+run of 19 ms on one thread took 40 to 320, an eager product of 0.3 ms took 30.
 
-Outside of plans BLAS keeps its threads as long as they do not lose such slices.
+Outside plans BLAS keeps its threads unless they lose such time slices.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from pinnace.ops.kernels.blas_threads import Library
     from pinnace.ops.kernels.precision import Array
 
-# Multiplications that OpenBLAS does on one thread anyway.
+# Multiplications up to which OpenBLAS uses one thread anyway.
 SMALL = 1 << 18
-# A product outside of plans that takes longer than a slow core would, and a good part of a
-# scheduler's time slice more, has lost one: for some time the next ones run on one thread.
+# A product outside plans that takes longer than on a slow core plus a good part of a time slice has
+# lost one: for some time the next ones run on one thread.
 _SLICE_S, _SLOW_RATE, _ALONE_S = 4e-3, 4e9, 1.0
 _alone_until = 0.0
 
 
 class OneThread:
-    """A context in which BLAS uses one thread; the last one out restores the number."""
+    """A context in which BLAS uses one thread; leaving the last one restores the number."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -84,7 +84,7 @@ def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         and a.flags.c_contiguous
         and (out is None or out.flags.c_contiguous)
     ):
-        # One product of many rows: BLAS packs b once.
+        # One product with many rows: BLAS packs b once.
         rows = None if out is None else out.reshape(math.prod(a.shape[:-1]), b.shape[-1])
         product = matmul(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b, rows)
         return product.reshape(*a.shape[:-1], b.shape[-1])
@@ -124,7 +124,7 @@ def _shared(a: Array, b: Array, out: Array | None, work: int) -> Array:
     if out.ndim > 2 and len(out) >= members:
         _share_batch(a, b, out)
         return out
-    # BLAS packs both matrices: cut where what is packed twice is the smaller one.
+    # BLAS packs both matrices: split so that the smaller one is packed twice.
     columns = b.shape[-1] > a.shape[-2]
     count, step = products.cut(out.shape[-1 if columns else -2], members)
 

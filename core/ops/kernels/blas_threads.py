@@ -1,9 +1,9 @@
-"""How many threads BLAS uses, for whichever thread asks.
+"""The number of BLAS threads, set from any thread.
 
-`threadpoolctl` finds the libraries. Of an OpenBLAS with threads of its own it lets only the first
-thread that set a number set others, for as long as that thread lives: requests of a server's other
-threads would be ignored without a word. The number is the process's, and who sets it here holds a
-lock, so its functions are called as they are.
+`threadpoolctl` finds the libraries. For an OpenBLAS with its own threads it lets only the first
+thread that set a number set others, while that thread lives: requests of a server's other threads
+would be ignored silently. The number belongs to the process, and is set under a lock here, so the
+library's functions are called directly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def libraries() -> list[Library]:
 
 
 def product_address() -> int:
-    """Where `cblas_sgemm` of an OpenBLAS is that `libraries` tells of; 0 if that is unknown."""
+    """The address of `cblas_sgemm` of an OpenBLAS in `libraries`; 0 if unknown."""
     import ctypes
 
     for library in libraries():
@@ -57,7 +57,7 @@ def _library(controller: Any) -> Library:
     if controller.internal_api == "openblas" and controller.threading_layer != "openmp":
         import ctypes
 
-        # With the interpreter's lock: it takes less time than to let go of it.
+        # With the GIL held: releasing it would take longer.
         opened = ctypes.PyDLL(controller.filepath)
         for prefix, suffix in itertools.product(("", "scipy_"), ("", "64_", "_64")):
             try:

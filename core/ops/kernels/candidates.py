@@ -1,4 +1,4 @@
-"""Classes drawn one by one from a distribution, in TensorFlow's order of random words."""
+"""Candidate sampling: classes drawn one by one, in TensorFlow's order of random bits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHUNK = 256
 
 
 class Words:
-    """The words of a stream, and numbers made of them.
+    """The words of a random stream, and numbers computed from them.
 
     Source:
         TensorFlow `SimplePhilox` (core/lib/random/simple_philox.h).
@@ -40,9 +40,9 @@ class Words:
         return self._words.pop()
 
     def below(self, count: int, bits: int = 64) -> int:
-        """An integer from 0 to `count` - 1, made of 32 or 64 bits."""
+        """An integer from 0 to `count` - 1, from 32 or 64 random bits."""
         largest = _ALL if bits == 64 else _ALL_32
-        # As many of the lowest numbers are passed over as would make some results likelier.
+        # The lowest values are rejected, so that all results are equally likely.
         surplus = largest % count + 1 if count & (count - 1) else 0
         while True:
             drawn = self.word()
@@ -62,7 +62,7 @@ class Words:
 
 
 class Distribution(Protocol):
-    """A distribution to draw from: `size` classes, of which `count` have a probability above 0."""
+    """A distribution over `size` classes, of which `count` have a positive probability."""
 
     size: int
     count: int
@@ -71,14 +71,14 @@ class Distribution(Protocol):
         """A class."""
 
     def probability(self, classes: Array) -> Array:
-        """Of each class, float64."""
+        """The probability of each class, float64."""
 
     def learn(self, classes: Array) -> None:
-        """Take notice of these right ones."""
+        """Update the distribution with these true classes."""
 
 
 class Uniform:
-    """All classes alike."""
+    """The uniform distribution."""
 
     def __init__(self, size: int) -> None:
         self.size = self.count = size
@@ -88,11 +88,11 @@ class Uniform:
         return words.below(self.size)
 
     def probability(self, classes: Array) -> Array:
-        """Of each class."""
+        """The probability of each class."""
         return np.full(classes.shape, np.float32(1 / self.size), np.float32).astype(np.float64)
 
     def learn(self, classes: Array) -> None:
-        """Nothing is learned."""
+        """Has no effect."""
 
 
 class LogUniform:
@@ -107,16 +107,16 @@ class LogUniform:
         return (int(math.exp(words.double() * self._range)) - 1) % self.size
 
     def probability(self, classes: Array) -> Array:
-        """Of each class."""
+        """The probability of each class."""
         x = classes.astype(np.float64)
         return np.log((x + 2.0) / (x + 1.0)) / self._range
 
     def learn(self, classes: Array) -> None:
-        """Nothing is learned."""
+        """Has no effect."""
 
 
 class Learned:
-    """As often as seen so far, and once more."""
+    """Proportional to the number of occurrences so far, plus one."""
 
     def __init__(self, size: int) -> None:
         self.size = self.count = size
@@ -130,17 +130,17 @@ class Learned:
         return int(np.searchsorted(ends, words.below(int(ends[-1]), bits=32), side="right"))
 
     def probability(self, classes: Array) -> Array:
-        """Of each class."""
+        """The probability of each class."""
         return self._weights[classes] / self._weights.sum()  # type: ignore[no-any-return]
 
     def learn(self, classes: Array) -> None:
-        """Count these."""
+        """Count these classes."""
         with self._lock:
             np.add.at(self._weights, classes.reshape(-1), 1)
 
 
 class Frequencies:
-    """Given weights, by Walker's table: a column of which one or another class is taken.
+    """Given weights, by Walker's alias method.
 
     Source:
         TensorFlow `DistributionSampler` (core/lib/random/distribution_sampler.cc).
@@ -172,11 +172,11 @@ class Frequencies:
         return column if share < self._shares[column] else self._others[column]
 
     def probability(self, classes: Array) -> Array:
-        """Of each class."""
+        """The probability of each class."""
         return self._probabilities[classes]
 
     def learn(self, classes: Array) -> None:
-        """Nothing is learned."""
+        """Has no effect."""
 
 
 def frequencies_of_file(path: str) -> list[float]:
@@ -188,7 +188,7 @@ def frequencies_of_file(path: str) -> list[float]:
 
 
 def draw(chances: Distribution, words: Words, count: int, unique: bool) -> tuple[Array, int]:
-    """Classes [count], int64, and how often was drawn for them."""
+    """Classes [count], int64, and the number of draws."""
     claim(count * NUMBER)
     if not unique:
         return np.array([chances.sample(words) for _ in range(count)], np.int64), count
@@ -201,7 +201,7 @@ def draw(chances: Distribution, words: Words, count: int, unique: bool) -> tuple
 
 
 def expected_count(probability: Array, count: int, tries: int) -> Array:
-    """How often classes of this probability are expected among `count` drawn in `tries`."""
+    """The expected count of classes with this probability, for `count` samples in `tries` draws."""
     p = probability.astype(np.float32).astype(np.float64)
     expected = p * count if tries == count else -np.expm1(tries * np.log1p(-p))
     return expected.astype(np.float32)

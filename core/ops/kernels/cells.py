@@ -1,4 +1,4 @@
-"""One step of recurrent cells, and the way back through it."""
+"""One step of recurrent cells, and its gradient."""
 
 from __future__ import annotations
 

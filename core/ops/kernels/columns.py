@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Elements a thread is worth waking for.
 _SHARED = 1 << 18
-# Numbers that are worked on as one row: several rows of few channels.
+# Numbers that are processed as one row: several rows with few channels.
 _WIDE = 512
 _LEAST = np.float32(-np.inf)
 _ZERO = np.float32(0)
@@ -70,7 +70,7 @@ def scale_by(
     *,
     rectified: bool,
 ) -> bool:
-    """Fill `out` as `normalise` does, with given moments; False where NumPy must do it."""
+    """Fill `out` as `normalise` does, with given moments; False if NumPy must do it."""
     kernels = _made(("scaled",), x, scale, offset, mean, variance, out)
     if kernels is None:
         return False
@@ -150,7 +150,7 @@ def _made(names: Sequence[str], *arrays: Array) -> list[Callable[..., Any]] | No
 
 
 def _cut(x: Array) -> tuple[int, int, int]:
-    """(width, pieces, numbers of each): pieces are whole rows of the width, but for the last."""
+    """(width, pieces, numbers of each): pieces are whole rows of the width, except the last."""
     channels = x.shape[1]
     width = channels * max(1, min(len(x), _WIDE // channels))
     rows = -(-x.size // width)

@@ -1,9 +1,9 @@
-"""Machine code in place of a kernel's NumPy, where it has been made.
+"""Machine code that replaces a kernel's NumPy code, if it is available.
 
-It lies in the library of the installation, and is used from the first call on. Where there is no
-library for this machine, the engine makes it (`engine.codegen`), in a thread of its own and once
-per machine: nothing is asked for then before the work it is for has cost as much time as a plan
-must have to be compiled, so that short programs never load the compiler.
+It is in the installed library, and used from the first call on. Without a library for this machine,
+the engine compiles it (`engine.codegen`), in a background thread and once per machine: it is
+requested only after its work has taken as much time as a plan needs to be compiled, so that short
+programs never import the compiler.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pinnace.framework.context import state
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Seconds spent in kernels that machine code would do, after which it is asked for.
+# Seconds spent in kernels with machine code, after which it is requested.
 _HOT_S = 0.25
 # Seconds to wait for one kernel at most, where it is waited for.
 _LONGEST_S = 120.0
@@ -31,11 +31,11 @@ class Requested(Protocol):
 
     @property
     def done(self) -> threading.Event:
-        """Set when no more is being made."""
+        """Set when nothing is being compiled any more."""
 
     @property
     def function(self) -> Callable[..., Any] | None:
-        """None until it is there."""
+        """None until it is compiled."""
 
 
 _requested: dict[str, Requested] = {}
@@ -47,7 +47,7 @@ _spent = 0.0
 def made(name: str) -> Callable[..., Any] | None:
     """The kernel, if it is there and settings allow it; made once that would pay.
 
-    Where the tier is `compiled`, or a function is to be, it is asked for at once and waited for.
+    In the tier `compiled`, or inside `jit_compile`, it is requested at once and waited for.
     """
     forced = config.settings.tier == "compiled"
     if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
@@ -68,7 +68,7 @@ def made(name: str) -> Callable[..., Any] | None:
 
 
 def _forget() -> None:
-    """After a fork: what had been asked for and was not made is asked for anew."""
+    """After a fork: pending requests are made again."""
     for name in [name for name, kernel in _requested.items() if kernel.function is None]:
         del _requested[name]
 
@@ -78,7 +78,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Watch:
-    """What is done inside is what machine code would do: its time counts towards making it."""
+    """The time inside counts towards requesting machine code."""
 
     def __init__(self) -> None:
         self._local = threading.local()

@@ -1,6 +1,6 @@
 """Einstein sums of one or two arrays, as matrix products.
 
-Labels are single letters; "..." stands for axes that broadcast, counted from the last. A label that
+Labels are single letters; "..." represents broadcast axes, counted from the last. A label that
 occurs twice in an input takes its diagonal, twice in the output fills one; a label that is not in
 the output is summed.
 """
@@ -58,7 +58,7 @@ def _labels(part: str, text: str) -> tuple[str, ...]:
 
 
 def contract(text: str, arrays: Sequence[Array], out: Array | None = None) -> Array:
-    """The Einstein sum `text` of one or two arrays, in memory of its own.
+    """The Einstein sum `text` of one or two arrays, in new memory.
 
     Args:
         text: an equation with an arrow.
@@ -71,7 +71,7 @@ def contract(text: str, arrays: Sequence[Array], out: Array | None = None) -> Ar
     if pair is not None and pair.fits(arrays[0], arrays[1]):
         return _of_pair(pair, arrays[0], arrays[1], out)
     equation = parse_equation(text)
-    # Axes under an ellipsis get numbers as labels, 0 for the last.
+    # Axes of an ellipsis get numbers as labels, 0 for the last.
     operands = [
         (array.astype(wide, copy=False), _spelled(labels, array.ndim, text))
         for array, labels in zip(arrays, equation.inputs, strict=True)
@@ -88,7 +88,7 @@ def contract(text: str, arrays: Sequence[Array], out: Array | None = None) -> Ar
         if out is None and np.may_share_memory(result, arrays[0]):
             return result.copy()  # the array may be memory that is used again
     else:
-        # Written where it belongs at once, if that is all there is to do.
+        # Written in place if there is nothing else to do.
         room = out if out is not None and out.dtype == wide else None
         product, found = _multiplied(*simple[0], *simple[1], output, room)
         result = _arranged(product, found, output).astype(dtype, copy=False)
@@ -122,7 +122,7 @@ class _Pair(NamedTuple):
     places: tuple[int, ...]
 
     def fits(self, x: Array, y: Array) -> bool:
-        """Whether the shapes are those of the equation."""
+        """Whether the shapes match the equation."""
         return (x.ndim, y.ndim) == self.ranks and all(
             x.shape[m] == y.shape[n] for m, n in self.matched
         )
@@ -130,7 +130,7 @@ class _Pair(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _pair_of(text: str) -> _Pair | None:
-    """The equation as one product; None where there is more to do."""
+    """The equation as one product; None if there is more to do."""
     equation = parse_equation(text)
     if len(equation.inputs) != 2:
         return None
@@ -169,7 +169,7 @@ def _of_pair(pair: _Pair, x: Array, y: Array, out: Array | None) -> Array:
     a = a.reshape(*batch, math.prod(lefts), sums)
     b = b.reshape(*batch, sums, math.prod(rights))
     sizes = (*batch, *lefts, *rights)
-    # Written where it belongs at once, if it can lie there as matrices.
+    # Written in place, if the output's strides allow a matrix product.
     room = out if out is not None and out.dtype == a.dtype else None
     if not ahead and weights.are_steady(y) and _is_same(b, y):
         made = tiles.product(a, b, None, y)
@@ -267,7 +267,7 @@ def _target(
     output: tuple[str, ...],
     room: Array | None,
 ) -> Array | None:
-    """Where a product of two matrices, or a batch of them, lies in the output's axes.
+    """The output's view as a matrix product, or a batch of them.
 
     Args:
         a: [batch, rows, inner].
@@ -295,7 +295,7 @@ def _target(
 
 
 def _is_same(view: Array, array: Array) -> bool:
-    """Whether a view has all numbers of the array, in its order."""
+    """Whether a view has all numbers of the array, in order."""
     return bool(
         view.size == array.size
         and view.flags.c_contiguous

@@ -1,12 +1,12 @@
 """Convolution over 1 to 3 spatial axes, channels last, and its two gradients.
 
 Everything is a matrix product. Forward and filter gradient gather the windows of a block of images
-into a matrix (`columns`), one row per window, and multiply; a block is small enough that the
-matrix is still in the cache when it is multiplied. The input gradient is again a convolution, of
-`dy` with the reversed filter, one for each phase of the strides, so that no zeros are inserted; or,
-where `dy` has many more channels than x, the product is formed first and its pieces are added up.
-Machine code has ways of its own for results of few channels (`result_blocks`).
-With a group for each channel, sums are over the window alone: that is `depthwise`.
+into a matrix (`columns`, im2col), one row per window, and multiply; a block is small enough to be
+still in the cache when it is multiplied. The input gradient is again a convolution, of `dy` with
+the reversed filter, one for each phase of the strides, so that no zeros are inserted; or, if `dy`
+has many more channels than x, the product is computed first and its parts are added up (col2im).
+For results with few channels machine code has specialised kernels (`result_blocks`). With a group
+for each channel, sums are over the window alone: that is `depthwise`.
 
 Axes: x [batch, *spatial, C]; filter [*window, C / groups, O]; out and dy [batch, *sizes, O].
 Channels first comes as a transposed view. `pads` are (before, after) per spatial axis.
@@ -261,7 +261,7 @@ def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
         out[...] = 0
         return
     if _is_one_tap(g) and max(g.strides) > 1:
-        # Pixels side by side: those further apart often fall on the same places of the cache.
+        # Adjacent pixels: those further apart often map to the same cache sets.
         x = np.ascontiguousarray(x[(slice(None), *g.tap_slices((0,) * len(g.sizes)))])
         g = g._replace(sizes=g.counts, strides=(1,) * len(g.strides))
     if _is_pointwise(g) and out.flags.c_contiguous:
@@ -434,7 +434,7 @@ def column_blocks(x: Array, g: Geometry) -> Iterator[Block]:
 def _window_blocks(x: Array, g: Geometry) -> Iterator[tuple[slice, slice, Array, bool]]:
     """Blocks as views [images, counts, *window, C], the first the largest; and how to gather them.
 
-    Valid until the next block is asked for.
+    Valid until the next block is requested.
     """
     batch, channels = x.shape[0], x.shape[-1]
     per_row = math.prod(g.counts[1:]) * math.prod(g.window) * channels * x.itemsize

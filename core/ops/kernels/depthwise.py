@@ -1,7 +1,7 @@
 """Depthwise convolution, channels last, and its two gradients.
 
-Each channel has filters of its own, so there is no matrix product to gain: a tap at a time, shifted
-images are multiplied by the tap's coefficients and added, in blocks that stay in the cache.
+Each channel has separate filters, so a matrix product gains nothing: tap by tap, shifted images are
+multiplied by the tap's coefficients and added, in blocks that stay in the cache.
 
 Axes: x [batch, *spatial, C]; filter [*window, C, M]; out and dy [batch, *sizes, C * M].
 """
@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 19
 def depthwise_conv(
     x: Array, filter: Array, strides: Sequence[int], pads: Pads, dilations: Sequence[int]
 ) -> Array:
-    """Cross-correlation of every channel of x with M filters of its own.
+    """Cross-correlation of every channel of x with M separate filters.
 
     Args:
         x: [batch, *spatial, C].
@@ -112,8 +112,8 @@ def depthwise_conv_input_gradient(
 def _slides_back(dy: Array, filter: Array, g: Geometry, dx: Array) -> bool:
     """dx[...] = the gradient by machine code; False where NumPy has to do it.
 
-    It is a depthwise convolution, too: of dy, spread as far as windows were apart, with the filter
-    turned round, and with as many zeros around it as make the result as large as x.
+    It is a depthwise convolution, too: of dy, dilated by the strides, with the filter reversed, and
+    padded so that the result is as large as x.
     """
     if filter.shape[-1] != 1 or dx.size == 0 or dy.size == 0:
         return False
@@ -141,7 +141,7 @@ def _add_shifted(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
     channels, multiplier = filter.shape[-2:]
     compute, batch = dx.dtype, len(dx)
     taps = _tap_rows(filter, g)
-    # Whole images: windows of different rows add into the same places.
+    # Whole images: windows of different rows add to the same positions.
     step = max(1, BLOCK_BYTES // max(1, math.prod(dy.shape[1:]) * compute.itemsize))
     sums = np.empty((min(step, batch), *g.reach, dy.shape[-1]), compute)
     term = np.empty((min(step, batch), *dy.shape[1:]), compute)
@@ -241,7 +241,7 @@ def _repeated(x: Array, multiplier: int) -> Array:
 
 
 def _tap_rows(filter: Array, g: Geometry) -> Array:
-    """[*window, last count, C * M]: coefficients as wide as a row of windows.
+    """[*window, last count, C * M]: coefficients broadcast to a row of windows.
 
     A row of windows is contiguous at stride 1; broadcasting [C] along it would cut NumPy's inner
     loop down to C elements.

@@ -1,8 +1,8 @@
-"""Steps of optimizers in one pass, by machine code, for float32 arrays that lie in one piece.
+"""Optimizer steps in one pass of machine code, for contiguous float32 arrays.
 
-A variable's value and its slots' are written into where nobody else has them, which is nearly
-always. Where somebody has, the new value gets memory of its own, into which the old one is copied a
-piece at a time just before it is needed.
+A variable and its slots are updated in place if nobody else holds their values, which is nearly
+always so. Otherwise the new value gets new memory, to which the old one is copied piece by piece
+just before it is needed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pinnace.framework.storage import Resource
     from pinnace.ops.kernels.precision import Array
 
-# Numbers below which NumPy's passes take less than to enter the kernel; those that a thread is
-# worth waking for; those that are copied at once, and are still in the cache for the kernel.
+# Numbers below which NumPy is faster than calling the kernel; from which waking a thread pays off;
+# and that are copied at once, so that they are still in the cache for the kernel.
 _FEWEST, _SHARED, _COPIED = 1 << 5, 1 << 18, 1 << 14
 
 

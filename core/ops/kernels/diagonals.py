@@ -1,7 +1,8 @@
 """Diagonals of matrices as rows of a narrower array, and back.
 
-Row m of the diagonals k₀ to k₁ is diagonal k₁ - m. Shorter ones stand left or right in their row:
-`align` says it for those on and above the main diagonal, then for those below, as in "RIGHT_LEFT".
+Row m of the diagonals k₀ to k₁ is diagonal k₁ - m. Shorter ones are aligned left or right in their
+row: `align` says which for those on and above the main diagonal, then for those below, as in
+"RIGHT_LEFT".
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def check_limits(rows: int, columns: int, low: int, high: int) -> None:
 def _places(
     rows: int, columns: int, low: int, high: int, align: str
 ) -> Iterator[tuple[int, int, slice]]:
-    """For each diagonal: its number, its row among the diagonals, and its place in that row."""
+    """For each diagonal: its number, its row among the diagonals, and its offset in that row."""
     width = longest(rows, columns, low, high)
     above, below = (part == "LEFT" for part in align.split("_"))
     for row, diagonal in enumerate(range(high, low - 1, -1)):
@@ -58,7 +59,7 @@ def _places(
 
 
 def _line(matrix: Array, diagonal: int) -> Array:
-    """One diagonal, a view that may be written to if `matrix` may."""
+    """One diagonal, a view that is writable if `matrix` is."""
     rows, columns = matrix.shape[-2:]
     length = max(longest(rows, columns, diagonal, diagonal), 0)
     if not length:
@@ -105,7 +106,7 @@ def put_diagonals(matrix: Array, diagonals: Array, k: Array, align: str) -> Arra
 
 
 def matrix_size(width: int, low: int, high: int, rows: int, columns: int) -> tuple[int, int]:
-    """The size of a matrix with these diagonals, the longest `width` long; -1 asks for the least.
+    """The size of a matrix with these diagonals, the longest `width` long; -1 for the least.
 
     Raises:
         InvalidArgumentError: the sizes that were given do not fit.

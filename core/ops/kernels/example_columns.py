@@ -1,9 +1,9 @@
 """Example messages, many at once: the records are read side by side, one map entry at a time.
 
-What a serializer puts before the values of a feature follows from its key, its kind and the size of
-its values alone. So for each entry those bytes are computed for all records at once and compared
-with what is there. Records that agree are cut by arrays of positions; those that do not (other
-fields, values that are not packed, a key twice, damage) are left to protobuf.
+The bytes that a serializer writes before the values of a feature depend only on its key, its kind
+and the size of its values. So for each entry those bytes are computed for all records at once and
+compared with the data. Matching records are split by arrays of positions; the others (other fields,
+unpacked values, a duplicate key, corruption) are parsed by protobuf.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ BYTES, FLOATS, INTS = 1, 2, 3
 _WORTH = 8
 _VARINT = 10
 _SHIFTS = np.arange(0, 7 * _VARINT, 7, dtype=np.uint64)
-# [size, place]: which bytes belong to a number of that many bytes, and which must say "more".
+# [size, place]: which bytes belong to a number of that many bytes, and which have the continuation
+# bit.
 _INSIDE = np.where(np.tri(_VARINT + 1, _VARINT, -1, bool), 255, 0).astype(np.uint8)
 _MORE = np.where(np.tri(_VARINT + 1, _VARINT, -2, bool), 128, 0).astype(np.uint8)
 _TYPES: dict[int, Any] = {BYTES: object, FLOATS: np.float32, INTS: np.int64}
@@ -54,7 +55,7 @@ class Column:
 
 @dataclass(slots=True)
 class _Found:
-    """Where values of one feature are: per entry read at once, record numbers, starts, sizes."""
+    """The values of one feature: per entry read at once, record numbers, starts, sizes."""
 
     rows: list[Array] = field(default_factory=list)
     starts: list[Array] = field(default_factory=list)
@@ -62,7 +63,7 @@ class _Found:
     one_size: int = -1  # of all values, if one is known
 
     def add(self, rows: Array, starts: Array, sizes: Any, one_size: int = -1) -> None:
-        """What one entry of these records holds."""
+        """Add the contents of one entry of these records."""
         self.one_size = -1 if self.rows else one_size
         self.rows.append(rows)
         self.starts.append(starts)
@@ -139,7 +140,7 @@ class _Entry:
         return np.frombuffer(b"".join(parts), np.uint8), size
 
     def _all_overheads(self) -> tuple[Array, Array]:
-        """What the length of an entry exceeds the size of the values by, from which length on."""
+        """The difference between an entry's length and its values' size, by minimum length."""
         near = [
             np.arange(max(0, bound - 32 - len(self._key)), bound + 1)
             for bound in (1 << 7, 1 << 14, 1 << 21)
@@ -159,7 +160,7 @@ class _Entry:
         return same & (size <= self._short), at + count, size.astype(np.int64)
 
     def short_sizes(self, there: Array) -> Array | None:
-        """The sizes of the values, of which `there` is what is before them; None if one is not."""
+        """The sizes of the values, with `there` as the bytes before them; None if one differs."""
         if there.shape[1] != len(self._template):
             return None
         size = there[:, -1]
@@ -171,7 +172,7 @@ class _Entry:
     def _match_long(
         self, flat: Array, at: Array, entry: Array, value: Array, inner: Array, size: Array
     ) -> tuple[Array, Array]:
-        """Lengths of several bytes; those of one group may still differ in their bytes' number."""
+        """Lengths of several bytes, whose number may differ within a group."""
         same = np.ones(len(at), bool)
         place = at
         tag = bytes([self.kind << 3 | 2])
@@ -200,7 +201,7 @@ def windows(flat: Array, width: int) -> Array:
 
 
 def _width(number: Any) -> Any:
-    """How many bytes a length takes as a varint."""
+    """The number of bytes of a length as a varint."""
     if isinstance(number, int):
         return max(1, (number.bit_length() + 6) // 7)
     if int(number.max(initial=0)) < 128:
@@ -277,7 +278,7 @@ class Reader:
                 rows, at = rows[left > 0], at[left > 0]
 
     def _inside(self, begins: Array, sizes: Array) -> Array | None:
-        """Where the entries begin, if all records have two bytes of length; None if one has not."""
+        """Where the entries start, if all records have a two-byte length; None if one has not."""
         length = sizes - 3
         if int(length.min()) < 128 or int(length.max()) >= 1 << 14:
             return None
@@ -286,9 +287,9 @@ class Reader:
         return begins + 3 if ((words & 0xFFFFFF) == wanted).all() else None
 
     def _alike(self, rows: Array, at: Array) -> Array | None:
-        """Read the next entry if it is of one wanted key, written alike; where the next begins.
+        """Read the next entry if it has one requested key in the same encoding; returns its end.
 
-        None if it is not; then nothing was read. Ends of records are checked by the caller.
+        None if it does not; then nothing was read. The caller checks the ends of records.
         """
         start = int(at[0])
         head = self._head(start)
@@ -315,7 +316,7 @@ class Reader:
         return np.asarray(starts + sizes)
 
     def _passed(self, key: bytes, start: int, head: tuple[int, int], at: Array) -> Array | None:
-        """Skip an entry that is not wanted."""
+        """Skip an entry that is not requested."""
         text = self._data[start : head[1]] + b"\x0a" + varint(len(key)) + key
         if len(text) > _MARGIN:
             return None
@@ -344,14 +345,14 @@ class Reader:
         return None
 
     def _kept(self, good: Array, rows: Array, *others: Array) -> Any:
-        """The records that are good, and what belongs to them; the others are left."""
+        """The valid records, and their data; the others are left."""
         if good.all():
             return (rows, *others)
         self._left[rows[~good]] = True
         return (rows[good], *[one[good] for one in others])
 
     def _step(self, rows: Array, at: Array, seen: dict[bytes, Array]) -> tuple[Array, Array]:
-        """Read the next entry of each record; records and places for the next step."""
+        """Read the next entry of each record; returns records and positions for the next step."""
         flat = self._flat
         entry, after, short = _varints(flat, at + 1)
         good = (flat[at] == 0x0A) & short & (after + entry <= self._ends[rows])
@@ -408,7 +409,7 @@ class Reader:
         after: Array,
         seen: dict[bytes, Array],
     ) -> Array:
-        """Which records have this key here; what they have under it is remembered."""
+        """Which records have this key here; its values are recorded."""
         wanted = self._entries.get(key)
         if wanted is None:
             text = np.frombuffer(b"\x0a" + varint(len(key)) + key, np.uint8)
@@ -469,7 +470,7 @@ class Reader:
         return self._ints(rows, starts, np.broadcast_to(sizes, len(rows)))
 
     def _bytes(self, starts: Array, sizes: Array, size: int = -1) -> Array:
-        """These parts of the records, one after the other; `size` of each if that is known."""
+        """These parts of the records, concatenated; each has `size` bytes if that is known."""
         if not len(sizes):
             return self._flat[:0]
         if size < 0 and (sizes == sizes[0]).all():

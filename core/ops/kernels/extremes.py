@@ -1,6 +1,6 @@
-"""Largest and smallest numbers along axes that lie together, by machine code.
+"""Maximum and minimum along adjacent axes, by machine code.
 
-NumPy calls a loop for each line of numbers, and more than it takes to compare them goes into that.
+NumPy calls a loop for each line of numbers, whose overhead exceeds the comparisons.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pinnace.ops.kernels.precision import Array
 
-# Numbers of a line from which vectors are filled, and of an array from which it matters.
+# Numbers of a line that fill vectors, and of an array from which it matters.
 SHORTEST, _FEWEST = 8, 1 << 12
 
 
@@ -32,7 +32,7 @@ class Lines(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def lines_of(shape: tuple[int, ...], axes: Sequence[int]) -> Lines | None:
-    """How the axes lie in the shape; None if others lie between them, or there is nothing.
+    """The layout of the axes in the shape; None if others are in between, or there is nothing.
 
     Args:
         shape: of what is reduced.
@@ -49,7 +49,7 @@ def lines_of(shape: tuple[int, ...], axes: Sequence[int]) -> Lines | None:
 
 
 def reduce(ufunc: np.ufunc, x: Array, axes: Sequence[int], keep: bool) -> Array:
-    """The largest or smallest numbers along axes.
+    """The maximum or minimum along axes.
 
     Args:
         ufunc: `np.maximum` or `np.minimum`.
@@ -77,7 +77,7 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Sequence[int], keep: bool) -> Array:
 
 
 def _lines_of(x: Array, axes: tuple[int, ...]) -> Lines | None:
-    """How machine code is to read an array; None where NumPy is as quick."""
+    """The layout for machine code to read an array; None if NumPy is as fast."""
     if x.dtype != np.float32 or x.size < _FEWEST or not image_shares.readable(x):
         return None
     lines = lines_of(x.shape, axes)

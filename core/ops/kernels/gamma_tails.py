@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from pinnace.ops.kernels.precision import Array
 
 _MOST_TERMS = 20_000
-# Two numbers that ought to be equal differ by no more.
+# The relative difference at which iterations have converged.
 _NOISE = 5e-16
-# From here on series and fraction take many terms, and their factor is a difference of numbers as
-# large as a; Temme's expansion has all digits with these coefficients of powers of eta.
+# From here on series and continued fraction need many terms, and their factor is a difference of
+# numbers as large as a; Temme's expansion is exact to all digits with these coefficients of powers
+# of eta.
 _LARGE = 1e5
 _C0 = (-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515)
 _C1 = (-1 / 540, -1 / 288, 25 / 12096, -223 / 1088640)
@@ -24,9 +25,9 @@ _LESS_LOGARITHM = tuple((-1.0) ** n / n for n in range(2, 24))
 # Powers of a to -1, -3, …
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 _STIRLING_FROM = 20.0
-# Further from a than this part of it, all is below or above.
+# Further from a than this fraction of it, the result is 0 or 1.
 _NEAR = 0.2
-# From here on the asymptotic series has all digits with these terms.
+# From here on the asymptotic series is exact to all digits with these terms.
 _FAR, _TERMS = 500.0, 12
 # Points of the trapezoid rule, which is exact but for exp(-points² / 2x).
 _COSINES = np.cos(2 * np.pi * np.arange(200) / 200)
@@ -67,7 +68,7 @@ def _both(a: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _front(a: Array, x: Array) -> Array:
-    """xᵃ e⁻ˣ / Γ(a); of a large `a` the logarithm is a difference of large numbers: by Stirling."""
+    """xᵃ e⁻ˣ / Γ(a); by Stirling's formula for large `a`, where the logarithm would cancel."""
     mu = (x - a) / a
     inverse = 1 / a
     rest = inverse * np.polynomial.polynomial.polyval(inverse * inverse, _STIRLING)
@@ -113,8 +114,8 @@ def _fraction(a: Array, x: Array) -> tuple[Array, Array]:
         d_slope = -d_slope * d * d
         c_slope, c = n / c - factor / c * (c_slope / c) - 1, b + factor / c
         change, moved = c * d, c_slope * d + c * d_slope
-        # What is left of a difference of two equal numbers would only add up. The fraction of a
-        # whole number ends, its derivative does not.
+        # The rounding error of a difference of two equal numbers would accumulate. The fraction for
+        # an integer terminates, its derivative does not.
         going &= (np.abs(change - 1) > _NOISE) | (np.abs(moved) > _NOISE * np.abs(c_slope * d))
         slope = np.where(going, slope * change + value * moved, slope)
         value = np.where(going, value * change, value)
@@ -156,10 +157,10 @@ def igamma_slope(a: Array, x: Array) -> Array:
     large = a > _LARGE
     simple = wrong | ends
     p, y = np.where(simple | large, 1.0, a), np.where(simple | large, 1.0, x)
-    # Beyond a the series is 1 less what is small, and its derivative the difference of two that
-    # are not: the fraction has the small part alone.
+    # Beyond a the series is 1 minus a small number, and its derivative cancels: the fraction has
+    # the small part alone.
     below = y < p + 1
-    # P(a, x) = P(a + 1, x) + x^a e^-x / Gamma(a + 1): near 0 what the series adds up cancels.
+    # P(a, x) = P(a + 1, x) + x^a e^-x / Gamma(a + 1): near 0 the terms of the series cancel.
     small = below & (p < 2)
     q = np.where(small, p + 1, p)
     with np.errstate(all="ignore"):

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from pinnace.ops.kernels.precision import Array
 
-# Numbers from which threads are worth waking; the same where calls are offered without Python
-# between them, and pieces for each thread there: one that comes late finds others done.
+# Numbers from which waking threads pays off; the same if calls are dispatched without Python, and
+# pieces per thread there: a late thread finds others done.
 _SHARED, _OFFERED = 1 << 18, 1 << 17
 _PIECES = 2
 
@@ -91,5 +91,5 @@ def _calls(
 
 
 def readable(*arrays: Array) -> bool:
-    """Whether machine code may read these numbers as they lie."""
+    """Whether machine code can read these numbers in place."""
     return all(a.dtype == np.float32 and a.flags.c_contiguous and a.flags.aligned for a in arrays)

@@ -314,7 +314,7 @@ def fresnel_cos(x: Array) -> Array:
 
 
 def _fresnel_near(x: Array) -> tuple[Array, Array]:
-    """x in the inner part, and where its fourth power stands there, from -1 to 1."""
+    """x in the inner part, and its fourth power scaled to -1 to 1."""
     size = np.minimum(np.abs(x), _FRESNEL_FAR)
     return size, 2 * (size / _FRESNEL_FAR) ** 4 - 1
 
@@ -326,7 +326,8 @@ def _fresnel_far(x: Array) -> tuple[Array, Array, Array, Array]:
     part = 2 * (_FRESNEL_FAR / size) ** 2 - 1
     f = chebyshev(part, _F) / (math.pi * size)
     g = chebyshev(part, _G) / (math.pi**2 * size**3)
-    # x² is wanted modulo 4, and its rounding would be seen: the products of two parts are exact.
+    # x² is needed modulo 4, and its rounding error would matter: the products of two parts are
+    # exact.
     coarse = size.astype(np.float32).astype(np.float64)
     fine = size - coarse
     square = np.fmod(coarse * coarse, 4) + np.fmod(2 * coarse * fine, 4) + fine * fine

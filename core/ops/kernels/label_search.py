@@ -1,4 +1,4 @@
-"""The likeliest labels of a sequence, by a search that keeps the best beginnings."""
+"""CTC beam search: the most likely label sequences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Beginning:
         return self.blank != _NONE or self.label_log != _NONE
 
     def labels(self) -> list[int]:
-        """All labels from the first on."""
+        """All labels, from the first."""
         found = []
         at: _Beginning | None = self
         while at is not None and at.parent is not None:
@@ -45,7 +45,7 @@ class _Beginning:
 
 
 def best_labels(logs: Array, width: int, count: int) -> list[tuple[float, list[int]]]:
-    """The `count` likeliest sequences of labels, and their log probabilities.
+    """The `count` most likely label sequences, and their log probabilities.
 
     Args:
         logs: [steps, classes], log probabilities; the last class is the blank.
@@ -58,12 +58,12 @@ def best_labels(logs: Array, width: int, count: int) -> list[tuple[float, list[i
     for now in logs:
         kept = _step(kept, now, width)
     found = [(one.total, one.labels()) for one in sorted(kept, key=lambda one: -one.total)[:count]]
-    # Fewer beginnings than were asked for: nothing, with no chance.
+    # Fewer beams than requested: empty ones, with probability 0.
     return found + [(_NONE, [])] * (count - len(found))
 
 
 def _grown(one: _Beginning) -> float:
-    """How likely it is that this step says the last label, but for what it says."""
+    """The probability of extending a beam by its last label, without this step's own factor."""
     parent = one.parent
     if parent is None:
         return _NONE

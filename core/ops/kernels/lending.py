@@ -14,14 +14,14 @@ from pinnace.ops.kernels.poison import fill
 if TYPE_CHECKING:
     from pinnace.ops.kernels.precision import Array
 
-# A thread keeps its scratch up to so many numbers for each thread of a team.
+# A thread keeps its scratch memory up to this many numbers per thread of a team.
 _KEPT = 1 << 20
 
 _local = threading.local()
 
 
 def lend(name: str, size: int, dtype: Any) -> Array:
-    """Memory of this thread's for at least `size` numbers: the next to ask has it, too."""
+    """This thread's scratch memory of at least `size` numbers: the next caller gets the same."""
     held: Array | None = getattr(_local, name, None)
     if held is None or held.size < size:
         held = np.empty(size, dtype)

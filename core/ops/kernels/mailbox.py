@@ -1,10 +1,10 @@
-"""Where machine code of one thread offers work to machine code of others, without Python between.
+"""A mailbox through which machine code of one thread offers work to others, without Python.
 
-A mailbox is an array of int64, whose words lie in cache lines of their own. Who has work writes
-what it is behind `JOB` and opens the gate (an odd number); who waits counts itself in at `INSIDE`,
-looks whether the gate is still open, and takes part. To close, the gate is made even, and everybody
-inside waited for: the counts are read and changed in one step each, so that either the gate is seen
-closed, or who came in is seen inside.
+A mailbox is an array of int64, whose words are in separate cache lines. The owner writes a job
+after `JOB` and opens the gate (an odd number); a waiting thread increments `INSIDE`, checks that
+the gate is still open, and takes part. To close, the gate is made even, and the owner waits for
+everybody inside: counts are read and changed atomically, so that either the gate is seen closed, or
+the thread is seen inside.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 # Words of a cache line.
 _LINE = 8
-# Odd while there is work; how many are at it, and how many wait for it in machine code; a number
-# that changes if they are to stop; how often they look before they stop by themselves.
+# Odd while there is work; the number of threads working, and of threads waiting in machine code; a
+# number whose change stops them; the number of polls before they stop.
 GATE, INSIDE, WAITING, LEAVE, LIMIT = (_LINE * place for place in range(5))
-# The first word of what the work is, and how many there are.
+# The first word of the job, and the number of its words.
 JOB, JOB_WORDS = 5 * _LINE, 2 * _LINE
 
 
@@ -31,11 +31,11 @@ def make() -> Array:
 
 
 def lines(words: int) -> Array:
-    """So many int64 zeros, from the begin of a cache line on."""
+    """int64 zeros, aligned to a cache line."""
     memory = np.zeros(words + _LINE, np.int64)
     first = -memory.ctypes.data // memory.itemsize % _LINE
     return memory[first : first + words]
 
 
-# Of who offers nothing.
+# For threads that offer nothing.
 NONE = np.zeros(0, np.int64)

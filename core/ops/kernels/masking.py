@@ -1,4 +1,4 @@
-"""Numbers where something holds, and zeros elsewhere."""
+"""Masked selection: numbers where a mask is set, zeros elsewhere."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ _MANY = 1024
 
 
 def kept(values: Array, keep: Array, out: Array | None = None) -> Array:
-    """`values` where `keep`, else 0; not a product, which would make NaN of 0 times inf.
+    """`values` where `keep`, else 0; not a product, since 0 times inf is NaN.
 
     Args:
         values: [...].

@@ -1,8 +1,8 @@
 """The principal square root and logarithm of matrices.
 
-Where the eigenvectors are far from dependent, by them; else by the iteration of Denman and Beavers
-(in Higham's "Functions of Matrices", 2008, section 6.3), and for the logarithm by roots of roots
-until the matrix is near one.
+They are computed by eigenvectors if these are well conditioned; otherwise by the iteration of
+Denman and Beavers (in Higham's "Functions of Matrices", 2008, section 6.3), and for the logarithm
+by repeated roots until the matrix is near the identity.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def square_root(input: Array) -> Array:
     found = _each(input, np.sqrt, _root)
     if input.dtype.kind == "c":
         return found.astype(input.dtype)
-    # Complex parts beyond rounding: an eigenvalue below 0.
+    # Imaginary parts beyond rounding: an eigenvalue below 0.
     if np.any(np.abs(found.imag) > 1e-6 * (1 + np.abs(found.real))):
         raise InvalidArgumentError(
             "MatrixSquareRoot: a real matrix with an eigenvalue below 0 has no real root\n"

@@ -258,7 +258,7 @@ def _target(result: Array, rows: Array) -> Array:
 
 
 def _settle(target: Array, result: Array) -> None:
-    """Round what was filled, if it is not the result itself."""
+    """Round the filled array, if it is not the result itself."""
     if target.dtype != result.dtype:
         result[...] = target.reshape(result.shape)
 
@@ -271,8 +271,8 @@ def _column_sums(rows: Array) -> Array:
 def _widened(rows: Array) -> tuple[Array, int]:
     """[rows / times, times * C], and times.
 
-    Broadcasting [C] over rows makes inner loops of C elements; with few channels that is slow, with
-    several rows side by side it is not.
+    Broadcasting [C] over rows gives inner loops of C elements; for few channels that is slow, so
+    several rows are joined.
     """
     count, channels = rows.shape
     times = max(1, min(count, WIDE // max(channels, 1)))
@@ -306,7 +306,7 @@ def _moments(rows: Array) -> tuple[Array, Array]:
         drift += _column_sums(buffer)
         np.multiply(buffer, buffer, out=buffer)
         squares += _column_sums(buffer)
-    # What rounding left in the mean is taken out of both.
+    # The rounding error of the mean is subtracted from both.
     correction = _folded(drift, times) / count
     variance = _folded(squares, times) / count - correction * correction
     return mean + correction, np.maximum(variance, 0)

@@ -23,7 +23,7 @@ class Geometry(NamedTuple):
     counts: tuple[int, ...]
 
     def tap_slices(self, tap: Sequence[int]) -> tuple[slice, ...]:
-        """Where tap `tap` of all windows reads the padded image, per spatial axis."""
+        """The slices of the padded image that tap `tap` of all windows reads, per spatial axis."""
         return tuple(
             slice(t * dilation, t * dilation + (count - 1) * stride + 1, stride)
             for t, stride, dilation, count in zip(
@@ -41,7 +41,7 @@ class Geometry(NamedTuple):
 
     @property
     def interior(self) -> tuple[slice, ...]:
-        """Where the image lies in its padded form."""
+        """The slices of the image inside its padded form."""
         return tuple(
             slice(before, before + size)
             for size, (before, _) in zip(self.sizes, self.pads, strict=True)
@@ -55,7 +55,7 @@ def geometry(
     pads: Pads,
     dilations: Sequence[int],
 ) -> Geometry:
-    """The `Geometry` of windows over images of `sizes`, with the number of windows worked out."""
+    """The `Geometry` of windows over images of `sizes`, with the computed number of windows."""
     counts = window_counts(sizes, window, strides, dilations, pads)
     return Geometry(
         tuple(sizes), tuple(window), tuple(strides), tuple(dilations), tuple(pads), counts

@@ -1,7 +1,7 @@
 """The gradient of a convolution's input as convolutions with stride 1, one for each phase.
 
 Tap t of window o reads x at o * stride - before + t * dilation. The positions r, r + stride, … are
-therefore met by the taps with (r + before - t * dilation) divisible by the stride, by no others:
+therefore read by the taps with (r + before - t * dilation) divisible by the stride, and no others:
 those taps, reversed, are the filter of a convolution of dy, and no zeros are inserted. With several
 phases, a thread does all of them for some images, which are then still in its cache.
 """

@@ -1,8 +1,8 @@
-"""Philox-4x32-10 and the distributions that TensorFlow draws from it, number for number.
+"""Philox-4x32-10 and TensorFlow's distributions, number for number.
 
-A stream is blocks of four 32-bit words, block i being a function of (key, counter + i): any part of
-it can be had without what comes before. A 128-bit counter is two uint64 [low, high], a key one
-uint64, as in TensorFlow's `StatelessRandomGetKeyCounter`.
+A stream is blocks of four 32-bit words, block i being a function of (key, counter + i): any part
+can be computed directly. A 128-bit counter is two uint64 [low, high], a key one uint64, as in
+TensorFlow's `StatelessRandomGetKeyCounter`.
 
 Source: Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011; TensorFlow
 core/lib/random/philox_random.h and random_distributions.h.
@@ -33,13 +33,13 @@ _HALF = np.uint64(32)
 _CHUNK = 8192
 # Blocks up to which Python's integers are quicker than the hundred NumPy calls of ten rounds.
 _FEW = 14
-# Blocks that TensorFlow sets aside for each element of a distribution, or group of them, that may
+# Blocks that TensorFlow reserves for each element of a distribution, or group of them, that may
 # need any number of words.
 SKIP_PER_OUTPUT = 256
 
 
 class KeyCounter(NamedTuple):
-    """Where a stream starts.
+    """The start of a stream.
 
     Attributes:
         key: 64 bits.
@@ -69,7 +69,7 @@ def key_counter(key: Array, counter: Array) -> KeyCounter:
 
 
 def key_counter_from_seed(seed: Sequence[int] | Array) -> KeyCounter:
-    """The stream that belongs to a seed.
+    """The stream of a seed.
 
     Args:
         seed: two integers, read as 64-bit two's complement.
@@ -109,13 +109,13 @@ def _fill(key: int, low: int, high: int, out: Words) -> None:
         lows = np.arange(len(part), dtype=np.uint64)
         lows += np.uint64((low + first) & _MASK64)
         highs = np.full(len(part), (high + (low + first >> 64)) & _MASK64, np.uint64)
-        # Where the low half ran over within this part.
+        # Where the low half overflowed within this part.
         highs[lows < lows[:1]] += np.uint64(1)
         _rounds(key, lows, highs, part)
 
 
 def _words_of_counters(key: int, low: npt.NDArray[np.uint64], high: int) -> Words:
-    """One block for each counter: uint32 [n, 4]. `low` must not run over."""
+    """One block for each counter: uint32 [n, 4]. `low` must not overflow."""
     out = np.empty((len(low), 4), np.uint32)
     for first in range(0, len(low), _CHUNK):
         lows = low[first : first + _CHUNK]
@@ -243,7 +243,7 @@ def uniform_full_int(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[An
             f"uniform_full_int: dtype must be int32, uint32, int64 or uint64, got {dtype}"
         )
     count = math.prod(shape) * (dtype.itemsize // 4)
-    # Little-endian words, so that of a pair the first is the low half on any machine.
+    # Little-endian words, so that the first of a pair is the low half on any machine.
     drawn = words(start, count).astype("<u4", copy=False)
     return drawn.view(f"<u{dtype.itemsize}").astype(dtype, copy=False).reshape(tuple(shape))
 
@@ -350,7 +350,7 @@ def truncated_normal(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[An
         )
     wide = dtype == np.float64
     count = math.prod(shape)
-    # Elements come in groups as large as a block has numbers; each group has a stream of its own.
+    # Elements are grouped by the numbers of a block; each group has a separate stream.
     size = 2 if wide else 4
     skip = SKIP_PER_OUTPUT * size // 4
     groups = -(-count // size)
@@ -390,7 +390,7 @@ def _normals_of_block(
 
 
 def doubles_at(start: KeyCounter, blocks: npt.NDArray[np.int64], *, normal: bool) -> Array:
-    """The numbers of the blocks at these places of a stream: float64 [n, 2], uniform or normal."""
+    """The numbers of the blocks at these positions of a stream, float64 [n, 2]."""
     low, high = start.counter & _MASK64, start.counter >> 64
     if low + int(blocks.max(initial=0)) <= _MASK64:
         drawn = _words_of_counters(start.key, blocks.astype(np.uint64) + np.uint64(low), high)
@@ -401,7 +401,7 @@ def doubles_at(start: KeyCounter, blocks: npt.NDArray[np.int64], *, normal: bool
 
 
 def fold_in(seed: Sequence[int] | Array, data: int, dtype: np.dtype[Any]) -> Array:
-    """A seed made of a seed and a number.
+    """A seed derived from a seed and a number.
 
     Args:
         seed: two integers.
@@ -419,7 +419,7 @@ def fold_in(seed: Sequence[int] | Array, data: int, dtype: np.dtype[Any]) -> Arr
 
 
 class Stream:
-    """Where a stateful op stands in its stream; any number of threads may draw from it.
+    """The position of a stateful op in its stream; it is thread-safe.
 
     Args:
         seed: the op's `seed` attribute.
@@ -439,7 +439,7 @@ class Stream:
         self._next = KeyCounter(seed & _MASK64, (seed2 & _MASK64) << 64)
 
     def reserve(self, elements: int, blocks_each: int = SKIP_PER_OUTPUT) -> KeyCounter:
-        """Start of a part of the stream for `elements` numbers, reserved for the caller."""
+        """Reserve a part of the stream for `elements` numbers; returns its start."""
         with self._lock:
             start = self._next
             self._next = start.skip(elements * blocks_each)

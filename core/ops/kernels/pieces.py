@@ -1,9 +1,8 @@
-"""Work whose pieces are calls of compiled functions, shared without Python in between.
+"""Jobs whose pieces are calls of compiled functions, dispatched without Python.
 
-`team.share` wakes a thread that runs Python: it has to be woken, and waits for the interpreter's
-lock. Here a job says in words what each piece's call takes; machine code (`engine.codegen.offered`)
-makes the calls, and a helper that is awake there finds the job in a mailbox (`kernels.mailbox`).
-Whoever is free takes the next piece.
+`team.share` wakes a Python thread, which waits for the GIL. Here a job describes in words the
+arguments of each piece's call; machine code (`engine.codegen.offered`) makes the calls, and an
+awake helper finds the job in a mailbox (`kernels.mailbox`). A free thread takes the next piece.
 
 Kernels whose machine code has no address that is known are left to `team.share`.
 """
@@ -24,38 +23,37 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# Words of a job: the next piece, and calls that failed, in cache lines of their own.
+# Words of a job: the next piece, and the number of failed calls, in separate cache lines.
 _NEXT, FAILED = 0, 8
-# How many pieces there are, and how many lie inside one step outside; how many words a call has,
-# and room for; the function, and whether it answers with a status; words of the table that a call
-# takes, if any, the place in the call of its address, kinds of it, and the place in it of a number
-# whose largest is asked for, -1 if none; changes; where threads' own words lie, how many each has,
-# and how many threads; what the caller's part was, and how often it then looked whether others had
-# finished.
+# The fields that follow, in this order: number of pieces, and of inner pieces per outer one; words
+# of a call, and their capacity; the function, and whether it returns a status; words of a call's
+# table, if any, the argument that is its address, the kinds of tables, and the index of a word
+# whose maximum is requested, -1 if none; number of changes; threads' private words, their number,
+# and the number of threads; the caller's pieces, and its polls while waiting for others.
 PIECES, INNER, COUNT, ROOM, FUNCTION, HAS_STATUS, TABLE, TABLE_AT, KINDS, LEFT = range(16, 26)
 CHANGES, SPACES, SPACE, THREADS, DONE, WAITED = range(26, 32)
-# The numbers of a call beside its words; then come the changes (see `Change`), the call, and the
-# tables of all kinds.
+# The floats of a call; then follow the changes (see `Change`), the call, and the tables of all
+# kinds.
 FLOATS, BODY, CHANGE = 32, 40, 8
-# Words that a function of Numba's answers in, and words in front of what it takes.
+# Result words of a Numba function, and hidden words before its arguments.
 ANSWER, _AHEAD = 8, 2
-# Words of a call, and numbers beside them, at most (`engine.codegen.calls`).
+# Most words and floats of a call (`engine.codegen.calls`).
 _ROOMS, _MOST_FLOATS = (16, 32, 64, 128, 256), 8
 _LINE, _UNBOUNDED = 8, 2**63 - 1
-# Multiplications from which offering work is worth it: Python takes some 20 us for it.
+# Multiplications from which offering work pays off: Python takes some 20 us for it.
 WORTH_PRODUCTS = 1 << 21
-# The addresses of kernels' machine code. Kernels are there for as long as the process.
+# The addresses of kernels' machine code, which are valid for the process's lifetime.
 _addresses: dict[Callable[..., Any], int] = {}
 _can_call = sys.platform.startswith("linux") and platform.machine() in {"x86_64", "aarch64"}
 
 
 def note(function: Callable[..., Any], address: int) -> None:
-    """Tell where the machine code of a kernel is, which takes arguments as Numba does."""
+    """Register the address of a kernel's machine code, with Numba's calling convention."""
     _addresses[function] = address
 
 
 def can_offer(function: Callable[..., Any]) -> bool:
-    """Whether pieces of work that call this kernel may be offered now."""
+    """Whether jobs that call this kernel can be offered now."""
     return function in _addresses and can_call()
 
 
@@ -65,7 +63,7 @@ def can_call() -> bool:
 
 
 class Call(NamedTuple):
-    """What one call takes, as words.
+    """The arguments of one call, as words.
 
     Attributes:
         address: of the function's machine code.
@@ -85,7 +83,7 @@ class Call(NamedTuple):
 
 
 def call_of(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Call, list[int]]:
-    """A call of a kernel that `can_offer`, and the places of its arguments among the words.
+    """A call of a kernel that `can_offer`, and the indices of its arguments among the words.
 
     Args:
         function: the kernel.
@@ -111,7 +109,7 @@ def call_of(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Cal
 
 
 class Change(NamedTuple):
-    """A word that differs: min(first + inside * step + outside * outer + thread * own, most).
+    """A word per piece: min(first + inside * step + outside * outer + thread * own, most).
 
     Attributes:
         in_table: whether it lies in the table, or in the call itself.
@@ -135,7 +133,7 @@ class Change(NamedTuple):
 
 
 class Job:
-    """Calls of one function: all but what is set when they are made.
+    """Calls of one function, except what is set at run time.
 
     Args:
         call: what all pieces have in common.
@@ -181,7 +179,7 @@ class Job:
         self._head, self._threads = head, threads
         first = spaces + room + ANSWER + width
         self._largest = slice(first, first + (threads - 1) * space + 1, space)
-        # Those that no call uses now.
+        # Jobs that no call is using.
         self._spare: list[Array] = []
 
     def of_change(self, number: int) -> int:
@@ -199,7 +197,7 @@ class Job:
     def run(
         self, settings: Iterable[tuple[int, int]], floats: Sequence[float] = (), *, wakes: bool
     ) -> int:
-        """Make the calls, some at once.
+        """Make the calls, several at once.
 
         Args:
             settings: pairs of an index and a word.
@@ -234,7 +232,7 @@ class Job:
 
 
 def _lines(words: int) -> int:
-    """Words up to the end of a cache line."""
+    """Round up to a cache line."""
     return -(-words // _LINE) * _LINE
 
 
@@ -248,7 +246,7 @@ class _Offer(team.Offer):
         self._job = job
 
     def expected(self, took: float, look_s: float) -> float:
-        """As the caller would have been alone, at the rate of its pieces."""
+        """The estimated time without helpers, at the rate of the caller's own pieces."""
         done = int(self._job[DONE])
         if done == 0:
             return took

@@ -1,4 +1,4 @@
-"""A pattern that fills memory before it is written, so that a read of it shows."""
+"""A fill pattern for uninitialised memory, so that reads of it become visible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BYTE = 0xAA
 
 
 def fill(array: Any) -> None:
-    """NaN everywhere; integers of bytes 0xAA; True; objects stay what they are."""
+    """NaN for floats; 0xAA bytes for integers; True; objects are unchanged."""
     kind = array.dtype.kind
     if kind in "fc" or array.dtype.name == "bfloat16":
         array.fill(np.nan)

@@ -23,7 +23,7 @@ from pinnace.ops.kernels.windows import window_counts
 Ties: TypeAlias = Literal["first", "every"]
 # Taps, steps and positions outside of x, per spatial axis.
 Windows: TypeAlias = tuple[Sequence[int], Sequence[int], Pads]
-# Index of the windows that a tap meets, index of what it reads there.
+# The windows of a tap, and the elements that it reads there.
 Tap: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
 
 # Bytes of images whose gradient is worked on at a time: five arrays of about this size are in use.
@@ -67,7 +67,7 @@ def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads)
 def _peaks(
     kernel: Callable[..., Any], x: Array, counts: Sequence[int], windows: Sequence[int]
 ) -> Array:
-    """What the machine code for windows makes, images shared among threads."""
+    """Max pooling by machine code, with images shared among threads."""
     y = recycling.empty((len(x), *counts, x.shape[-1]), np.float32)
     share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *windows, x, y))
     return y
@@ -144,8 +144,8 @@ def lowest(dtype: np.dtype[Any]) -> Any:
         return dtype.type(np.iinfo(dtype).min)
     if dtype.kind == "f":
         return dtype.type(np.finfo(dtype).min)
-    # bfloat16 and the 8-bit floats, which NumPy's finfo does not know: the finite value whose bits
-    # are highest, by looking at all of them.
+    # bfloat16 and the 8-bit floats, which NumPy's finfo does not support: the largest finite value,
+    # by trying all bit patterns.
     bits = np.arange(1 << (8 * min(dtype.itemsize, 2)), dtype=f"u{dtype.itemsize}")
     values = bits.view(dtype).astype(np.float32)
     return dtype.type(values[np.isfinite(values)].min())
@@ -210,7 +210,7 @@ def _to_winners(x: Array, dy: Array, windows: Windows) -> Array:
 
 
 def _lie_side_by_side(x: Array, y: Array, windows: Windows) -> bool:
-    """Whether each pixel is in one window."""
+    """Whether windows do not overlap."""
     ksize, strides, _ = windows
     sizes = zip(ksize, strides, y.shape[1:-1], x.shape[1:-1], strict=True)
     return all(k == s and count * s == size for k, s, count, size in sizes)
@@ -303,7 +303,7 @@ def _where(hit: npt.NDArray[np.bool_], value: Array) -> Array:
 
 
 def _needs_tournament(x: Array, y: Array) -> bool:
-    """Whether comparing x with y can miss a winner: x has NaN, or y stands for -inf."""
+    """Whether comparing x with y can miss a winner: x has NaN, or y is -inf."""
     if x.dtype.kind not in "fV":
         return False
     if x.dtype in (np.float32, np.float64) and x.flags.c_contiguous:
@@ -322,7 +322,7 @@ def _taps(
     strides: Sequence[int],
     pads: Pads,
 ) -> Iterator[Tap]:
-    """Per tap, in row-major order: index of the windows it meets, index of what it reads."""
+    """Per tap, in row-major order: the windows it belongs to, and the elements it reads."""
     axes = [
         list(_taps_along(size, count, taps, stride, before))
         for size, count, taps, stride, (before, _) in zip(
@@ -342,8 +342,8 @@ def _winners(
 ) -> tuple[npt.NDArray[np.int64], Array]:
     """Position of each window's winner within the image's spatial axes, flat; and its value.
 
-    TensorFlow's rule: the first element stands until a strictly greater one comes, so that a NaN
-    which comes first stays and one that comes later never wins.
+    TensorFlow's rule: the first element wins until a strictly greater one follows, so that a NaN in
+    first position wins and a later one never does.
     """
     sizes = x.shape[1:-1]
     counts = window_counts(sizes, ksize, strides, (1,) * len(ksize), pads)
@@ -373,7 +373,7 @@ def max_pool_with_argmax(
     pads: Pads,
     include_batch_in_index: bool = False,
 ) -> tuple[Array, npt.NDArray[np.int64]]:
-    """The maximum of every window and where it stood.
+    """The maximum of every window and its position.
 
     Args:
         x: [batch, *spatial, C].
@@ -398,7 +398,7 @@ def max_pool_with_argmax(
 def max_pool_with_argmax_gradient(
     dy: Array, argmax: npt.NDArray[np.integer], input_shape: Sequence[int], with_batch: bool
 ) -> Array:
-    """Gradient of `max_pool_with_argmax`: dy added up at the places that `argmax` names.
+    """Gradient of `max_pool_with_argmax`: dy added up at the positions in `argmax`.
 
     Args:
         dy: [batch, *sizes, C].
@@ -422,7 +422,7 @@ def max_pool_with_argmax_gradient(
 
 
 def avg_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads) -> Array:
-    """The mean of every window, per channel; padding counts neither as value nor as number.
+    """The mean of every window, per channel; padding is excluded.
 
     Args:
         x: [batch, *spatial, C], a float dtype.
@@ -455,7 +455,7 @@ def _tap_counts(
     pads: Pads,
     dtype: np.dtype[np.generic],
 ) -> Array:
-    """How many taps of each window read the image: [*counts, 1], or a scalar if all the same."""
+    """How many taps of each window are inside the image: [*counts, 1], or a scalar if equal."""
     if not any(any(pair) for pair in pads):
         return np.asarray(math.prod(ksize), dtype)
     total = np.ones((*counts, 1), dtype)
@@ -472,7 +472,7 @@ def _tap_counts(
 def avg_pool_gradient(
     input_shape: Sequence[int], dy: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads
 ) -> Array:
-    """Gradient of `avg_pool`: every position gets its share of the windows that it is in.
+    """Gradient of `avg_pool`: each element gets its share of its windows' gradients.
 
     Args:
         input_shape: shape of x, [batch, *spatial, C].

@@ -1,4 +1,4 @@
-"""Products of float32 matrices whose parts are offered as calls of BLAS (`kernels.pieces`)."""
+"""Float32 matrix products whose parts are offered as calls of BLAS (`kernels.pieces`)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pinnace.ops.kernels.blas_threads import product_address
 if TYPE_CHECKING:
     from pinnace.ops.kernels.precision import Array
 
-# As `cblas_sgemm` counts: rows lie one after another; a matrix as it is, and transposed.
+# `cblas_sgemm`'s constants: row-major; not transposed, and transposed.
 _BY_ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
 # Words of its call: sizes of the result, and the addresses.
 _HEIGHT, _WIDTH, _A, _B, _C = 3, 4, 6, 8, 10
-# Multiplications from which offering a product is worth it: BLAS takes a tenth of a millisecond for
-# so many, and half of it pays for the offer and for a helper that comes late.
+# Multiplications from which offering a product pays off: BLAS takes 0.1 ms for them, and half of it
+# covers the cost of the offer and of a late helper.
 WORTH = 1 << 22
 # Rows and columns of BLAS' tiles.
 _TILE = 16
@@ -28,7 +28,7 @@ _address = functools.cache(product_address)
 
 
 def cut(length: int, threads: int) -> tuple[int, int]:
-    """(pieces, length of each): one for each thread, in whole tiles of BLAS."""
+    """(pieces, length of each): one per thread, in whole tiles of BLAS."""
     share = -(-length // threads)
     step = -(-share // _TILE) * _TILE
     return -(-length // step), step
@@ -73,9 +73,9 @@ def offered(a: Array, b: Array, out: Array | None, work: int) -> Array | None:
 
 
 def _form(matrix: Array) -> tuple[int, int] | None:
-    """How BLAS is told of a matrix, and the numbers from one of its rows, or columns, to the next.
+    """The transposition and leading dimension of a matrix for BLAS.
 
-    None if neither lies in one piece, or it has no numbers.
+    None if neither its rows nor its columns are contiguous, or it is empty.
     """
     (rows, columns), (down, along) = matrix.shape[-2:], matrix.strides[-2:]
     if matrix.size == 0 or not matrix.flags.aligned or down % 4 or along % 4:
@@ -124,7 +124,7 @@ def _job(
         for place, (far, near) in zip(places, moves, strict=True)
     ]
     if count == 1:
-        # BLAS packs both matrices: cut where what is packed twice is the smaller one.
+        # BLAS packs both matrices: split so that the smaller one is packed twice.
         by_columns = width > height
         length = width if by_columns else height
         count, step = cut(length, threads)
@@ -150,7 +150,7 @@ def _levels(
 ) -> tuple[tuple[int, ...], ...] | None:
     """Sizes of a batch's two axes, and bytes from one of each array's matrices to the next.
 
-    None where there are more axes.
+    None if there are more axes.
     """
     if len(batch) > 2:
         return None
@@ -159,7 +159,7 @@ def _levels(
 
 
 def _moves(array: Array, axes: int) -> tuple[int, ...]:
-    """Bytes along so many axes before the last two; 0 where the array is repeated."""
+    """Strides in bytes of the axes before the last two; 0 for a broadcast axis."""
     pairs = zip(array.shape[:-2], array.strides[:-2], strict=True)
     own = tuple(step if size > 1 else 0 for size, step in pairs)
     return (0,) * (axes - len(own)) + own

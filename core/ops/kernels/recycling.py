@@ -1,8 +1,8 @@
 """Memory of arrays that have died, for the next of their size.
 
-A loop's lists are new arrays of some hundred kilobytes in each run, and dead before the next. The
-system takes such memory back at once, and to touch it anew page by page costs as much as filling
-it. An array lent here gives its memory back when the last view of it is gone, whoever held that.
+A loop's lists are new arrays of some hundred kilobytes in each run, and are freed before the next.
+The system unmaps such memory at once, and page faults on new memory cost as much as filling it. An
+array lent here returns its memory when the last view of it is deleted, whoever holds it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Store:
 
 
 _store = _Store()
-# The arrays that own lent memory, by where they lie. Plain references: a `weakref.finalize` takes
+# The arrays that own lent memory, by address. They are plain references: a `weakref.finalize` takes
 # as long as a small kernel.
 _lent: dict[int, weakref.ref[Array]] = {}
 
@@ -88,7 +88,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
 
 @functools.cache
 def _forget_at_the_end() -> None:
-    """At the end of the process nothing is used again; an import alone registers nothing."""
+    """At exit nothing is reused any more; registered on first use, not on import."""
     atexit.register(_lent.clear)
 
 
@@ -98,13 +98,13 @@ def _end(owner: int, block: bytearray, _: object) -> None:
 
 
 def is_whole(array: Array) -> bool:
-    """Whether an array is all of the memory that it keeps: its own, or what was lent for it."""
+    """Whether an array covers all of the memory that it keeps alive: its own, or lent."""
     base = array.base
     return base is None or (id(base) in _lent and base.size == array.size)
 
 
 def is_alone(array: Array) -> bool:
-    """Whether an array to which there is one reference is the only one that sees its memory."""
+    """Whether an array with one reference is the only one that uses its memory."""
     if type(array) is not np.ndarray or not array.flags.writeable:
         return False
     if array.base is None:

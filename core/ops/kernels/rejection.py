@@ -1,8 +1,8 @@
-"""Gamma, Poisson and binomial numbers, drawn from Philox as TensorFlow draws them.
+"""Gamma, Poisson and binomial numbers from Philox, as in TensorFlow.
 
-Each needs an unknown count of uniform numbers, so each has a stream of its own: number i begins 256
-blocks (of a binomial with few successes 42) times i behind the start. All are drawn at once, until
-none is refused.
+Each needs an unknown number of uniform numbers, so each has a separate stream: number i starts 256
+blocks (42 for a binomial with few successes) times i after the start. All are drawn at once, until
+none is rejected.
 
 Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; Hörmann, "The
 transformed rejection method for generating Poisson random variables", 1993, and "The generation of
@@ -38,7 +38,7 @@ TAIL = np.array(
 
 
 class _Streams:
-    """A stream for each number; two values come of each block, the second first."""
+    """A stream for each number; two values come from each block, the second first."""
 
     def __init__(self, start: KeyCounter, index: Array, skip: int) -> None:
         self._start = start
@@ -102,7 +102,7 @@ def poisson(start: KeyCounter, rate: Array, index: Array) -> Array:
 
 
 def _few_events(streams: _Streams, rate: Array, out: Array) -> None:
-    """Knuth: uniform numbers are multiplied until they fall below exp(-rate)."""
+    """Knuth's method: uniform numbers are multiplied until they fall below exp(-rate)."""
     pending = np.flatnonzero((rate >= 0) & (rate < 10))
     out[pending] = 0
     product = np.ones(len(rate))
@@ -135,7 +135,7 @@ def _many_events(streams: _Streams, rate: Array, out: Array) -> None:
 
 
 def binomial(start: KeyCounter, count: Array, chance: Array, index: Array) -> Array:
-    """How many of `count` trials succeed; number i of the whole is `index[i]`."""
+    """The number of successes in `count` trials; number i of the whole is `index[i]`."""
     out = np.full(len(count), np.nan)
     never = (count <= 0) | (chance <= 0)
     always = ~never & (chance >= 1)
@@ -209,7 +209,7 @@ def _many_successes(streams: _Streams, count: Array, p: Array, out: Array) -> No
 
 
 def laid_out(total: int, groups: int) -> Array:
-    """[total]: the parameter of number i; each has its numbers one after the other."""
+    """[total]: the parameter of number i; the numbers of each parameter are adjacent."""
     return np.arange(total) // max(total // groups, 1)
 
 

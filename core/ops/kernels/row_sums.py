@@ -1,9 +1,8 @@
 """Sums over the rows of a matrix.
 
-NumPy adds one row to the total in a call of its inner loop, which few numbers do not pay for. BLAS
-multiplies with ones instead, in the same plain order. Where there are many rows, some are taken as
-a long one, and what those sum to is added up again: a sum of sums loses less than one of many
-numbers in a row.
+NumPy calls its inner loop once per row, whose overhead dominates for short rows. BLAS multiplies by
+a vector of ones instead, in the same order. Many rows are summed as fewer long ones, whose sums are
+added: pairwise summation loses less precision.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 
 # Rows up to which the plain order loses little.
 FEW_ROWS = 4096
-# Numbers of a row up to which others are put beside it, and of the long row that they make: a
-# total of this length stays in the first-level cache.
+# Numbers of a row up to which rows are joined, and of the joined row: a total of this length stays
+# in the L1 cache.
 _SHORT, _LONG = 512, 4096
 
 
@@ -48,5 +47,5 @@ def sum_rows(x: Array) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def ones(count: int, dtype: Any) -> Array:
-    """So many ones, not to be written to."""
+    """A read-only vector of ones."""
     return np.ones(count, dtype)

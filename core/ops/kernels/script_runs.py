@@ -1,7 +1,7 @@
-"""Which script each code point is of: Unicode 13, numbered as ICU's UScriptCode.
+"""The script of each code point: Unicode 13, numbered as ICU's UScriptCode.
 
-Runs of code points of one script from 0 on: their number in hexadecimal, a dot, and the script.
-0 is Common, 1 Inherited, 103 Unknown.
+Runs of code points with one script, from 0 on: the length in hexadecimal, a dot, and the script. 0
+is Common, 1 Inherited, 103 Unknown.
 """
 
 from __future__ import annotations
@@ -116,14 +116,14 @@ d5.103 2d.186 3.103 e.186 2.103 a.186 4.103 2.186 170.103 3a.188 5.103 1.188 500
 
 @cache
 def _table() -> tuple[Array, Array]:
-    """Where the runs begin, and their scripts."""
+    """The starts of the runs, and their scripts."""
     pairs = [run.split(".") for run in _RUNS.split()]
     lengths = np.array([int(length, 16) for length, _ in pairs])
     return np.cumsum(lengths) - lengths, np.array([int(script) for _, script in pairs], np.int32)
 
 
 def scripts_of(points: Array) -> Array:
-    """The script of each code point, int32; -1 for what is none."""
+    """The script of each code point, int32; -1 for invalid ones."""
     starts, scripts = _table()
     inside = (points >= 0) & (points < 0x110000)
     at = np.searchsorted(starts, np.where(inside, points, 0), side="right") - 1

@@ -1,4 +1,4 @@
-"""Reductions over groups of rows, and scattering into an array where places may repeat.
+"""Segment reductions, and scatters to an array with repeated indices.
 
 Sorted groups go through `ufunc.reduceat`. For the rest, `ufunc.at` is quick only on flat arrays
 with flat indices (there NumPy has a compiled loop), so rows are spread into elements first; that
@@ -22,7 +22,7 @@ Reduction: TypeAlias = Literal["sum", "prod", "max", "min"]
 Mean: TypeAlias = Literal["mean", "sqrt_n"]
 Scatter: TypeAlias = Literal["update", "add", "sub", "max", "min"]
 
-# Numbers of a result up to which its memory is used again when it has died.
+# Numbers of a result up to which its memory is reused after it is freed.
 _MOST_LENT = 1 << 22
 _UFUNCS: dict[str, np.ufunc] = {
     "sum": np.add,
@@ -94,7 +94,7 @@ def segment_reduce(
 
 
 def _divided(rows: Array, by: Array) -> Array:
-    """Integers stay integers: TensorFlow divides them as C does, towards 0."""
+    """Integers stay integers: TensorFlow truncates towards 0, as C does."""
     if rows.dtype.kind in "iu":
         divisor = by.astype(rows.dtype)
         quotient: Array = rows // divisor
@@ -192,7 +192,7 @@ def _neutral(how: Reduction, dtype: np.dtype[Any]) -> Any:
 
 
 def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> None:
-    """out[places] = ufunc(out[places], rows), one after the other where places repeat.
+    """out[places] = ufunc(out[places], rows), one after the other for repeated indices.
 
     Args:
         out: [m, width], C-contiguous.
@@ -221,7 +221,7 @@ def _add_rows(out: Array, places: Indices, rows: Array) -> None:
 
 
 def _are_readable(rows: Array) -> bool:
-    """Whether each row lies in one piece: gradients of what was joined are columns of a matrix."""
+    """Whether each row is contiguous: gradients of concatenations are columns of a matrix."""
     return rows.flags.aligned and (rows.shape[1] == 1 or rows.strides[1] == rows.itemsize)
 
 
@@ -233,7 +233,7 @@ def _combine_numbers(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) 
 
 
 def flat_places(indices: Indices, shape: Sequence[int]) -> npt.NDArray[np.intp]:
-    """Row numbers that index tuples stand for.
+    """The row numbers of index tuples.
 
     Args:
         indices: [..., k], each a place in the first k axes.
@@ -267,7 +267,7 @@ def flat_places(indices: Indices, shape: Sequence[int]) -> npt.NDArray[np.intp]:
 
 
 def scatter_nd(indices: Indices, updates: Array, shape: Sequence[int]) -> Array:
-    """Zeros of `shape` with updates added at their places.
+    """Zeros of `shape` with updates added at their indices.
 
     Args:
         indices: [*batch, k].
@@ -289,7 +289,7 @@ def scatter_nd(indices: Indices, updates: Array, shape: Sequence[int]) -> Array:
 
 
 def scattered(x: Array, indices: Indices, updates: Array, how: Scatter) -> Array:
-    """A copy of x with updates worked in at their places.
+    """A copy of x with updates applied at their indices.
 
     Args:
         x: any shape.

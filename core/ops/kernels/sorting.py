@@ -9,7 +9,7 @@ import numpy.typing as npt
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.kernels.precision import Array, computed_in
 
-# A partition pays where the axis is long, and many times as long as what is asked for.
+# Partitioning pays off if the axis is long, and many times as long as k.
 _LONG, _MANY_TIMES = 64, 4
 
 
@@ -64,7 +64,7 @@ def _top_by_partition(keys: Array, k: int) -> npt.NDArray[np.intp]:
         keys = _as_integers(keys)
     least = np.partition(keys, n - k, axis=-1)[:, n - k : n - k + 1]
     chosen = keys > least
-    # Of those equal to the least of the chosen, the first ones fill up to k.
+    # Of those equal to the smallest selected value, the first ones fill up to k.
     equal = keys == least
     missing = k - np.count_nonzero(chosen, axis=-1, keepdims=True)
     several = np.count_nonzero(equal, axis=-1, keepdims=True) > missing
@@ -171,7 +171,7 @@ def searchsorted(
     side: Literal["left", "right"],
     index_dtype: npt.DTypeLike = np.int32,
 ) -> Array:
-    """Where values would go into sorted rows.
+    """Insertion indices of values in sorted rows.
 
     Args:
         sorted_rows: [..., n], ascending along the last axis.

@@ -145,7 +145,7 @@ ERFCX32 = np.array(
     ],
     np.float32,
 )
-# Elements at a time, so that what is in between stays in the cache.
+# Elements at a time, so that intermediate results stay in the cache.
 _PIECE = 16384
 
 
@@ -169,7 +169,7 @@ def chebyshev(x: Array, coefficients: Array) -> Array:
 
 
 def _erf32(x: Array) -> Array:
-    """Without a branch: this one stands in activations."""
+    """Branch-free: used in activations."""
     x = np.clip(x, -ERF32_END, ERF32_END)
     square = x * x
     top = _horner(square, ERF32_P)
@@ -203,7 +203,7 @@ def _erfc32(x: Array) -> Array:
 
 
 def _in_pieces(function: Callable[[Array], Array], x: Array) -> Array:
-    """A function of single elements, piece by piece."""
+    """An elementwise function, applied block by block."""
     if x.size <= _PIECE or not x.flags.c_contiguous:
         return function(x) if x.ndim else function(x.reshape(1)).reshape(())
     flat, result = x.reshape(-1), np.empty_like(x)
@@ -254,7 +254,7 @@ def erfinv(x: Array) -> Array:
     """The y with erf(y) = x; ±∞ at ±1, NaN beyond."""
     size = np.abs(x)
     y = np.copysign(inverse_erfc(1 - size), x)
-    # Near 0 the digits of 1 - |x| are too few: Newton's step on erf itself gives them back.
+    # Near 0 the digits of 1 - |x| are too few: a Newton step on erf itself restores them.
     small = np.where(size < 0.5, np.where(size < 0.5, y, 0), 0)
     step = (erf(small) - x) * (math.sqrt(math.pi) / 2) * np.exp(small * small)
     polished = small - step
@@ -347,7 +347,7 @@ def zeta(x: Array, q: Array) -> Array:
     x = np.where(wrong | (x == 1), 2.0, x)
     a = np.where(wrong | poles, 1.0, q)
     total = np.zeros_like(a)
-    # The correction below converges where a is not small beside x.
+    # The correction below converges unless a is small compared with x.
     enough = _FAR + np.minimum(x, 1000.0)
     for _ in range(100_000):
         below = a < enough
@@ -365,7 +365,7 @@ def zeta(x: Array, q: Array) -> Array:
 
 
 def polygamma(n: Array, x: Array) -> Array:
-    """The n-th derivative of the digamma function; NaN unless n is a whole number, not negative."""
+    """The n-th derivative of the digamma function; NaN unless n is a non-negative integer."""
     n, x = np.broadcast_arrays(n, x)
     right = (n >= 0) & (n == np.floor(n))
     order = np.where(right & (n > 0), n, 1.0)

@@ -1,13 +1,12 @@
 """A team of threads that share the pieces of one kernel's work.
 
-BLAS has threads of its own, but they wait by spinning: as soon as another process wants a core, a
-product of 0.3 ms takes 10. So the engine puts BLAS on one thread (`open_team`) and large kernels
-cut their work into pieces. Whoever is free takes the next one; the caller takes part, and waits at
-the end only for pieces that somebody has begun. A helper that the system does not run costs
-nothing.
+BLAS' own threads wait by spinning: as soon as another process needs a core, a product of 0.3 ms
+takes 10. So the engine sets BLAS to one thread (`open_team`) and large kernels split their work
+into pieces. A free thread takes the next one; the caller takes part, and waits at the end only for
+pieces that a helper has started. A helper that the system does not schedule costs nothing.
 
-NumPy lets go of the interpreter inside products and loops over arrays; pieces are large enough for
-that to matter more than what Python does between them.
+NumPy releases the GIL inside products and loops over arrays; pieces are large enough for that to
+matter more than the Python code between them.
 """
 
 from __future__ import annotations
@@ -35,26 +34,27 @@ if TYPE_CHECKING:
 WORTH_PRODUCTS = 3 << 22
 # The same where the thread is awake, in machine code, and the work as well: some 5 us.
 WORTH_OFFERING = 1 << 18
-# What work took longer than the caller alone would have is paid back: so many times as long nobody
-# is woken, a second at most. Where another process wants the cores, trying costs a twentieth. Less
-# than it takes to wake a thread says nothing of other processes, whose turns last milliseconds.
+# If work took longer than the caller alone would have, nobody is woken for this multiple of the
+# loss, a second at most. While another process uses the cores, the attempts cost a twentieth. A
+# loss below the time of waking a thread is no sign of other processes, whose time slices last
+# milliseconds.
 _REST, _LONGEST_REST, _WAKING_S = 20.0, 1.0, 50e-6
-# Seconds that a helper stays awake in machine code after work that was offered there: more than a
-# call of a small network takes and what lies between two. Woken anew, it may wait 5 ms for the
-# interpreter's lock. How often helpers look at first, till it is known how long that takes.
+# Seconds that a helper polls in machine code after work was offered there: longer than a call of a
+# small network and the gap between two. Waking it may take 5 ms for the GIL. Also the initial
+# number of polls, until the time of a poll is known.
 _AWAKE_S, _FIRST_LOOKS = 250e-6, 4000
 _FEWEST_LOOKS, _MOST_LOOKS = 100, 1 << 20
-# Seconds between looks for other processes while helpers are awake, and what a call may take, in
-# least ones, until others are to blame.
+# Seconds between checks for other processes while helpers are awake, and how much longer than its
+# minimum a call may take before they are suspected.
 _LOOK_S, _MOST_OF_LEAST = 1e-3, 3.0
-# Mailboxes: what lies in them differs.
+# Mailboxes are compared by identity.
 TABLES, PIECES = 0, 1
-# How long the system's answer to that holds.
+# How long the system's answer is cached.
 _ANSWER_S = 5e-4
 
 
 class _Job:
-    """Pieces of work, numbered, and who is at them."""
+    """Numbered pieces of work, and the threads working on them."""
 
     def __init__(self, work: Callable[[int], None], pieces: int) -> None:
         self.work = work
@@ -68,7 +68,7 @@ class _Job:
         self._gate.acquire()
 
     def take_part(self) -> int:
-        """Work until no piece is left; how many were worked on."""
+        """Work until no piece is left; returns the number of pieces done."""
         work, pieces, done = self.work, self.pieces, 0
         for piece in self._next:
             if piece >= pieces or self.error is not None:
@@ -93,7 +93,7 @@ class _Job:
                 self._gate.release()
 
     def close(self) -> None:
-        """Wait for the helpers that are at a piece; none may begin after this."""
+        """Wait for helpers that are working on a piece; none may start after this."""
         with self._lock:
             self._closed = True
             waiting = self._inside > 0
@@ -122,11 +122,11 @@ class Offer:
         self.lead = lead
         self.follow = follow
         self.box = box
-        # Of all calls so far.
+        # The minimum over all calls so far.
         self.least_s = float("inf")
 
     def expected(self, took: float, look_s: float) -> float:
-        """Seconds beyond which others are to blame, of a call that took so many.
+        """The duration of a call beyond which other processes are suspected, given its minimum.
 
         Args:
             took: seconds.
@@ -147,7 +147,7 @@ class _Post:
         self.look_s = float("inf")
 
     def follow(self, number: int) -> int:
-        """Take what is offered until nothing comes for a while; how often."""
+        """Take offered work until a timeout; returns how often."""
         if self.following is None:
             return 0
         start = perf_counter()
@@ -157,8 +157,8 @@ class _Post:
         return times
 
     def _adjust(self, took: float) -> None:
-        """How often helpers look follows from what a look takes."""
-        # The least time counts: who comes back from machine code waits for the interpreter, too.
+        """Derive the number of polls from the time of one poll."""
+        # The minimum time counts: returning from machine code includes waiting for the GIL.
         self.look_s = min(self.look_s, took / int(self.box[mailbox.LIMIT]))
         looks = int(_AWAKE_S / self.look_s)
         self.box[mailbox.LIMIT] = min(_MOST_LOOKS, max(_FEWEST_LOOKS, looks))
@@ -171,14 +171,14 @@ class _Helpers:
         self._busy = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._bells: list[threading.Lock] = []
-        # Of each, whether it does not sleep: in machine code, or on its way there or back.
+        # For each helper, whether it is awake: in machine code, or entering or leaving it.
         self._up: list[bool] = []
         self._avoided: int | None = None
         self._job: _Job | None = None
         # Nobody is woken before this time.
         self.rest_until = 0.0
         # Where work in machine code is offered, where it was last, and when that ended; when other
-        # processes were looked for.
+        # processes were last checked for.
         self._posts = (_Post(), _Post())
         self._post: _Post | None = None
         self._offered = self._looked = 0.0
@@ -281,8 +281,8 @@ class _Helpers:
     def _keep_clear(self) -> None:
         """Keep the helpers off the caller's core.
 
-        A kernel wakes a thread where its waker runs, and on machines whose cores share no cache it
-        does not look for an idle one: caller and helper would take turns on one core.
+        Linux wakes a thread on its waker's core, and on machines whose cores share no cache it does
+        not look for an idle one: caller and helper would alternate on one core.
         """
         here = _current_core()
         if here is None or here == self._avoided:
@@ -312,7 +312,7 @@ class _Helpers:
                 del job
 
     def _follow(self, number: int) -> None:
-        """Take what is offered until nothing comes for a while."""
+        """Take offered work until a timeout."""
         while self._post is not None and self._job is None:
             if self._post.follow(number) < 1:
                 return
@@ -335,7 +335,7 @@ _searched = False
 
 
 def _current_core() -> int | None:
-    """The number of the core the caller runs on, where the system tells."""
+    """The core that the caller runs on, if the system reports it."""
     global _find_core, _searched
     if not _searched:
         _find_core, _searched = _core_finder(), True
@@ -343,7 +343,7 @@ def _current_core() -> int | None:
 
 
 class _Load:
-    """How many threads of the whole system want a core now, where Linux tells."""
+    """How many threads of the whole system are runnable, if Linux reports it."""
 
     def __init__(self) -> None:
         self._cores = os.cpu_count() or 1
@@ -355,9 +355,10 @@ class _Load:
             return
 
     def leaves_room(self, awake: int) -> bool:
-        """Whether there are fewer than cores, without so many; the caller is one of them.
+        """Whether fewer threads than cores are runnable, excluding some; the caller is one of them.
 
-        An answer holds for half a millisecond: a look takes half of what waking a thread does.
+        The result is cached for half a millisecond: reading it takes half as long as waking a
+        thread.
         """
         now = perf_counter()
         if awake != self._asked_for or now - self._answered > _ANSWER_S:
@@ -379,13 +380,13 @@ _load: _Load | None = None
 
 
 def has_idle_core(awake: int = 0) -> bool:
-    """Whether a helper would have a core to itself; True where the system does not say.
+    """Whether a helper would have a core to itself; True if the system does not report it.
 
     Args:
         awake: helpers that are running.
 
-    A server's event loop, its clients or another process need the core as much: helpers that take
-    turns with them make every run slower than it is alone.
+    A server's event loop, its clients or another process need the core as much: helpers that
+    compete with them make every run slower than without helpers.
     """
     global _load
     if _load is None:
@@ -394,7 +395,7 @@ def has_idle_core(awake: int = 0) -> bool:
 
 
 def _allowed() -> int:
-    """Cores of this process, or what OMP_NUM_THREADS asks BLAS to use, if that is less."""
+    """The cores of this process, or OMP_NUM_THREADS, if that is less."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(int(asked) if asked.isdecimal() and int(asked) else 64, cores or 1))
@@ -428,12 +429,12 @@ def size() -> int:
 
 
 def members() -> int:
-    """How many threads work may be shared among now, the caller's among them."""
+    """How many threads may share work now, including the caller's."""
     return max(1, _opened)
 
 
 def share(pieces: int, work: Callable[[int], None], threads: int | None = None) -> None:
-    """work(0), work(1), … work(pieces - 1), in any order and some at once.
+    """Call work(0), work(1), … work(pieces - 1), in any order and concurrently.
 
     Args:
         pieces: how many.
@@ -445,7 +446,7 @@ def share(pieces: int, work: Callable[[int], None], threads: int | None = None) 
     """
     threads = min(members() if threads is None else threads, pieces)
     if threads > 1:
-        # Helpers flush denormals: no number may depend on who made it.
+        # Helpers flush denormals: no result may depend on the thread that computed it.
         mode = denormals.begin()
         try:
             _helpers.share(_Job(work, pieces), threads - 1)

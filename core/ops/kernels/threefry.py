@@ -1,7 +1,7 @@
 """Threefry-2x32-20: pairs of 32-bit words from a key and a counter.
 
 Source: Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011. TensorFlow's CPU
-kernels know the name (`alg` = 2) and refuse it; XLA and JAX draw from it.
+kernels recognise the name (`alg` = 2) but refuse it; XLA and JAX use it.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""What the kernels of convolutions are told, and their calls shared among threads.
+"""The parameters of convolution kernels, and their calls shared among threads.
 
-A kernel reads a table of numbers; a job has those that do not change with the arrays. It is cut by
+A kernel reads a table of numbers; a job has those that do not depend on the arrays. It is split by
 images, slices, rows or columns: a piece is the same table with another first and last one.
 """
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Job(NamedTuple):
-    """The parameters of a kernel, in the order of its table behind six addresses and the mode.
+    """The parameters of a kernel, in the order of its table after six addresses and the mode.
 
-    Lengths are in numbers; addresses are those of x, b, what is made, what sums begin with, and
-    scratch.
+    Lengths are in numbers; addresses are those of x, b, the output, the initial sums, and scratch
+    memory.
     """
 
     height: int
@@ -66,21 +66,21 @@ class Job(NamedTuple):
     x_slice: int
     out_slice: int
     most_slices: int
-    # What differs from kernel to kernel.
+    # Parameters that differ between kernels.
     extra: tuple[int, ...]
-    # Not for the table: how many sections its sums have, how many numbers its scratch.
+    # Not in the table: the number of sections of a sum, and of scratch memory.
     sections: int
     scratch: int
 
     def table(self, x: Array, b: Array, out: Array, init: Array) -> Array:
-        """As the kernel reads it; `call` adds the scratch."""
+        """The table for the kernel; `call` adds the scratch memory."""
         table: Array = _table(self).copy()
         table[0], table[1], table[2], table[3] = map(address_of, (x, b, out, init))
         return table
 
 
-# Places in a table: of what is made and the scratch, and of the first and last image, slice,
-# row, column and row of sums.
+# Indices in the table: of the output and the scratch memory, and of the first and last image,
+# slice, row, column and row of sums.
 _OUT, _SCRATCH, MODE = 2, 4, 5
 _AHEAD = 6
 IMAGES, SLICES, ROWS, COLUMNS = (
@@ -97,7 +97,7 @@ def _table(job: Job) -> Array:
 
 
 class Cut(NamedTuple):
-    """How a job is cut into pieces.
+    """How a job is split into pieces.
 
     Attributes:
         places: of the first and the last, in its table.
@@ -112,7 +112,7 @@ class Cut(NamedTuple):
     apart: int = 0
 
     def pieces(self) -> int:
-        """How many."""
+        """The number of pieces."""
         return -(-self.length // self.step)
 
 
@@ -122,7 +122,7 @@ def make_calls(
     threads: int,
     products: int,
 ) -> int:
-    """Do jobs, some pieces at once.
+    """Run jobs, several pieces at once.
 
     Args:
         parts: kernels, jobs, and tables of the whole.
@@ -181,9 +181,9 @@ def _offer(
 def _calls(
     kernel: Callable[..., Any], jobs: tuple[Job, ...], cuts: tuple[Cut, ...], threads: int
 ) -> tuple[pieces.Job, int, int]:
-    """Calls for each piece of each job; and how many numbers and places a thread needs.
+    """Calls for each piece of each job; and the numbers and table entries that a thread needs.
 
-    The first changes are those of the places and of the numbers.
+    The first changes are the addresses of tables and scratch memory.
     """
     scratch = _lines(max(job.scratch for job in jobs))
     places = _lines(max(2 * job.limit + job.sections for job in jobs))
@@ -196,7 +196,7 @@ def _calls(
         change(True, _SCRATCH, own=4 * scratch),
     ]
     for kind, cut in enumerate(cuts):
-        # With several kinds the pieces of all follow one another.
+        # With several kinds, the pieces of all are concatenated.
         way = "outer" if len(cuts) > 1 else "step"
         first, last = cut.places
         step: dict[str, int] = {way: cut.step}
@@ -221,7 +221,7 @@ def _calls(
 
 
 def _lines(count: int) -> int:
-    """Whole cache lines, so that no two threads write to one."""
+    """Round up to cache lines, so that no two threads write to the same one."""
     return -(-count // 16) * 16
 
 

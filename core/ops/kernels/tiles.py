@@ -1,8 +1,8 @@
 """Convolutions of float32 images by machine code, where that has been made.
 
-NumPy's way gathers windows into a matrix for BLAS; the compiled kernels (`engine.codegen.sliding`)
-read them where they lie and keep sums in registers. They are asked for once convolutions have cost
-some time, and until they are there every function here says that it did nothing.
+NumPy's path gathers windows into a matrix for BLAS; the compiled kernels (`engine.codegen.sliding`)
+read them in place and keep sums in registers. They are requested once convolutions have taken some
+time, and until they are compiled every function here returns that it did nothing.
 
 Axes as in `convolution`; two spatial axes or three, where an image is a volume of slices.
 """
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 # Bytes of images worked on at a time: with a panel of weights they fit the second-level cache.
 _BLOCK_BYTES = 1 << 18
-# The same for a filter's gradient: every tile of taps goes over the whole block once more, so that
-# it is to stay in the first-level cache.
+# The same for a filter's gradient: every tile of taps passes over the whole block again, so that it
+# should stay in the L1 cache.
 _SLOPE_BLOCK_BYTES = 1 << 15
 # Room for the rows that fill a tile up.
 MOST_ROWS = 16
@@ -49,29 +49,29 @@ MOST_ROWS = 16
 _FEW_ROWS = 128
 # Multiplications below which BLAS is done before a compiled kernel has been entered.
 WORTH_PACKING = 1 << 21
-# Rows whose starts are so many numbers apart, or a multiple of it, fall on the same few places of
-# the cache and drive one another out: they are read from a copy with other distances.
+# Rows whose starts are a multiple of this distance apart map to the same few cache sets and evict
+# one another: they are copied with another stride.
 _CLASH = 1024
 # Rows of a tile on the processor with the largest.
 _TILE_ROWS = 14
-# Numbers of a block of rows, and of their results where something is done to those: both stay in
-# the second-level cache.
+# Numbers of a block of rows, and of their results if these have an epilogue: both stay in the L2
+# cache.
 _BLOCK_NUMBERS, _BLOCK_RESULTS = 1 << 16, 1 << 17
-# Columns of weights up to which whole panels are read where they lie, unless they are packed for
-# good: rows further apart fall on the same few places of the cache, and on too many pages.
+# Columns of weights up to which whole panels are read in place, unless they are packed permanently:
+# rows further apart map to the same few cache sets, and to too many pages.
 _MOST_UNPACKED = 128
 # Windows from which it is worth a look at the weights whether zeros around images may be left out.
 _WORTH_SKIPPING = 256
-# Pieces for each thread where there is enough to do; multiplications of the smallest, and windows:
-# fewer are not worth bringing each panel of weights to the first-level cache.
+# Pieces per thread if there is enough work; multiplications of the smallest piece, and windows:
+# with fewer, loading each panel of weights to the L1 cache does not pay off.
 _PIECES, _PIECE_PRODUCTS, _PIECE_WINDOWS = 8, 1 << 22, 112
-# Numbers of a filter's gradient up to which threads sum over images of their own, and up to which
-# several pieces of images have sums of their own.
+# Numbers of a filter's gradient up to which threads sum over separate images, and up to which
+# several pieces of images have separate sums.
 _PARTIAL, _SMALL_PARTIAL = 1 << 16, 1 << 13
 
 
 def fits(*arrays: Array) -> bool:
-    """Whether machine code may read them as they lie."""
+    """Whether machine code can read them in place."""
     return all(
         array.dtype == np.float32
         and array.flags.c_contiguous
@@ -82,7 +82,7 @@ def fits(*arrays: Array) -> bool:
 
 
 def readable(x: Array) -> bool:
-    """Whether these images are numbers whose channels lie side by side."""
+    """Whether these images are floats with contiguous channels."""
     return bool(
         x.dtype == np.float32
         and x.flags.aligned
@@ -93,7 +93,7 @@ def readable(x: Array) -> bool:
 
 
 def _suits(g: Geometry) -> bool:
-    """Whether there are as many axes as the kernels know."""
+    """Whether the kernels support this number of axes."""
     return len(g.sizes) in (2, 3)
 
 
@@ -114,7 +114,7 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
 
 
 class Task(NamedTuple):
-    """A job, with what it takes.
+    """A job with its arrays.
 
     Attributes:
         kernel: the machine code.
@@ -130,7 +130,7 @@ class Task(NamedTuple):
 
 
 def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
-    """What `convolve` does, not yet done; None where NumPy has to do it. Arguments as there."""
+    """The task of `convolve`, not yet run; None if NumPy has to do it. Arguments as there."""
     kernel = compiled.made("convolve")
     if kernel is None or not _suits(g) or not (readable(x) and fits(filter) and readable(out)):
         return None
@@ -149,17 +149,17 @@ def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
 
 
 def _is_finite(filter: Array) -> bool:
-    """Whether zeros times these numbers are zeros, and may be left out; False if in doubt."""
+    """Whether zeros times these numbers are zeros, and may be skipped; False if unknown."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.add.reduce(filter, axis=None)))
 
 
 def run_together(tasks: Sequence[Task], images: int) -> None:
-    """Do jobs of so many images; a thread has all that is to be done with some of them."""
+    """Run jobs on a number of images; a thread runs all of them for some images."""
     if not tasks:
         return
     products = 0
-    # Of each: its table, where that has its first and last place, and how many an image has.
+    # For each: its table, the indices of first and last, and the steps per image.
     tables = []
     for task in tasks:
         job = task.job
@@ -225,7 +225,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
 
 
 def _slope_job(x: Array, dy: Array, g: Geometry, sums: int) -> Job:
-    """The job of a filter's gradient, which has so many rows of sums."""
+    """The job of a filter's gradient, with this many rows of sums."""
     extra = (dy.shape[-1], g.counts[-2], 0, sums)
     job = job_of(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
     return job._replace(
@@ -236,8 +236,8 @@ def _slope_job(x: Array, dy: Array, g: Geometry, sums: int) -> Job:
 def _correlate_images(
     kernel: Callable[..., Any], job: Job, x: Array, dy: Array, inner: int, threads: int
 ) -> Array:
-    """[rows of sums, O], each piece summed over some of the images by itself."""
-    # Each part is written and read once more: many sums have no more of them than threads.
+    """[rows of sums, O], each piece summed over separate images."""
+    # Each partial sum is written and read once more: large ones have no more pieces than threads.
     count = _PIECES if inner * dy.shape[-1] <= _SMALL_PARTIAL else 1
     _, length = _cut_of(job)
     step = -(-length // (threads * count))
@@ -267,7 +267,7 @@ def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
 
 
 def _cut_of(job: Job) -> tuple[tuple[int, int], int]:
-    """Where a sum over images is cut: the places of first and last, and how many there are."""
+    """How a sum over images is split: the indices of first and last, and their number."""
     if job.last_image == 1 and job.last_slice == 1:
         return ROWS, job.last_row
     return IMAGES, job.last_image
@@ -276,10 +276,9 @@ def _cut_of(job: Job) -> tuple[tuple[int, int], int]:
 def run_images(
     kernel: Callable[..., Any], job: Job, arrays: tuple[Array, ...], step: int, products: int
 ) -> int:
-    """Do a job whose pieces are so many images, each with a part of what is made to itself.
+    """Run a job whose pieces are images, with separate outputs.
 
-    Images that have become one by standing below one another are cut by their rows, if there are
-    several pieces.
+    Images that were joined vertically are split by rows, if there are several pieces.
 
     Returns:
         As `run`.
@@ -291,7 +290,7 @@ def run_images(
 
 
 def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
-    """a times b, whose numbers are those of an array known to `weights`.
+    """a times b, where b is an array known to `weights`.
 
     Args:
         a: [rows, K].
@@ -352,10 +351,10 @@ def packed_product(
     init: Array | None = None,
     kernel: Callable[..., Any] | None = None,
 ) -> Callable[[Array, int, int, int, int], None] | None:
-    """A function that computes a part of A times b, for one thread; None where BLAS has to do it.
+    """A function that computes a part of A times b in one thread; None if BLAS has to do it.
 
-    Its arguments are where the part's rows go ([last - first, N], all columns), the first and last
-    row, and the first and last column; the latter are multiples of a panel or N.
+    Its arguments are the output of the part's rows ([last - first, N], all columns), the first and
+    last row, and the first and last column; the latter are multiples of a panel or N.
 
     Args:
         a: [rows, K].
@@ -405,13 +404,13 @@ def packed_product(
         )
         kernel(q, lend("table", 2 * count + 1, np.int64))
 
-    # What the addresses belong to lives as long as the function.
+    # The function keeps the arrays of these addresses alive.
     run.holds = (a, panels, begin)  # type: ignore[attr-defined]
     return run
 
 
 def block_rows(rows: int, columns: int, threads: int) -> int:
-    """Rows at a time for products whose rows something is done to: whole tiles, evenly cut."""
+    """Rows at a time for products with a row epilogue: whole tiles, evenly split."""
     count = max(threads, -(-rows * columns // _BLOCK_RESULTS))
     return _step(rows, -(-count // threads) * threads, 8)
 
@@ -432,7 +431,7 @@ def job_of(
     extra: tuple[int, ...],
     block_bytes: int,
 ) -> Job:
-    """The whole of a convolution as one job."""
+    """A whole convolution as one job."""
     batch, depth, height, width, channels = _as_volumes(shape, 1)
     image, out_slice, row, position, _ = (stride // 4 for stride in _as_volumes(out_strides, 0))
     x_image, x_slice, x_row, x_position, _ = (stride // 4 for stride in _as_volumes(strides, 0))
@@ -532,7 +531,7 @@ def _of_volumes(g: Geometry) -> Geometry:
 
 
 def _most(count: int, windows: int, size: int, block_bytes: int) -> int:
-    """How many rows, or slices, are worked on at a time, with no short block at the end.
+    """The largest number of rows, or slices, per block without a short block at the end.
 
     Args:
         count: of all.
@@ -552,14 +551,14 @@ def pieces_of(products: int) -> int:
 
 
 def threads_for(products: int, *kernels: Callable[..., Any]) -> int:
-    """How many threads are worth it where pieces call these kernels."""
+    """How many threads pay off if pieces call these kernels."""
     if products >= pieces.WORTH_PRODUCTS and all(map(pieces.can_offer, kernels)):
         return team.size()
     return pieces_of(products)
 
 
 def piece_count(products: int, threads: int, windows: int | None = None) -> int:
-    """How many pieces to cut so many multiplications into.
+    """The number of pieces for this many multiplications.
 
     Some more than threads: one that begins late finds others done.
 
@@ -577,12 +576,12 @@ def piece_count(products: int, threads: int, windows: int | None = None) -> int:
 
 
 def _windows(job: Job) -> int:
-    """How many there are."""
+    """The number of windows."""
     return job.last_image * job.last_slice * job.last_row * job.positions
 
 
 def _step(length: int, pieces: int, unit: int) -> int:
-    """Length of each piece, a multiple of the unit."""
+    """The length of each piece, a multiple of the unit."""
     return -(-length // (pieces * unit)) * unit
 
 

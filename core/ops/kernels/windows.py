@@ -1,4 +1,4 @@
-"""Where the windows of a convolution or a pooling lie: padding and output sizes, per spatial axis.
+"""The windows of a convolution or pooling: padding and output sizes, per spatial axis.
 
 Used by the kernels with known sizes and by shape inference with unknown ones (None).
 """
@@ -89,7 +89,7 @@ def _place_along(
     dilation: int,
     pads: tuple[int, int] | None,
 ) -> tuple[tuple[int, int] | None, int | None]:
-    """(before, after) and the number of windows along one axis; `pads` None asks for SAME."""
+    """(before, after) and the number of windows along one axis; `pads` None means SAME."""
     if window < 1 or stride < 1 or dilation < 1:
         raise InvalidArgumentError(
             f"window, stride and dilation must be at least 1 along spatial axis {axis}, "
@@ -105,8 +105,8 @@ def _place_along(
             return pads, None
         padded = size + pads[0] + pads[1]
         if padded < reach:
-            # TensorFlow: eager kernels let a few of these pass as an empty output when the stride
-            # is large, its shape inference never does; one rule for both here.
+            # TensorFlow: eager kernels accept some of these as an empty output if the stride is
+            # large, its shape inference never does; one rule for both here.
             raise InvalidArgumentError(
                 f"window along spatial axis {axis} must not be longer than the padded input, "
                 f"got {reach} ({window} taps, dilation {dilation}) and {padded}: "

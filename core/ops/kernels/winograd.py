@@ -1,10 +1,10 @@
 """3×3 convolutions of float32 images by Winograd's method, where machine code has been made.
 
-It needs four products for a result where the direct sums need nine, and some passes over what it
-transforms: it wins where there are enough channels, on images that do not consist of edges. Its
-rounding errors are some three times theirs. It is not taken where a number could overflow on the
-way that the direct sums would hold, and where NaN or infinities would spread to their neighbours:
-the kernels say the largest bits that they met, and the direct sums are computed instead.
+It needs four products for a result where the direct sums need nine, and some passes for the
+transformations: it is faster for many channels, on images that are not mostly edges. Its rounding
+errors are some three times larger. It is not used if an intermediate result could overflow where
+the direct sums would not, or if NaN or infinities would spread to neighbouring pixels: the kernels
+return the largest bits of their inputs, and the direct sums are computed instead.
 
 Axes as in `convolution`; two spatial axes.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pinnace.ops.kernels.precision import Array
     from pinnace.ops.kernels.tile_jobs import Job
 
-# Places of a transformed patch, and pixels of a patch and of a tile's results along an axis.
+# Positions of a transformed patch, and pixels of a patch and of a tile's results along an axis.
 PLACES, _PATCH, _RESULTS = 16, 4, 2
 # Fewest channels, of x and of the result: with fewer, transforming takes what products save.
 _CHANNELS, _OUTPUTS = 24, 32
@@ -32,23 +32,23 @@ _CHANNELS, _OUTPUTS = 24, 32
 _MOST_RESULTS = 1.2
 # Tiles of all images below which filters are not transformed for one call.
 _WORTH_TRANSFORMING = 64
-# Numbers of transformed patches worked on at a time: they stay in the second-level cache.
+# Numbers of transformed patches per block: they stay in the L2 cache.
 _BLOCK_NUMBERS = 220_000
 _FEWEST_TILES, _MOST_TILES = 28, 112
-# Numbers of a transformed filter's gradient that stay in the cache while images pass.
+# Numbers of a transformed filter's gradient that stay in the cache across images.
 _SLOPE_NUMBERS = 1 << 18
-# What sums must stay below, for nothing to overflow: transformations add 16 numbers at most.
+# The bound for sums without overflow: transformations add 16 numbers at most.
 _LARGEST = float(np.finfo(np.float32).max) / 1024
-# Largest numbers of both factors where sums of products are: their product leaves room for sums.
+# The largest factors of summed products: their product leaves room for sums.
 _LARGEST_BITS = int(np.float32(1e15).view(np.int32))
-# What makes a filter's gradient of that of the transformed filter, [9, 16].
+# The matrix from the transformed filter's gradient to the filter's, [9, 16].
 _HALF = np.float32(0.5)
 _AXIS = np.array([[1, 0, 0], [_HALF, _HALF, _HALF], [_HALF, -_HALF, _HALF], [0, 0, 1]], np.float32)
 _BACK = np.kron(_AXIS, _AXIS).T
 
 
 def wins(rows: int, columns: int, channels: int, outputs: int) -> bool:
-    """Whether the method is the quicker one for 3×3 windows side by side.
+    """Whether the method is faster for adjacent 3×3 windows.
 
     Args:
         rows: of results, in each image.
@@ -67,7 +67,7 @@ def _tiles(rows: int, columns: int) -> int:
 
 
 def _suits(g: Geometry, channels: int, outputs: int) -> bool:
-    """Whether it can be done this way, and is to be."""
+    """Whether the method is applicable, and should be used."""
     if g.window != (3, 3) or g.strides != (1, 1) or g.dilations != (1, 1):
         return False
     rows, columns = g.counts
@@ -75,12 +75,12 @@ def _suits(g: Geometry, channels: int, outputs: int) -> bool:
 
 
 def tile_step(channels: int) -> int:
-    """Numbers from tile to tile of transformed patches: rows of tiles in different cache sets."""
+    """Stride between tiles of transformed patches: rows of tiles are in different cache sets."""
     return channels + 16 if channels % 64 == 0 else channels
 
 
 def block_tiles(channels: int, across: int) -> int:
-    """Tiles worked on at a time, whole rows of them.
+    """Tiles per block, whole rows of them.
 
     Args:
         channels: that are transformed.
@@ -91,7 +91,7 @@ def block_tiles(channels: int, across: int) -> int:
 
 
 def room(tiles_of_block: int, channels: int) -> int:
-    """Numbers of memory that `multiply_places` works in, with so many tiles."""
+    """Numbers of memory for `multiply_places`, for this many tiles."""
     return PLACES * (tiles_of_block + tiles.MOST_ROWS) * (tile_step(channels) + PANEL) + PANEL
 
 
@@ -107,7 +107,7 @@ def transformed(filter: Array) -> Array | None:
 
 
 def steady_filters(filter: Array) -> Array:
-    """The same numbers as `transformed`, without machine code."""
+    """As `transformed`, without machine code."""
     channels, outputs = filter.shape[2:]
     made = weights.empty((-(-outputs // PANEL), PLACES, channels, PANEL))
 
@@ -136,8 +136,8 @@ def _transformed_axis(filter: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def limit_of(sums: int, factors: Array) -> int:
-    """The largest bits of a factor whose products with others, so many summed, stay in range."""
-    # Without a copy of all of them; a NaN is both the largest and the smallest number.
+    """The largest bits of a factor whose summed products stay in range."""
+    # Without a copy; NaN would be both the maximum and the minimum.
     most = max(float(np.max(factors, initial=0)), -float(np.min(factors, initial=0)))
     if not math.isfinite(most):
         return -1
@@ -146,7 +146,7 @@ def limit_of(sums: int, factors: Array) -> int:
 
 
 def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
-    """out[...] = convolution, for one group; False where it has to be done directly.
+    """out[...] = convolution, for one group; False if it must be computed directly.
 
     Args:
         x: [batch, height, width, C].
@@ -172,7 +172,7 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
 
 
 def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
-    """[3, 3, C, O], the gradient of the filter; None where it has to be computed directly.
+    """[3, 3, C, O], the gradient of the filter; None if it must be computed directly.
 
     Args:
         x: [batch, height, width, C].
@@ -194,7 +194,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     step = -(-len(x) // threads)
     parts = np.empty((-(-len(x) // step), PLACES, channels * outputs), np.float32)
     largest = tiles.run_images(kernel, job, (x, dy, parts, tiles.zeros(PANEL)), step, products)
-    # A sum over so many tiles, of products of two transformed numbers.
+    # A sum over this many tiles, of products of two transformed numbers.
     if largest > _LARGEST_BITS:
         return None
     sums = parts[0] if len(parts) == 1 else parts.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Bands and diagonals of matrices: to take, to set, to make a matrix of."""
+"""Bands and diagonals of matrices: extraction, replacement, construction."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ MATRIX_SET_DIAG_V3 = define(
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """Of shape [...] a tensor of shape [..., ...], zero where both halves of the index differ.
+    """A tensor of shape [..., ...] from one of shape [...], zero where the index halves differ.
 
     Args:
         diagonal: [...], a float or complex type, int32 or int64.
@@ -352,7 +352,7 @@ DIAG = define(
 
 
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """Of shape [..., ...] the part, of shape [...], where both halves of the index agree.
+    """The elements of shape [...] of a tensor [..., ...] where both halves of the index agree.
 
     Args:
         input: an even number of axes, both halves of equal sizes; a float or complex type, int32 or

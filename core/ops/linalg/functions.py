@@ -1,4 +1,4 @@
-"""Functions of whole matrices: exponential, logarithm, square root; pseudo-inverse and rank."""
+"""Matrix functions: exponential, logarithm, square root; pseudo-inverse and rank."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def pinv(
 def matrix_rank(
     a: TensorLike, tol: Any = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """How many singular values of [..., m, n] are above `tol`: [...], int32.
+    """The number of singular values of [..., m, n] above `tol`: [...], int32.
 
     Args:
         a: the matrices.

@@ -101,7 +101,7 @@ def _infer_solve_ls(call: InferCall) -> Shape:
 
 
 def _solve_ls_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor, None]:
-    """Of x = (AᴴA + r)⁻¹ Aᴴ b, or x = Aᴴ (A Aᴴ + r)⁻¹ b where A has more columns than rows."""
+    """The gradient of x = (AᴴA + r)⁻¹ Aᴴ b, or x = Aᴴ (A Aᴴ + r)⁻¹ b for wide matrices."""
     a, b, x = call.inputs[0], call.inputs[1], call.outputs[0]
     rows, columns = a.shape[-2], a.shape[-1]
     if rows is None or columns is None:

@@ -73,7 +73,7 @@ def matrix_shape(call: InferCall, index: int = 0) -> Shape:
 
 
 def square_shape(call: InferCall, index: int = 0) -> Shape:
-    """The shape of an input of square matrices; what is known of one side is known of both."""
+    """The shape of an input of square matrices; a known side determines the other."""
     shape = matrix_shape(call, index)
     if shape.rank is None:
         return shape

@@ -1,4 +1,4 @@
-"""Lower times upper triangles: Lu, and what is solved with its factors."""
+"""LU decomposition, and solving with its factors."""
 
 from __future__ import annotations
 

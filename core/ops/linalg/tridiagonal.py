@@ -154,7 +154,7 @@ def _solve_kernel(diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Ar
 
 
 def _check_pivot(pivot: Array, x: Array) -> None:
-    """What matrices that cannot be inverted leave: nothing that is a number, as in TensorFlow."""
+    """The result for singular matrices: NaN, as in TensorFlow."""
     gone = pivot == 0
     if gone.any():
         x[gone] = np.nan

@@ -1,4 +1,4 @@
-"""Arithmetic of two numbers, and of one: sums, products, extremes, inverses."""
+"""Elementwise arithmetic: sums, products, extremes, inverses."""
 
 from __future__ import annotations
 
@@ -568,7 +568,7 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
 
 
 def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
-    """Both as tensors, what is none yet of the other's dtype if it can be."""
+    """Both as tensors, where Python values get the other's dtype if possible."""
     if isinstance(x, Operands) or not isinstance(y, Operands):
         x = convert_to_tensor(x)
         y = convert_to_tensor(y, dtype_hint=x.dtype)

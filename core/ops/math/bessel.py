@@ -1,4 +1,4 @@
-"""Bessel functions of orders 0 and 1: J, Y and the modified K; I stands in tails.py."""
+"""Bessel functions of orders 0 and 1: J, Y and the modified K; I is in tails.py."""
 
 from __future__ import annotations
 

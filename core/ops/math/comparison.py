@@ -1,4 +1,4 @@
-"""Comparisons of two values, and questions about one: finite, infinite, not a number."""
+"""Comparisons of two values, and tests of one: finite, infinite, NaN."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def bincount(
     axis: int | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each of 0, 1, 2, … occurs.
+    """The number of occurrences of 0, 1, 2, ….
 
     Args:
         arr: [...] with axis None or 0, [rows, n] with axis -1; int32 or int64, not negative.
@@ -253,7 +253,7 @@ IN_TOP_K = define(
 
 
 def bin_count(values: Tensor, minlength: TensorLike | None, maxlength: TensorLike | None) -> Tensor:
-    """How many bins there are for these values: a scalar of their dtype."""
+    """The number of bins for these values: a scalar of their dtype."""
     kind = values.dtype
     some = casting.cast(comparison.greater(shapes.size(values), 0), kind)
     # The maximum of nothing is the least integer; the product makes it 0.
@@ -273,7 +273,7 @@ def confusion_matrix(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each label (row) was predicted as each class (column).
+    """The number of times each label (row) was predicted as each class (column).
 
     Args:
         labels: [n], integers that are not negative.

@@ -1,4 +1,4 @@
-"""Division of two numbers: quotients, true, floored and truncated, and their remainders."""
+"""Division: quotients, true, floored and truncated, and remainders."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def _one_gradient(equation: Equation, tensors: Sequence[Tensor], index: int, dy:
 
 
 def _hidden(x: Tensor, labels: tuple[str, ...]) -> int:
-    """How many axes the ellipsis stands for."""
+    """The number of axes of the ellipsis."""
     if x.shape.rank is None:
         raise InvalidArgumentError(
             "Einsum: the gradient under an ellipsis needs inputs of known rank"

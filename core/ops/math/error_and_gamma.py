@@ -300,7 +300,7 @@ def _betainc_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 def _infer_betainc(call: InferCall) -> Shape:
-    """One shape for all that are not scalars."""
+    """The common shape of all inputs that are not scalars."""
     shapes = [call.spec(index).shape for index in range(3)]
     shape = Shape(None if any(s.rank is None for s in shapes) else ())
     for one in shapes:

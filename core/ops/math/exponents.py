@@ -1,4 +1,4 @@
-"""Powers, roots, exponentials, logarithms and what is built of them."""
+"""Powers, roots, exponentials, logarithms and functions composed of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the largest or the smallest element of an axis stands: ArgMax and ArgMin."""
+"""Indices of the maximum and minimum along an axis: ArgMax and ArgMin."""
 
 from __future__ import annotations
 

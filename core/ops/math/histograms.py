@@ -30,7 +30,7 @@ def histogram_fixed_width(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many values fall into each of `nbins` bins; what is beyond counts at the ends.
+    """The number of values in each of `nbins` bins; values outside count in the end bins.
 
     Args:
         values: any shape, int32, int64, float32 or float64.

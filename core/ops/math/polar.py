@@ -1,4 +1,4 @@
-"""Size and direction of numbers: Abs, ComplexAbs, Sign, Angle."""
+"""Magnitudes and angles: Abs, ComplexAbs, Sign, Angle."""
 
 from __future__ import annotations
 

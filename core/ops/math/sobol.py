@@ -69,7 +69,7 @@ def sobol_sample(
 
 @functools.cache
 def _bits() -> tuple[list[int], npt.NDArray[np.uint8]]:
-    """How many polynomials there are of each degree, and the bits of tools/sobol_numbers.py."""
+    """The number of polynomials of each degree, and the bits of tools/sobol_numbers.py."""
     data = resources.files("pinnace.ops.math").joinpath("sobol_numbers.bin").read_bytes()
     counts = np.frombuffer(data, "<u4", 32).tolist()
     return counts, np.unpackbits(np.frombuffer(data, np.uint8, offset=128))

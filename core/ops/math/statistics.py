@@ -1,4 +1,4 @@
-"""Statistics over some axes, made of reductions: variances, log-sum-exp, counts of zeros."""
+"""Statistics composed of reductions: variances, log-sum-exp, counts of zeros."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def count_nonzero(
     dtype: Any = int64,
     name: str | None = None,
 ) -> Tensor:
-    """How many values over `axis` are not zero (not empty, for strings).
+    """The number of values over `axis` that are not zero (not empty, for strings).
 
     Args:
         input: [...], a number type, bool or string.

@@ -123,7 +123,7 @@ def forward(
 
 
 def with_reserved(found: tuple[Array, ...], count: int) -> tuple[Array, ...]:
-    """As many outputs as the op has: V3 of the forward one has room for cuDNN."""
+    """The op's outputs: V3 of the forward op has an additional one for cuDNN."""
     return found if len(found) == count else (*found, np.zeros(0, found[-1].dtype))
 
 
@@ -146,7 +146,7 @@ def backward(
     out: Array | None = None,
     rectified: bool = False,
 ) -> tuple[Array, ...]:
-    """Gradients of x, scale and offset, and two that stand for those of the moments.
+    """Gradients of x, scale and offset, and placeholders for those of the moments.
 
     Args:
         dy: gradient of y.

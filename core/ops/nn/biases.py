@@ -1,4 +1,4 @@
-"""Adding one number per channel: BiasAdd and its gradient."""
+"""Per-channel biases: BiasAdd and its gradient."""
 
 import math
 from typing import Any

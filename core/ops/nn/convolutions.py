@@ -137,7 +137,7 @@ def conv1d(
 
 
 def _with_row(function: str, argument: str, value: Any, data_format: str) -> tuple[int, ...]:
-    """One entry per axis of a sequence as one per axis of an image one row high."""
+    """Per-axis options of a sequence as those of an image with one row."""
     entries = layouts.per_axis(function, argument, value, 1, data_format)
     row = 1 if data_format == "NWC" else 2
     return (*entries[:row], 1, *entries[row:])

@@ -1,8 +1,7 @@
 """Connectionist temporal classification: CTCLoss, CTCGreedyDecoder, CTCBeamSearchDecoder.
 
-Graves and others, "Connectionist temporal classification", 2006. Labels stand here as sparse
-matrices in three tensors; the public functions, which take sparse tensors, stand in
-`composites/ctc.py`.
+Graves and others, "Connectionist temporal classification", 2006. Labels are sparse matrices in
+three tensors here; the public functions, which take sparse tensors, are in `composites/ctc.py`.
 """
 
 from __future__ import annotations
@@ -147,7 +146,7 @@ def _sequence_loss(logs: Array, labels: Sequence[int], *, merge: bool) -> tuple[
 
 
 def _moved(before: Array, stays: Array, skips: Array) -> Array:
-    """Log probabilities of states one step on, but for what is emitted there."""
+    """Log probabilities of states one step later, before the emission."""
     found = before + stays
     found[1:] = np.logaddexp(found[1:], before[:-1])
     found[2:] = np.logaddexp(found[2:], before[:-2] + skips[2:])

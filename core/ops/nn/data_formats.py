@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 
 def permuted_order(source: str, target: str, count: int) -> list[int]:
-    """Where the `count` sizes of `target` stand in those of `source`: all, or the spatial ones."""
+    """The positions of the `count` sizes of `target` in `source`: all, or the spatial ones."""
     name = "DataFormatVecPermute"
     order = _order(name, source, target)
     if count == len(source):
@@ -38,7 +38,7 @@ def permuted_order(source: str, target: str, count: int) -> list[int]:
 
 
 def _order(name: str, source: str, target: str) -> list[int]:
-    """Where each axis of `target` stands in `source`."""
+    """The position of each axis of `target` in `source`."""
     if sorted(source) != sorted(target) or len(set(source)) != len(source):
         raise InvalidArgumentError(
             f"{name}: src_format and dst_format must hold the same letters, each once, "

@@ -1,4 +1,4 @@
-"""Convolutions that keep channels apart: DepthwiseConv2dNative and its gradients."""
+"""Depthwise convolutions: DepthwiseConv2dNative and its gradients."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rows of a table by number: embedding_lookup."""
+"""Embedding lookups: embedding_lookup."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Conv, with any number of batch axes, and Conv2D's gradients by tensors instead of sizes."""
+"""Conv, with any number of batch axes, and Conv2D's gradients with tensors instead of sizes."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PADDINGS = ("SAME", "VALID")
 
 
 class Placement(NamedTuple):
-    """Where the windows of one call lie, spatial axes only.
+    """The windows of one call, spatial axes only.
 
     Attributes:
         strides: step between windows.
@@ -106,7 +106,7 @@ def placement(
     data_format: str = "NHWC",
     dilations: tuple[int, ...] = (),
 ) -> Placement:
-    """Where the windows lie for known sizes.
+    """The windows for known sizes.
 
     Args:
         sizes: of the spatial axes.

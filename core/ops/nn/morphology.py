@@ -51,7 +51,7 @@ def _taps(
     strides: Sequence[int],
     rates: Sequence[int],
 ) -> Iterator[tuple[tuple[int, int], tuple[slice, slice], tuple[slice, slice]]]:
-    """Of each entry of the filter: its place, the windows that meet it and what they read there."""
+    """For each filter entry: its index, its windows, and the elements that they read there."""
     for row in range(filters.shape[0]):
         for column in range(filters.shape[1]):
             windows, reads = [], []

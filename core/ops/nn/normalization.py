@@ -1,4 +1,4 @@
-"""Normalisation: FusedBatchNorm, LRN, moments, and what is composed of them."""
+"""Normalisation: FusedBatchNorm, LRN, moments, and functions composed of them."""
 
 import math
 from typing import Any

@@ -1,10 +1,10 @@
 """Recurrent layers over one vector of weights: CudnnRNN and what packs and unpacks the vector.
 
-TensorFlow has them for GPUs alone; graphs that were made there are run here on the CPU. The vector
-holds first all matrices, then all biases. Matrices stand layer by layer, in a layer the forward
-direction before the backward one, there the inputs' matrices of all gates, then the states', each
-[units, inputs] row by row; biases likewise, two of [units] per gate. The gates of an LSTM are in
-the order i, f, c, o, those of a GRU r, z, n.
+TensorFlow has them for GPUs only; graphs created there run on the CPU here. The vector contains
+first all matrices, then all biases. Matrices are ordered by layer, then direction (forward first),
+then the inputs' matrices of all gates before the states', each [units, inputs] row by row; biases
+likewise, two of [units] per gate. The gates of an LSTM are in the order i, f, c, o, those of a GRU
+r, z, n.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Layout(NamedTuple):
 
     @property
     def biases(self) -> int:
-        """How many biases there are, [units] each."""
+        """The number of biases, [units] each."""
         return 2 * GATES[self.mode] * self.layers * self.directions
 
     @property
@@ -162,7 +162,7 @@ def _direction(
 
 
 class Checked(NamedTuple):
-    """What a run of layers takes, in the dtype in which it is computed.
+    """The inputs of a run of layers, in the dtype of the computation.
 
     Args:
         layout: of the weights.
@@ -328,7 +328,7 @@ def _layer(name: str, signature: str, kernel: Any, attrs: dict[str, AttrDef]) ->
 
 
 def _gradient(call: OpCall, *dys: Tensor | None) -> tuple[Tensor | None, ...]:
-    """By the op that TensorFlow has for it; what it kept for the way back goes along."""
+    """The gradient by TensorFlow's op, with the saved forward values."""
     back = registry.lookup(call.op.name.replace("RNN", "RNNBackprop"))
     flows = [
         constants.zeros_like(y) if dy is None else dy

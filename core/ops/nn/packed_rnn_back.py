@@ -1,7 +1,7 @@
 """The way back through recurrent layers over one vector of weights: CudnnRNNBackprop….
 
-TensorFlow keeps in `reserve_space` what its library wants for the way back. Here nothing is kept:
-the way there is computed again, step by step.
+TensorFlow saves forward values in `reserve_space`. Here nothing is saved: the forward pass is
+recomputed, step by step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Back = tuple["Array", "Array", "Array", "Array"]
 
 
 class _Step(NamedTuple):
-    """One step of the way there: the states before it, and how to go back from those after it."""
+    """One forward step: the states before it, and its gradient function."""
 
     time: int
     there: Array
@@ -100,7 +100,7 @@ def _there(
 
 
 class _Gradients(NamedTuple):
-    """Of one direction of a layer."""
+    """The gradients of one direction of a layer."""
 
     x: Array
     h: Array

@@ -1,6 +1,6 @@
 """Recurrent cells and layers as single ops: BlockLSTM, LSTMBlockCell, GRUBlockCell, and back.
 
-The gates of an LSTM stand in the columns of `w` in the order i, c, f, o; in version 2 i, f, c, o.
+The gates of an LSTM are the columns of `w` in the order i, c, f, o; in version 2 i, f, c, o.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _layer_back(name: str) -> Callable[..., tuple[Array, ...]]:
 
 def _layer_gradient(backward: str) -> Callable[..., tuple[Any, ...]]:
     def gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
-        """As in TensorFlow, what flows into `cs` and `h` alone counts."""
+        """As in TensorFlow, only gradients of `cs` and `h` are used."""
         given = [
             constants.zeros_like(call.outputs[index]) if dys[index] is None else dys[index]
             for index in (1, 6)

@@ -129,7 +129,7 @@ def _logits(
     remove_accidental_hits: bool,
     seed: int | None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits of the right classes, then of those drawn; and what they should be."""
+    """Logits of the true classes, then of the sampled ones; and their labels."""
     x = convert_to_tensor(inputs)
     right = casting.cast(convert_to_tensor(labels), int64)
     if sampled_values is None:

@@ -1,4 +1,4 @@
-"""Queues between threads: `tf.queue`, and the ops behind it."""
+"""Queues between threads: `tf.queue`, and its ops."""
 
 from pinnace.ops.queue import ops as ops
 from pinnace.ops.queue.classes import FIFOQueue as FIFOQueue

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class QueueBase:
-    """What all queues have in common; make one of the classes below.
+    """The base class of all queues; create one of the classes below.
 
     Calls that put in wait for room, calls that take out for elements, each in the order of their
     arrival: another thread must provide them. Inside `tf.function` they are ops that run in order.
@@ -82,23 +82,23 @@ class QueueBase:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name in error messages."""
         queue: Queue = np.asarray(self._queue_ref._array)[()]  # type: ignore[assignment]  # an object
         return queue.name
 
     @property
     def dtypes(self) -> list[DType]:
-        """Of the components."""
+        """The dtypes of the components."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[TensorShape]:
-        """Of the components."""
+        """The shapes of the components."""
         return self._shapes
 
     @property
     def names(self) -> list[str] | None:
-        """Of the components; None if elements are no dicts."""
+        """The names of the components; None if elements are not dicts."""
         return self._names
 
     def enqueue(self, vals: Any, name: str | None = None) -> None:
@@ -170,7 +170,7 @@ class QueueBase:
         return self._many(ops.QUEUE_DEQUEUE_MANY, n, name)
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As `dequeue_many`; but what is left will do, once the queue is closed.
+        """As `dequeue_many`; once the queue is closed, fewer elements may be returned.
 
         Args:
             n: how many, int32.
@@ -186,7 +186,7 @@ class QueueBase:
         return self._many(ops.QUEUE_DEQUEUE_UP_TO, n, name)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> None:
-        """Let nothing in any more; what is in it can still be taken.
+        """Refuse further elements; remaining ones can still be dequeued.
 
         Calls that wait to put something in come first: closing waits for them.
 
@@ -209,7 +209,7 @@ class QueueBase:
         return execute_one(ops.QUEUE_IS_CLOSED, self._queue_ref, name=name)
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements it has: an int32 scalar."""
+        """The number of elements: an int32 scalar."""
         return execute_one(ops.QUEUE_SIZE, self._queue_ref, name=name)
 
     def __repr__(self) -> str:
@@ -268,7 +268,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _shapes_of(shapes: Any) -> list[Any] | None:
-    """One shape for each component; a single one may be given as itself."""
+    """One shape for each component; a single one may be given without a list."""
     if shapes is None:
         return None
     if isinstance(shapes, (TensorShape, Shape, int)):

@@ -1,4 +1,4 @@
-"""The ops of queues: FIFOQueueV2 and its kin, and what is put in and taken out."""
+"""The ops of queues, FIFOQueueV2 and others, and enqueue and dequeue."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The state of a queue: its elements, who waits for what, and whether it is closed.
 
-Who puts in or takes out is served in the order of arrival, on each side by itself, as in TensorFlow
-(core/kernels/queue_base.cc): a call that waits for ten elements takes those that come, and nobody
-behind it gets one before it has its ten. Closing waits in the line of those who put in.
+Enqueue and dequeue calls are served in order of arrival, each side separately, as in TensorFlow
+(core/kernels/queue_base.cc): a call that waits for ten elements takes them as they arrive, and no
+later call gets one before it has its ten. Closing is queued with the enqueue calls.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Queue:
         self._elements.extendleft(reversed(elements))
 
     def _available(self) -> int:
-        """How many elements may be taken now."""
+        """How many elements can be dequeued now."""
         return len(self._elements)
 
     def _joined(self, arrays: list[Array], component: int) -> Array:
@@ -95,7 +95,7 @@ class Queue:
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         with self._changed:
             return self._count()
 

@@ -1,4 +1,4 @@
-"""Random numbers: streams that go on, functions of a seed, generators."""
+"""Random numbers: stateful streams, stateless functions of a seed, generators."""
 
 # A package's names are those of its families.
 

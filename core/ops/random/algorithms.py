@@ -1,4 +1,4 @@
-"""The generators that ops can be asked for, by name and number."""
+"""The random number algorithms of ops, by name and number."""
 
 import enum
 from typing import Any

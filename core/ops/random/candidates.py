@@ -357,7 +357,7 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Which of the classes drawn are right ones of which rows.
+    """Which sampled classes are true classes of which rows.
 
     Args:
         true_classes: [batch, num_true], int64.

@@ -1,4 +1,4 @@
-"""The counter of a stream of random numbers: where it stands, and how it moves on."""
+"""The counter of a random stream, and its increments."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Gamma, Poisson and binomial numbers: streams that go on, and functions of a seed."""
+"""Gamma, Poisson and binomial distributions, stateful and stateless."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def stateless_binomial(
     output_dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many of `counts` trials succeed with probability `probs`, a function of `seed` [2].
+    """The number of successes in `counts` trials with probability `probs`; `seed` is [2].
 
     Args:
         shape: of the result; it ends with that of counts and probs.

@@ -277,7 +277,7 @@ class Generator(AutoTrackable):
         dtype: Any = int32,
         name: str | None = None,
     ) -> Tensor:
-        """How many of `counts` trials succeed; see `random.stateless_binomial`."""
+        """The number of successes in `counts` trials; see `random.stateless_binomial`."""
         chances = convert_to_tensor(probs)
         return execute_one(
             distributions.STATEFUL_BINOMIAL,
@@ -314,7 +314,7 @@ def _key_counter_state(key: Any, counter: Any) -> Any:
 
 
 class _Global:
-    """The generator of a process, made when it is first asked for."""
+    """The generator of the process, created on first use."""
 
     generator: Generator | None = None
 

@@ -1,4 +1,4 @@
-"""Single places of a random permutation, without the rest of it: RandomIndexShuffle."""
+"""Single indices of a random permutation, without computing the rest: RandomIndexShuffle."""
 
 import math
 from functools import lru_cache
@@ -27,7 +27,7 @@ Words = npt.NDArray[np.uint64]
 
 
 def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
-    """Where `index` stands in the permutation of 0 … max_index that belongs to `seed`.
+    """The image of `index` in the permutation of 0 … max_index given by `seed`.
 
     Args:
         index: [] or [n], int32, uint32, int64 or uint64, from 0 to `max_index`.

@@ -1,4 +1,4 @@
-"""Seeds of stateful random ops: the global one, and what an op makes of it and its own."""
+"""Seeds of stateful random ops, derived from the global seed and the op's seed."""
 
 import random
 import threading
@@ -29,7 +29,7 @@ _seeds = _Seeds()
 
 
 def global_seed() -> int | None:
-    """What `set_seed` was given last, None if nothing."""
+    """The last value given to `set_seed`, None if there is none."""
     return _seeds.value
 
 

@@ -1,4 +1,4 @@
-"""Random numbers from streams that go on from draw to draw: RandomUniform and its kin."""
+"""Stateful random numbers: RandomUniform and similar ops."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Random numbers that are a function of a seed: the Stateless ops."""
+"""Random numbers as a function of a seed: the Stateless ops."""
 
 from collections.abc import Callable
 from typing import Any
@@ -121,7 +121,7 @@ def sizes_of(op: str, shape: Array) -> tuple[int, ...]:
 
 
 def start_of(op: str, key: Array, counter: Array, alg: Array) -> KeyCounter:
-    """Where the stream of a key and a counter starts."""
+    """The start of the stream of a key and a counter."""
     check_philox(op, alg)
     return philox.key_counter(key, counter)
 

@@ -1,4 +1,4 @@
-"""Normal numbers between bounds of their own: StatelessParameterizedTruncatedNormal."""
+"""Truncated normal distributions: StatelessParameterizedTruncatedNormal."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def _below(x: Tensor) -> Tensor:
 
 
 def _gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None, ...]:
-    """By how the numbers move with the parameters, their places in the distribution fixed.
+    """The derivatives of samples with respect to the parameters, at fixed quantiles.
 
     Source: Figurnov and others, "Implicit reparameterization gradients", 2018.
     """

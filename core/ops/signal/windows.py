@@ -1,4 +1,4 @@
-"""Windows: what a frame is multiplied by, so that it begins and ends softly."""
+"""Window functions, by which frames are multiplied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables without a name: each call makes a new one, which lives as long as its handle."""
+"""Anonymous tables: each call creates a new one, which lives as long as its handle."""
 
 from __future__ import annotations
 

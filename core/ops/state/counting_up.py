@@ -1,4 +1,4 @@
-"""A variable that counts up to a limit: ResourceCountUpTo; and which device of several there is."""
+"""ResourceCountUpTo, which counts up to a limit; and the index of a device."""
 
 from __future__ import annotations
 

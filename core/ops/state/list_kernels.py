@@ -181,7 +181,7 @@ def pop_kernel(input_handle: Array, element_shape: Array) -> tuple[Array, Array]
 
 
 def length_kernel(input_handle: Array) -> Array:
-    """How many elements there are, as a scalar."""
+    """The number of elements, as a scalar."""
     return np.array(list_of(input_handle, "TensorListLength").length, np.int32)
 
 
@@ -244,7 +244,7 @@ def scatter_kernel(
 def scatter_all_kernel(
     tensor: Array, indices: Array, element_shape: Array, *, element_dtype: DType
 ) -> Array:
-    """As `scatter_kernel`, a list as long as the highest index asks for."""
+    """As `scatter_kernel`, for a list whose length follows from the highest index."""
     return scatter_kernel(tensor, indices, element_shape, _AS_NEEDED, element_dtype=element_dtype)
 
 
@@ -301,12 +301,12 @@ def concat_kernel(
 
 
 def concat_uniform_kernel(input_handle: Array, *, element_shape: Shape) -> tuple[Array, Array]:
-    """As `concat_kernel`, the shape of the elements as an attribute."""
+    """As `concat_kernel`, with the elements' shape as an attribute."""
     return concat_kernel(input_handle, sizes_of(element_shape), _NO_LENGTHS)
 
 
 def sizes_of(shape: Shape) -> Array:
-    """A shape as these ops take it: -1 for what is not known."""
+    """A shape for these ops, with -1 for unknown sizes."""
     if shape.rank is None:
         return np.array(-1, np.int32)
     return np.array([-1 if n is None else n for n in shape], np.int32)

@@ -1,8 +1,8 @@
 """Lists of tensors as values: a scalar of dtype variant that holds a `TensorList`.
 
-A list never changes; setting an element gives a new list. The newest version of a family of lists
-holds the elements, an older one how it differs from the next newer (Baker's persistent arrays):
-setting in the newest takes one step, whatever its length, and so does a loop that walks back
+A list is immutable; setting an element returns a new list. The newest version of a family of lists
+holds the elements, an older one its difference from the next newer (Baker's persistent arrays):
+setting in the newest takes constant time, whatever its length, and so does a loop that goes back
 through the versions.
 """
 
@@ -157,7 +157,7 @@ class TensorList:
             return dict(self._rooted())
 
     def snapshot_size(self) -> int:
-        """How many elements are set."""
+        """The number of set elements."""
         if self.whole is not None:
             return self.length
         with self._lock:
@@ -244,7 +244,7 @@ def _apply(items: dict[int, Array], changes: dict[int, Any]) -> None:
 
 
 def handle_of_list(value: TensorList) -> Array:
-    """The scalar that stands for a list."""
+    """The scalar handle of a list."""
     array = np.empty((), object)
     array[()] = value
     return array
@@ -304,7 +304,7 @@ def missing_element(name: str, dtype: DType, shape: Shape) -> Array:
 
 
 def missing_shape(value: TensorList, items: Any, wanted: Shape, name: str) -> Shape:
-    """The shape of missing elements: what is declared, else that of one that is there."""
+    """The shape of missing elements: the declared one, else that of an existing element."""
     shape = merged_shape(name, value.shape, wanted)
     if not shape.is_fully_defined():
         for array in items:

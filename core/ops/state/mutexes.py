@@ -27,7 +27,7 @@ __all__: list[str] = []
 
 
 class Mutex:
-    """What one thread at a time can hold.
+    """A mutex, which one thread at a time can hold.
 
     Args:
         name: for errors.
@@ -40,7 +40,7 @@ class Mutex:
         self._holder: weakref.ref[Hold] | None = None
 
     def lock(self, *, by_a_run: bool) -> Hold:
-        """Wait until nobody holds it, and hold it.
+        """Wait until it is free, and acquire it.
 
         Args:
             by_a_run: whether a graph holds it, which forgets it when it fails.
@@ -82,7 +82,7 @@ class Mutex:
 
 
 class Hold:
-    """That a thread holds a mutex, until it is released or forgotten.
+    """One acquisition of a mutex, until it is released or deleted.
 
     Args:
         mutex: what is held.

@@ -1,8 +1,8 @@
-"""Steps of further optimizers as single ops, of whole variables and of rows of them.
+"""Steps of further optimizers as single ops, on whole variables and on rows of them.
 
 An optimizer is a rule from a variable's value, its slots' values and a gradient to the new values.
-The dense op applies it to whole arrays, the sparse one to the rows that are named: of a row that is
-named twice the steps follow each other.
+The dense op applies it to whole arrays, the sparse one to the indexed rows: for a repeated row the
+steps are applied one after the other.
 """
 
 from __future__ import annotations

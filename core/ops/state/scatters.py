@@ -1,4 +1,4 @@
-"""Parts of variables: ResourceGather and its kin, the ResourceScatter families, slices assigned."""
+"""Slices of variables: ResourceGather, the ResourceScatter families, slice assignment."""
 
 from __future__ import annotations
 

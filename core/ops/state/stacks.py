@@ -1,4 +1,4 @@
-"""Stacks behind handles: what gradients of TensorFlow 1's loops keep of each iteration.
+"""Stacks with handles: gradients of TensorFlow 1's loops store each iteration's values there.
 
 The loop forth pushes, the loop back pops; the newer loops carry a `TensorList`.
 """
@@ -63,7 +63,7 @@ class Stack:
 
 
 def stack_of(op: str, handle: Array) -> Stack:
-    """The stack that a handle stands for.
+    """The stack of a handle.
 
     Raises:
         InvalidArgumentError: it stands for something else.

@@ -59,7 +59,7 @@ def dense_table(
 
 
 def table_of(op: str, handle: Array) -> Table:
-    """The table that a handle stands for.
+    """The table of a handle.
 
     Raises:
         InvalidArgumentError: it stands for something else.
@@ -90,7 +90,7 @@ def _handle(table: Table) -> Array:
 def _kept(op: str, made: Table, ctx: RunContext, container: str, shared_name: str | bytes) -> Array:
     """The handle of a table; one with a shared name is the same in all of a run.
 
-    What is made eagerly is kept by whoever holds its handle, and by nobody else.
+    A table created eagerly is kept alive only by its handle.
     """
     if not shared_name or ctx is eager_context():
         return _handle(made)

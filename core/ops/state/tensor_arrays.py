@@ -1,7 +1,7 @@
-"""Arrays of tensors behind handles, as loops of TensorFlow 1 have them: TensorArrayV3 and its ops.
+"""Tensor arrays with handles, as in TensorFlow 1's loops: TensorArrayV3 and its ops.
 
-The newer loops carry a `TensorList` (`tensor_lists.py`). The number `flow` that goes from op to op
-holds nothing: it only says which op comes after which.
+Newer loops carry a `TensorList` (`tensor_lists.py`). The number `flow` that is passed from op to op
+has no content: it only orders the ops.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def read_columns(
     delimiter: bytes,
     offset: int,
 ) -> tuple[Array, ...]:
-    """One array per column, an element per line.
+    """One array per column, one element per line.
 
     Args:
         path: the file.

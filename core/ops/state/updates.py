@@ -1,4 +1,4 @@
-"""One optimizer step on one variable as a single op: state is read, changed and written at once."""
+"""One optimizer step on one variable as a single op, which updates its state atomically."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _adam_kernel(
 
 
 def _adam_together(steps: Iterable[tuple[Array, ...]], *, use_nesterov: bool) -> None:
-    """As `_adam_kernel`: an optimizer's variables have most of their scalars in common."""
+    """As `_adam_kernel` for several variables, which share most of their scalars."""
     before: tuple[Any, ...] = ()
     numbers: _AdamNumbers | None = None
     for var, m, v, *scalars, grad in steps:

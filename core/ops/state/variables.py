@@ -36,7 +36,7 @@ def resource_of(handle: Array) -> Any:
 
 
 def read_variable(variable: Variable) -> Tensor:
-    """The present value of a variable; tapes that watch what is read watch it from now on.
+    """The current value of a variable; tapes that watch accessed variables watch it from now on.
 
     A weight of a layer in mixed precision is given in the dtype that the layer computes in.
     """

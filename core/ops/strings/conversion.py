@@ -1,4 +1,4 @@
-"""Strings and numbers, and strings from strings: AsString, StringToNumber, case, length, parts."""
+"""Conversion of strings: AsString, StringToNumber, case, length, substrings."""
 
 import re
 from collections.abc import Callable
@@ -276,13 +276,13 @@ STRING_STRIP = define(
 
 
 def _starts(item: bytes) -> Array:
-    """Where each code point begins, and the end."""
+    """The start of each code point, and the end."""
     begins = np.flatnonzero(np.frombuffer(item, np.uint8) & 0xC0 != 0x80)
     return np.append(begins, len(item))
 
 
 def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """How long each string is, int32.
+    """The length of each string, int32.
 
     Args:
         input: [...], string.
@@ -297,7 +297,7 @@ def _length_kernel(input: Array, *, unit: str) -> Array:
 
 
 def _points(item: bytes) -> int:
-    """How many code points: bytes that do not continue one."""
+    """The number of code points: bytes that are not continuation bytes."""
     return len(_starts(item)) - 1
 
 

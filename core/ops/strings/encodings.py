@@ -1,4 +1,4 @@
-"""Text encodings by the names that ICU knows, and the code points of bytes in them."""
+"""Text encodings by ICU's names, and decoding to code points."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _ordered(text: bytes, encoding: str) -> tuple[str, int]:
 
 
 def _widths(points: Array, encoding: str) -> Array:
-    """How many bytes each code point has in an encoding of which that is known."""
+    """The number of bytes of each code point, in an encoding for which it is known."""
     if encoding == "utf-8":
         return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
     if encoding in {"utf-16-be", "utf-16-le"}:
@@ -150,7 +150,7 @@ def _marked(text: bytes, encoding: str) -> tuple[str, Array | None]:
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
-    """One character for what cannot be decoded, from which its length can be read."""
+    """A private character for undecodable bytes, which encodes their number."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return chr(_MARK + error.end - error.start), error.end

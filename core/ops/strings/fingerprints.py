@@ -160,7 +160,7 @@ def _blocks(data: memoryview, state: _State, factor: int, weight: int) -> _State
 
 
 def joined_hash(first: int, second: int) -> int:
-    """One number of 64 bits for two; the order matters."""
+    """A 64-bit number from two; the order matters."""
     # Source: the published FingerprintCat64 of FarmHash's users: ShiftMix and Murmur's constant.
     mixed = first ^ _MURMUR
     mixed ^= _mixed(second * _MURMUR & _MASK) * _MURMUR & _MASK

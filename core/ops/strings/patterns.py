@@ -1,8 +1,8 @@
 r"""Regular expressions: RegexFullMatch, RegexReplace and their static forms.
 
-TensorFlow's expressions are RE2's, and so is the engine here: what they mean is the same, and a
-search takes time in proportion to the text, whatever the expression. Text is bytes, read as UTF-8
-as far as it is; nothing but `\C` matches bytes that are not.
+TensorFlow's expressions are RE2's, and so is the engine here: the meaning is the same, and a search
+takes linear time, whatever the expression. Text is bytes, decoded as UTF-8 where valid; only `\C`
+matches invalid bytes.
 """
 
 import functools
@@ -121,7 +121,7 @@ def _rewriter(op: str, groups: int, rewrite: bytes) -> list[bytes | int]:
 
 
 def _replaced(expression: Any, parts: list[bytes | int], text: bytes, every: bool) -> bytes:
-    """RE2's GlobalReplace: no empty match stands right after another match."""
+    """RE2's GlobalReplace: no empty match directly follows another match."""
     out: list[bytes] = []
     copied = 0
     last_end = -1
@@ -177,7 +177,7 @@ def _exchanged(text: bytes, letters: bytes, new: bytes) -> bytes:
 
 
 def _width(text: bytes, place: int) -> int:
-    """How many bytes the character takes that begins at `place`; 1 where none does."""
+    """The number of bytes of the character at `place`; 1 if there is none."""
     first = text[place] if place < len(text) else 0
     if first < 0xC0:
         return 1

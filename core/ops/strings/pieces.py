@@ -1,4 +1,4 @@
-"""Strings put together from pieces: UnicodeEncode, UnicodeTranscode, StringNGrams."""
+"""Strings composed of parts: UnicodeEncode, UnicodeTranscode, StringNGrams."""
 
 from __future__ import annotations
 

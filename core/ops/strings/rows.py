@@ -1,4 +1,4 @@
-"""One fingerprint for each row of any tensor: Fingerprint."""
+"""Fingerprint: one fingerprint for each row of a tensor."""
 
 from __future__ import annotations
 

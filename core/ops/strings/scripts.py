@@ -1,4 +1,4 @@
-"""The writing that a letter belongs to: UnicodeScript."""
+"""UnicodeScript: the script of each code point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the parts of a file: ShardedFilename, ShardedFilespec."""
+"""Names of sharded files: ShardedFilename, ShardedFilespec."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Strings taken apart: StringSplitV2, UnicodeDecodeWithOffsets.
 
-Their results are the parts of sparse and ragged tensors; the functions that make those stand there.
+Their results are the components of sparse and ragged tensors, which functions in `composites`
+create.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Boosted trees, for inference: BoostedTreesBucketize, BoostedTreesPredict, the ensemble's handle.
 
-TensorFlow still defines them and runs them no more; graphs that estimators exported hold them. What
-trains trees is not here.
+TensorFlow still defines them but no longer runs them; graphs exported by estimators contain them.
+Training is not supported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_HANDLE = "tree_ensemble_handle: resource"
 
 
 def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """One with a shared name is the same in all of a run."""
+    """Handles with the same shared name refer to one object in a run."""
     handle = np.empty((), object)
     made = Ensemble(shared_name or "tree_ensemble")
     if shared_name and ctx is not eager_context():

@@ -1,6 +1,6 @@
 """The ops of TensorFlow Decision Forests: a forest's handle, its loading, its predictions.
 
-The forest lies in the model's assets, as Yggdrasil's own files. What trains forests is not here.
+The forest is in the model's assets, as Yggdrasil's own files. Training is not supported.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _of(handle: Array) -> LoadedForest:
 
 
 def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """One with a shared name is the same in all of a run."""
+    """Handles with the same shared name refer to one object in a run."""
     handle = np.empty((), object)
     made = LoadedForest(shared_name or "forest")
     if shared_name and ctx is not eager_context():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Tree(NamedTuple):
-    """One tree, [nodes] each; a node that both sides of lead to itself is a leaf.
+    """One tree, [nodes] each; a node whose children are itself is a leaf.
 
     Args:
         feature: whose buckets decide.

@@ -1,4 +1,4 @@
-"""A decision forest as arrays: which leaf each row reaches, and what the leaves give."""
+"""A decision forest as arrays: the leaf that each row reaches, and the leaves' values."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Forest:
         return frozenset(np.unique(self.nodes.kind).tolist())
 
     def predict(self, features: Features, rows: int) -> Array:
-        """What the forest says of each row, [rows, labels] of float32."""
+        """The forest's prediction for each row, [rows, labels] of float32."""
         sums = np.empty((rows, self.start.size), np.float64)
         kernel = compiled.made("forest")
         if kernel is not None:

@@ -42,7 +42,7 @@ _Leaf: TypeAlias = "Callable[[proto.ForestNode, int], Any]"
 
 
 class _Kind(NamedTuple):
-    """What a kind of model does with its leaves.
+    """How a kind of model combines its leaves.
 
     Args:
         trees: how many there must be.
@@ -66,7 +66,7 @@ class _Kind(NamedTuple):
 
 
 class Columns:
-    """Which column of which input each feature of a model is.
+    """The input and column of each feature of a model.
 
     Args:
         model: header.pb.
@@ -155,7 +155,7 @@ def read_forest(read: Callable[[str], bytes]) -> tuple[Forest, Columns]:
 
 
 def read_header(read: Callable[[str], bytes]) -> proto.ForestModel:
-    """What the forest in a folder is: its kind, its task, its features, their importances.
+    """The forest's kind, task, features and importances, from a folder.
 
     Args:
         read: gives the content of a file of that name.
@@ -212,7 +212,7 @@ def _regression(node: proto.ForestNode, _depth: int) -> float:
 
 
 def _at_least_one(trees: int) -> int:
-    """What means are taken of; boosted trees without a tree give what they begin with."""
+    """The divisor of means; boosted trees without a tree give their initial value."""
     if trees < 1:
         raise InvalidArgumentError(f"decision forest: it must have a tree, {trees} are told")
     return trees
@@ -353,7 +353,7 @@ def mean_path(examples: int) -> float:
 
 
 def _labels(model: proto.ForestModel, columns: Columns, kind: _Kind) -> tuple[bytes, ...]:
-    """The names of what is predicted: of classes, else empty ones."""
+    """The names of the predicted classes, or empty ones."""
     if model.task != _TASKS.CLASSIFICATION:
         return (b"",) * kind.outputs
     classes = _classes(model, columns)
@@ -541,7 +541,7 @@ class _Reader:
 
 
 def _threshold(form: str | None, column: proto.DataColumn, condition: Any) -> float | None:
-    """From which number on a condition holds; None if it is of another kind."""
+    """The threshold of a condition; None if it is of another kind."""
     if form == "higher_condition" and column.type == _TYPES.NUMERICAL:
         return float(condition.higher_condition.threshold)
     if form == "true_value_condition" and column.type == _TYPES.BOOLEAN:

@@ -16,7 +16,7 @@ _HEADER, _SPEC = "header.pb", "data_spec.pb"
 
 
 def prefix_of(folder: Path) -> str | None:
-    """What the names of a forest's files begin with; None where there is no forest."""
+    """The prefix of the names of a forest's files; None if there is no forest."""
     if (folder / _HEADER).is_file() and (folder / _SPEC).is_file():
         return ""
     found = [path.name.removesuffix(_SPEC) for path in folder.glob(f"*_{_SPEC}")]
@@ -25,7 +25,7 @@ def prefix_of(folder: Path) -> str | None:
 
 
 def reader(folder: Path) -> Callable[[str], bytes]:
-    """What gives the content of a forest's files, by the names that they have without a prefix.
+    """A function that reads a forest's files, by their names without the prefix.
 
     Raises:
         InvalidArgumentError: the folder has no forest.

@@ -1,7 +1,7 @@
-"""Boundaries of the buckets that boosted trees ask for: the resource BoostedTreesQuantileStream….
+"""Bucket boundaries of boosted trees: the resource BoostedTreesQuantileStream….
 
-What collects them from data is part of training and not here; models that estimators exported hold
-the boundaries that were found, one vector for each feature.
+Collecting them from data is part of training and not supported; models exported by estimators
+contain the boundaries, one vector per feature.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Boundaries:
 
 
 def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """One with a shared name is the same in all of a run."""
+    """Handles with the same shared name refer to one object in a run."""
     handle = np.empty((), object)
     made = Boundaries(shared_name or "quantile_stream")
     if shared_name and ctx is not eager_context():

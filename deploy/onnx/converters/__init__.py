@@ -1,8 +1,8 @@
 """The converters, in the folders and files of `core/ops`.
 
-What needs no function stands in two tables: `operators` has the ops that are one operator of ONNX,
-`unsupported` those that have no counterpart, and why. A converter is given a `node_view.NodeView`
-and registers itself in `registry`.
+Two tables cover ops that need no function: `operators` has those that are one operator of ONNX,
+`unsupported` those without a counterpart, and why. A converter takes a `node_view.NodeView` and
+registers itself in `registry`.
 """
 
 from pinnace.deploy.onnx.converters import array as array

@@ -1,4 +1,4 @@
-"""NodeView: what a converter sees of the node it converts."""
+"""NodeView: a converter's view of the node to convert."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
@@ -23,12 +23,12 @@ Inline: TypeAlias = Callable[
 
 
 def program_of(function: graph.FunctionRef) -> graph.Graph:
-    """What a function does, without calls, constants folded."""
+    """The graph of a function, without calls, with constants folded."""
     return fold(inlined(function.graph))
 
 
 class NodeView:
-    """One node of the program: attributes, specs, and the inputs that are known.
+    """One node of the program: attributes, specs, and known inputs.
 
     Args:
         node: the node; calls inlined, constants folded.

@@ -89,7 +89,7 @@ def converts_by_parts(*names: str) -> None:
 
 
 def of_pairs(name: str) -> Function | None:
-    """What an op does to complex numbers; None if that is nothing of its own."""
+    """The converter of an op on complex numbers; None if it has none."""
     later.import_all()
     return _of_pairs.get(name)
 

@@ -1,4 +1,4 @@
-"""Ops that ONNX has no counterpart for, or that have no converter yet, and why."""
+"""Ops without a counterpart in ONNX, or without a converter yet, and why."""
 
 # Why -> the ops.
 _REASONS = {

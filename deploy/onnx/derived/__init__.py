@@ -1,5 +1,5 @@
-"""What is made of a file once it is verified: smaller forms, ORT's format, a page for browsers.
+"""Files derived from a verified one: smaller precisions, ORT format, a web page.
 
 `artifacts` makes them, `variants` calls the tools for float16, int8 and `.ort`, `accuracy` measures
-what a smaller form costs, `web` writes the page in `page/`.
+the loss of a variant, `web` writes the page in `page/`.
 """

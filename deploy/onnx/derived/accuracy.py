@@ -93,7 +93,7 @@ class VariantReport:
         }
 
     def lines(self) -> list[str]:
-        """For people."""
+        """As lines of text."""
         size = self.file_bytes / self.float32_bytes
         found = [
             f"{self.kind}: {self.file_bytes:,} bytes, {size:.0%} of float32",

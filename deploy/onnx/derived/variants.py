@@ -248,7 +248,7 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """The tools print and log what they do; here the report says it."""
+    """Suppress the tools' output; the report has the result."""
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -309,7 +309,7 @@ def to_mobile(serialised: bytes) -> Mobile:
 
 
 def mobile_paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Where the `.ort` file and its list of operators go: beside the ONNX file."""
+    """The paths of the `.ort` file and its list of operators: in the ONNX file's folder."""
     base = Path(path).with_suffix("")
     return (
         base.with_name(f"{base.name}.ort"),

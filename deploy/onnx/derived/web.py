@@ -178,5 +178,5 @@ def tensor_json(array: Array) -> dict[str, Any]:
 
 
 def _word(value: float) -> str:
-    """As JavaScript spells it."""
+    """In JavaScript's notation."""
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -1,6 +1,6 @@
-"""The ONNX file, from its description to its place on disk.
+"""The ONNX file, from its description to its final path on disk.
 
-`description` names and declares what the message holds, `streaming` writes it weight by weight,
-`staging` keeps it hidden until it is right, `outline` is the written file without its weights, and
-`external_data` refuses weights that lie anywhere but beside the file.
+`description` names and declares the message's contents, `streaming` writes it weight by weight,
+`staging` hides it until it is verified, `outline` is the written file without its weights, and
+`external_data` refuses weights outside the model's folder.
 """

@@ -190,7 +190,7 @@ def _node_message(
 
 
 def _body_message(body: GraphBuilder, name: str) -> onnx.GraphProto:
-    """A graph inside of a node; its constants stand in the graph around it."""
+    """A subgraph of a node; its constants are in the outer graph."""
     message = onnx.GraphProto(name=_AWKWARD.sub("_", name))
     message.input.extend(_info(value.name, value, ()) for value in body.inputs)
     for node in body.nodes:

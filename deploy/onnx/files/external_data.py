@@ -1,6 +1,6 @@
-"""The files that hold an ONNX model's external weights: beside it, or the model is refused.
+"""The files of an ONNX model's external weights: in its folder, or the model is refused.
 
-What a file names is read with the server's rights, and answers show it.
+A named file is read with the server's permissions, and results reveal its content.
 """
 
 from __future__ import annotations

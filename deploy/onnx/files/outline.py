@@ -1,7 +1,7 @@
 """A written ONNX file without its weights: large ones are references to their offsets in it.
 
-So ONNX's checker and ONNX Runtime look at what was really written, and map the weights instead of
-holding them several times over.
+So ONNX's checker and ONNX Runtime read the written bytes, and map the weights instead of copying
+them several times.
 """
 
 import mmap

@@ -117,7 +117,7 @@ class Stage:
             sync_folder(target.parent)
 
     def discard(self) -> None:
-        """Remove what was not committed."""
+        """Remove the uncommitted files."""
         for path in self._made:
             path.unlink(missing_ok=True)
 
@@ -156,7 +156,7 @@ def staged(path: str | os.PathLike[str] | None) -> Iterator[Stage]:
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """Where a file at `path` really is; refused before any work is done if it cannot be there.
+    """The resolved path of a file; raises in advance if it cannot be written there.
 
     Raises:
         NotFoundError: its folder does not exist.
@@ -187,7 +187,7 @@ def _take_in(tensor: onnx.TensorProto, data: Path) -> None:
 
 
 def refuse_size(size: int, what: str, advice: str) -> None:
-    """One message holds 2 GiB at most.
+    """A message holds 2 GiB at most.
 
     Raises:
         UnimplementedError: `size` is more.

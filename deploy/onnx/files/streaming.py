@@ -1,9 +1,9 @@
 """An ONNX file streamed to disk: the graph first, then weight by weight.
 
-A protobuf message is its fields one behind the other, in any order. So the message without weights
-is made as always, and each weight is written behind it from where it lies, without a message that
-holds all of them. Weights of a kilobyte or more begin at multiples of eight bytes, so that a reader
-that maps the file may use them in place.
+A protobuf message is the concatenation of its fields, in any order. So the message without weights
+is serialised as usual, and each weight is appended directly from its memory, without a message that
+contains all of them. Weights of a kilobyte or more are aligned to eight bytes, so that a reader
+that maps the file can use them in place.
 """
 
 import sys
@@ -145,7 +145,7 @@ def _is_raw(value: Value) -> bool:
 
 
 def _header(value: Value, at: int) -> bytes:
-    """What stands before the weight's bytes, or all of a small one; it begins at byte `at`."""
+    """The bytes before a weight's data, or all of a small one; it starts at byte `at`."""
     array = array_of(value)
     if not _is_raw(value):
         whole = tensor_message(array, value.name, value.dtype).SerializeToString(deterministic=True)

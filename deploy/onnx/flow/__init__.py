@@ -1,5 +1,5 @@
 """An export from beginning to end.
 
-`exporting.export` is the walk, `options` what it is asked for, `lowering` the step that calls the
-converters. With strings cut off, `frontier` finds where and `cutting` parts the program in two.
+`exporting.export` runs the steps, `options` are its arguments, `lowering` calls the converters. For
+`cut_strings`, `frontier` finds the cut and `cutting` splits the program in two.
 """

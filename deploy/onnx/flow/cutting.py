@@ -1,4 +1,4 @@
-"""Cutting a model that takes strings: a tokenizer, and a program that takes its numbers."""
+"""Splits a model with string inputs into a tokenizer and a program on its numbers."""
 
 import hashlib
 import json
@@ -109,7 +109,7 @@ class Cut:
             self._numbers(reference, given)
 
     def _numbers(self, reference: Tokenizer, given: Mapping[str, Array]) -> dict[str, Array]:
-        """What the tokenizer makes of inputs, which is what the model makes of them."""
+        """The tokenizer's results for inputs, which must equal the model's."""
         arrays = {name: given[name] for name in self.document["inputs"]}
         try:
             wanted = dict(

@@ -1,4 +1,4 @@
-"""export: freeze, fold, lower, improve, write, check, compare, put in place; a step a function."""
+"""export: freeze, fold, lower, optimise, write, check, compare, rename; one function per step."""
 
 import os
 from collections import Counter
@@ -84,8 +84,8 @@ def export(
 ) -> ExportReport:
     """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
-    A smaller form (at most one of `float16`, `int8`, `int8_static`) is made of the float32 file
-    once that is verified; what it costs is measured against it and stands in `report.variant`.
+    A smaller variant (at most one of `float16`, `int8`, `int8_static`) is made from the float32
+    file once that is verified; its deviations from it are in `report.variant`.
 
     Args:
         model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` or

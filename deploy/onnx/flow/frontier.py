@@ -1,4 +1,4 @@
-"""The frontier where strings have become numbers: a minimum cut between tokenizer and ONNX."""
+"""The values between tokenizer and ONNX, found as a minimum cut."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

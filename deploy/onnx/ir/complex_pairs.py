@@ -66,7 +66,7 @@ def unstacked(g: GraphBuilder, x: Value) -> Pair:
 def by_parts(
     convert: Callable[..., Any], g: GraphBuilder, call: Any, inputs: tuple[Any, ...]
 ) -> Any:
-    """An op that does the same to both parts, and takes what is real as it is."""
+    """An op that is applied to both parts alike; real values are unchanged."""
     halves = [
         convert(g, call, *(_part(value, which) for value in inputs))
         for which in ("real", "imaginary")

@@ -1,4 +1,4 @@
-"""Which element types each operator computes: those ONNX Runtime's CPU provider has kernels for.
+"""The element types of each operator for which ONNX Runtime's CPU provider has kernels.
 
 Source:
     One-node models, every type each, loaded by ONNX Runtime 1.31 with optimisations off; the test

@@ -121,7 +121,7 @@ class Node:
 
     @property
     def moved_input(self) -> int:
-        """Which input a moved node has the channels of: a matrix may stand before what it turns."""
+        """The input that has the channels of a moved node: a matrix may precede it."""
         first = self.inputs[0]
         return int(self.kind == "MatMul" and first is not None and first.shape.rank == 2)
 

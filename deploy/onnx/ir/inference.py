@@ -20,7 +20,7 @@ _TYPED_BY = {"Where": 1, "OneHot": 2}
 
 
 def deciding_type(kind: str, schema: Any, given: Sequence[Operand]) -> tuple[str, DType] | None:
-    """The type variable that decides in which type an operator computes, and what it is here."""
+    """The type variable that determines an operator's compute type, and its value here."""
     index = _TYPED_BY.get(kind, 0)
     if index >= len(given):
         return None

@@ -100,7 +100,7 @@ class _Masked(NamedTuple):
 
 
 def _masked(scores: Value) -> _Masked | None:
-    """Scores before a mask was added, or put in their place; None for another mask."""
+    """Scores before an additive or selecting mask; None for another mask."""
     node = scores.node
     if node is not None and node.kind == "Where":
         kept, found, low = node.inputs

@@ -1,4 +1,4 @@
-"""The recurrent cells of a loop body: LSTM, GRU or plain, recognised by what it computes."""
+"""The recurrent cell of a loop body: LSTM, GRU or plain, recognised by its computation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """What an activation is of: rows that are given, the state before, and a constant.
+    """The argument of a gate's activation: inputs, the previous state, and a constant.
 
     Attributes:
         rows: of what is given.

@@ -1,11 +1,9 @@
 """Layout assignment, channels last or first per value: as few and small transpositions as possible.
 
-Programs keep channels last; ONNX's convolutions want them first. Converters mark such nodes
-(`Node.moved`) and write
-no transposition. Here every value gets a layout: nodes that work in both (`layout_rules.py`) are
-coloured by a minimum cut
-whose edges cost the size of the value that would have to be transposed; transpositions stand on the
-cut alone.
+Programs are channels last; ONNX's convolutions are channels first. Converters mark such nodes
+(`Node.moved`) and write no transpose. Here every value gets a layout: nodes that support both
+(`layout_rules.py`) are assigned by a minimum cut whose edges cost the size of the value to
+transpose; transposes are inserted only on the cut.
 """
 
 from collections.abc import Hashable
@@ -102,8 +100,7 @@ def _elements(value: Value) -> float:
 class _Rewriting:
     """The graph while its nodes are rewritten for the layouts chosen.
 
-    Until the end every value keeps the shape it has with channels last; what is made here has the
-    shape it has.
+    Until the end every value keeps its channels-last shape, including values created here.
     """
 
     def __init__(self, g: GraphBuilder) -> None:

@@ -13,7 +13,7 @@ _STATES = (5, 6)
 
 
 class _Half(NamedTuple):
-    """One direction's part of an operator for both: `place` along `axis` of `whole`."""
+    """One direction's part of a bidirectional operator: `place` along `axis` of `whole`."""
 
     whole: Value
     axis: int
@@ -83,7 +83,7 @@ def _given(node: Node, index: int) -> Value | None:
 
 
 def _join(g: GraphBuilder, first: Node, second: Node, halves: dict[Value, _Half]) -> None:
-    """The operator for both, and what stands for their outputs."""
+    """The bidirectional operator, and the replacements of the outputs."""
     backwards = first.attrs.get("direction") == "reverse"
     pair = (second, first) if backwards else (first, second)
     operands: list[Value | None] = [first.inputs[0]]

@@ -183,7 +183,7 @@ def _is_double(
 
 
 def _key(node: Node) -> object:
-    """What two nodes that compute the same have in common."""
+    """A key that is equal for nodes with the same computation."""
     attrs = tuple((name, str(node.attrs[name])) for name in sorted(node.attrs))
     return node.kind, tuple(node.inputs), attrs, node.moved, len(node.outputs)
 

@@ -1,8 +1,8 @@
 """A loop body as sums of products, a normal form: equal cells look equal however written.
 
-In one step a value is a row per example. It becomes a `Sum`: constants times atoms and a constant.
-Atoms are states, rows of sequences, and what is not a sum: activations and products of two values.
-Equal atoms are one object, so that forms are compared by identity.
+In one step a value is a row per example. It becomes a `Sum`: constants times atoms plus a constant.
+Atoms are states, rows of sequences, and values that are not sums: activations and products of two
+values. Equal atoms are one object, so that forms are compared by identity.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The layouts in which operators take and give values, and how they are rewritten."""
+"""The layouts of operators' inputs and outputs, and how they are rewritten."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ def last_axes(rank: int) -> list[int]:
 
 
 def moved_axis(axis: int, rank: int) -> int:
-    """Where an axis of the channels-last layout is with channels first."""
+    """The channels-first position of a channels-last axis."""
     axis %= rank
     if axis == 0:
         return 0

@@ -142,7 +142,7 @@ def _rewrite_reduction(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
 
 
 def _axes_input(index: int) -> Rule:
-    """Slice and CumSum: axes in an input; what is given per axis stays as it is."""
+    """Slice and CumSum: axes are an input; per-axis values are unchanged."""
 
     def rule(node: Node) -> Roles | None:
         rank = rank_of(node.outputs[0])

@@ -1,7 +1,7 @@
 """LayerNormalization and RMSNormalization, recognised however their formula is written.
 
-They normalise the last axes. Where channels came first, the formula stays: it needs no
-transposition there.
+These operators normalise the last axes. With channels first, the formula is kept: it needs no
+transpose there.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -89,7 +89,7 @@ def _spread(node: Node) -> _Spread | None:
 
 
 def _moment(value: Value) -> tuple[Value, Value | None, int] | None:
-    """What a mean of squares is of: x, what was taken off, and over how many of the last axes."""
+    """The argument of a mean of squares: x, the subtracted value, and the number of last axes."""
     axes = _last_axes(value)
     squared = value.node.inputs[0] if value.node is not None and axes else None
     node = squared.node if squared is not None else None
@@ -131,7 +131,7 @@ def _last_axes(value: Value) -> int:
 
 
 def _normal(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Normal | None:
-    """What is built on a spread and is a normalisation: the last such value."""
+    """The last value derived from a standard deviation that is a normalisation."""
     spread = _spread(node)
     if spread is None or spread.x.dtype not in _FLOATS:
         return None

@@ -49,7 +49,7 @@ def unfold_products(g: GraphBuilder) -> None:
 
 
 def _product_of(node: Node) -> _Product | None:
-    """What a Reshape gives, as a product of something that has its first axes."""
+    """The result of a Reshape, as a product of a value with the same leading axes."""
     rows = node.inputs[0] if node.kind == "Reshape" else None
     product = rows.node if rows is not None else None
     if rows is None or product is None or product.kind not in {"MatMul", "Gemm"} or rows.rank != 2:
@@ -97,7 +97,7 @@ def _written(g: GraphBuilder, product: _Product) -> Value:
 
 
 def _shifted(node: Node) -> tuple[Value, Value, Value] | None:
-    """A constant added to a split last axis: what was split, into which sizes, and the constant."""
+    """A constant added to a split last axis: the value, the sizes, and the constant."""
     if node.kind != "Add":
         return None
     for place in (0, 1):

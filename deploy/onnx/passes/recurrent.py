@@ -233,7 +233,7 @@ class _Layer:
         return bare._replace(value=self.g.transpose(bare.value, perm))
 
     def _multiplied(self, track: Track) -> Track | None:
-        """What is multiplied by constant weights, and perhaps shifted, for this loop alone."""
+        """A value multiplied by constant weights, and possibly shifted, for this loop alone."""
         value, shift = track.value, None
         node = value.node
         if node is not None and node.kind == "Add" and self._users.get(value, 0) <= 1:
@@ -373,7 +373,7 @@ class _Layer:
         return self._held(atom, self.starts[place])
 
     def _choice(self, value: Value) -> tuple[Atom, Sum] | None:
-        """The output of a cell, and what stands where its step does not count."""
+        """The output of a cell, and its replacement in masked steps."""
         forms = self.body.forms
         atom = alone(forms.of(value))
         if atom is not None and atom.kind == NAMED:
@@ -393,7 +393,7 @@ class _Layer:
 
 
 def _turned(track: Track, is_swapped: bool) -> tuple[Track, bool] | None:
-    """The same before a reversal, or an exchange of batch and steps; and whether these stand so."""
+    """The same before a reversal, or a transpose of batch and steps; and whether there are any."""
     node = track.value.node
     first = node.inputs[0] if node is not None and node.inputs else None
     if node is None or first is None:
@@ -418,7 +418,7 @@ def _weights(cell: Cell, tracks: dict[Atom, Track]) -> tuple[Array, ...]:
 
 
 def _entries(gate: Gate, tracks: dict[Atom, Track]) -> tuple[Array, Array]:
-    """The weights [columns given, units] of one gate, and what is added."""
+    """The weights [inputs, units] of one gate, and its bias."""
     blocks, shift = [], gate.shift
     for atom, track in tracks.items():
         width = int(track.value.size(-1) or _width(gate, atom, track))
@@ -439,7 +439,7 @@ def _entries(gate: Gate, tracks: dict[Atom, Track]) -> tuple[Array, Array]:
 
 
 def _width(gate: Gate, atom: Atom, track: Track) -> int:
-    """How many columns a gate takes of what is given, where its shape does not tell."""
+    """The number of input columns of a gate, if its shape does not say so."""
     if track.weights is not None:
         return int(track.weights.shape[0])
     return max((rows.stop for rows in gate.rows if rows.source is atom), default=0)

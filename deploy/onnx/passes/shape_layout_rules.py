@@ -20,7 +20,7 @@ from pinnace.framework import dtypes
 
 
 def squeeze(node: Node) -> Roles | None:
-    """Squeeze: what is left must be in order, or have channels itself."""
+    """Squeeze: the remaining axes must be in order, or include channels."""
     rank = rank_of(node.inputs[0])
     array = constant_input(node, 1)
     if rank < 3 or array is None:

@@ -10,7 +10,7 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one pass changed.
+    """The changes of one pass.
 
     Attributes:
         before: operator -> how many there were, of those whose number changed.

@@ -1,4 +1,4 @@
-"""ExportReport: what was written, and the measurements on it."""
+"""ExportReport: the written files, and measurements on them."""
 
 from collections import Counter
 from collections.abc import Mapping

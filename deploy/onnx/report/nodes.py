@@ -53,7 +53,7 @@ def nodes_of(
 
 
 def lines_of(graph: Graph) -> dict[str, str]:
-    """Where the nodes of a program, and of its functions, were called."""
+    """The source lines of the calls of a program's nodes, and of its functions'."""
     found: dict[str, str] = {}
     for node in graph.nodes:
         if node.source:

@@ -1,8 +1,8 @@
-"""Profiles: an export for one gives a file that all its runtimes take, or none.
+"""Profiles: an export writes a file only if all runtimes of its profile support it.
 
-A profile changes no operator. Those of ONNX Runtime's own domain (`com.microsoft`) would shut all
-other runtimes out, and ONNX Runtime puts them into a graph itself when it loads one: written into
-the file they gave the same numbers in the same time.
+A profile changes no operator. Those of ONNX Runtime's own domain (`com.microsoft`) would exclude
+all other runtimes, and ONNX Runtime inserts them itself when it loads a graph: written to the file
+they gave the same numbers in the same time.
 """
 
 from collections.abc import Iterable

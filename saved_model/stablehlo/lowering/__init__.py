@@ -1,4 +1,4 @@
-"""Each op of StableHLO as nodes of this library.
+"""Translates each op of StableHLO to nodes of this library.
 
 `translation.Translation` goes through a module; `registry.LOWERINGS` has a function per op, in the
 file of its subject. `operands` says how a value is known meanwhile: a broadcast is left out where

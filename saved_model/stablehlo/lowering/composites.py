@@ -1,4 +1,4 @@
-"""Ops of CHLO, which modules carry with their parts: one op of TensorFlow where it has one."""
+"""Ops of CHLO, which modules carry with their decomposition: a TensorFlow op if there is one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _by_parts(call: Call) -> Sequence[Operand]:
 
 @lowers("composite chlo.top_k", "custom_call mhlo.topk")
 def lower_top_k(call: Call) -> Result:
-    """The largest elements of the last axis, and their places."""
+    """The largest elements of the last axis, and their indices."""
     settings: Any = call.operation.attributes.get("composite_attributes")
     if not isinstance(settings, dict):
         settings = call.operation.extra.get("mhlo.attributes")

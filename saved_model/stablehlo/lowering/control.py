@@ -27,7 +27,7 @@ def lower_call(call: Call) -> Sequence[Operand]:
 
 @lowers("composite")
 def lower_composite(call: Call) -> Sequence[Tensor | Operand] | Tensor | Operand:
-    """An op that is no op of StableHLO: by its name, else by what it is made of."""
+    """An op outside StableHLO: by its name, otherwise by its decomposition."""
     own = LOWERINGS.get(f"composite {call.operation.text('name')}")
     if own is not None:
         return own(call)
@@ -36,9 +36,9 @@ def lower_composite(call: Call) -> Sequence[Tensor | Operand] | Tensor | Operand
 
 @lowers("while")
 def lower_while(call: Call) -> Sequence[Operand]:
-    """A body as long as a condition holds."""
+    """A body while a condition is true."""
     condition, body = call.operation.region(0), call.operation.region(1)
-    # Sizes are those of the first turn: what JAX carries has the same in every one.
+    # Sizes are those of the first iteration: JAX's loop state has static shapes.
     sizes = [operand.shape for operand in call.operands]
 
     def goes_on(*xs: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ def _branch(call: Call, block: Block) -> Callable[[], Any]:
 
 @lowers("case")
 def lower_case(call: Call) -> Sequence[Tensor]:
-    """One of several branches; a number that none has takes the last."""
+    """One of several branches; an index out of range selects the last."""
     if not call.operation.regions:
         call.refuse("it has no branches")
     index = as_type(call.full(0), dtypes.int32)

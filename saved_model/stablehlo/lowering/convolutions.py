@@ -1,4 +1,4 @@
-"""Convolutions of any number of axes, in any order of axes."""
+"""Convolutions with any number and order of axes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Layout(NamedTuple):
-    """Which axis of a tensor is what."""
+    """The roles of a tensor's axes."""
 
     first: int
     spatial: tuple[int, ...]
@@ -43,7 +43,7 @@ def lower_convolution(call: Call) -> Operand:
 
 @lowers("dynamic_conv")
 def lower_dynamic_conv(call: Call) -> Operand:
-    """As `convolution`, where an operand tells the padding."""
+    """As `convolution`, with padding from an operand."""
     padding = call.operand(2).known
     if padding is None or not all(isinstance(n, int) for n in padding.ravel()):
         call.refuse("padding that is computed is not translated")
@@ -105,7 +105,7 @@ def _computed_in(dtype: DType) -> DType:
 
 
 def _batches_as_features(call: Call, image: Operand, groups: int) -> Operand:
-    """Groups of the batch beside one another as groups of features."""
+    """Move groups of the batch to groups of features."""
     batch, rank, features = image.shape[0], image.rank, image.shape[-1]
     each = call.translation.sizes.combined("divide", batch, groups)
     if each is None or (isinstance(batch, int) and batch % groups):

@@ -46,13 +46,13 @@ def lower_custom_call(call: Call) -> Result:
     "custom_call LayoutConstraint",
 )
 def lower_note(call: Call) -> Sequence[Operand]:
-    """A note about devices, of which there is one: the operands as they are."""
+    """An annotation of devices, of which there is one: returns the operands."""
     return call.operands
 
 
 @lowers("custom_call shape_assertion")
 def lower_shape_assertion(call: Call) -> Sequence[Operand]:
-    """What must hold of the arguments' shapes; an error with its text where it does not."""
+    """An assertion about the arguments' shapes, with its error message."""
     holds = call.operand(0)
     if start_value(holds) is True:
         return ()
@@ -75,7 +75,7 @@ def constant_text(text: str) -> Tensor:
 
 @lowers("custom_call tf.call_tf_function")
 def lower_call_of_tensorflow(call: Call) -> Sequence[Tensor]:
-    """A function of TensorFlow, by its number among those that the node names."""
+    """A TensorFlow function, by its index among those that the node names."""
     settings = call.operation.extra.get("tf.backend_config")
     index = settings.get("called_index") if isinstance(settings, dict) else None
     functions = call.translation.functions

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Tensor
 
-# StableHLO's op -> TensorFlow's, of numbers that are not whole.
+# StableHLO's op -> TensorFlow's, for non-integers.
 _FLOATING = {
     "atan2": "Atan2",
     "ceil": "Ceil",
@@ -37,7 +37,7 @@ _FLOATING = {
     "tan": "Tan",
     "tanh": "Tanh",
 }
-# Of numbers, and of truth values.
+# For numbers, and for booleans.
 _NUMBERS = {
     "add": ("AddV2", "LogicalOr"),
     "subtract": ("Sub", ""),
@@ -45,7 +45,7 @@ _NUMBERS = {
     "maximum": ("Maximum", "LogicalOr"),
     "minimum": ("Minimum", "LogicalAnd"),
 }
-# Of whole numbers, and of truth values.
+# For integers, and for booleans.
 _BITS = {
     "and": ("BitwiseAnd", "LogicalAnd"),
     "or": ("BitwiseOr", "LogicalOr"),
@@ -76,7 +76,7 @@ SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 
 
 def bits_of(dtype: DType) -> int:
-    """How many bits an element has."""
+    """The number of bits of an element."""
     return 8 * np.dtype(dtype.as_numpy_dtype).itemsize
 
 
@@ -87,12 +87,12 @@ def widened(x: Tensor) -> Tensor:
 
 
 def as_type(x: Tensor, dtype: DType) -> Tensor:
-    """A tensor in another type, as Cast does it."""
+    """A tensor in another dtype, as Cast converts it."""
     return x if x.dtype is dtype else op("Cast", x, DstT=dtype)
 
 
 def each(compute: Callable[..., Tensor], operands: Sequence[Operand]) -> Operand:
-    """The result of a function that goes element by element, broadcasting as NumPy does."""
+    """The result of an elementwise function, with NumPy's broadcasting."""
     rank = max(one.rank for one in operands)
     largest = [one for one in operands if one.rank == rank]
     spread = frozenset.intersection(*(one.spread for one in largest))
@@ -136,7 +136,7 @@ def _register_numbers(name: str, numbers: str, truths: str) -> None:
 
 
 def _simpler(name: str, x: Operand, y: Operand) -> Operand | None:
-    """What an op with a constant is in the words of a layer: a maximum with 0 is a ReLU."""
+    """An op with a constant in a more specific form: a maximum with 0 is a ReLU."""
     if name not in {"maximum", "minimum", "multiply"} or not x.dtype.is_floating:
         return None
     for one, other in ((x, y), (y, x)):
@@ -169,7 +169,7 @@ for _name, (_one, _other) in _BITS.items():
 
 @lowers("abs", elementwise=True)
 def lower_abs(call: Call) -> Operand:
-    """The least number that has no absolute value stays; of complex numbers their lengths."""
+    """The absolute value; the smallest integer is unchanged, complex numbers give magnitudes."""
 
     def compute(x: Tensor) -> Tensor:
         if x.dtype.is_complex:
@@ -181,7 +181,7 @@ def lower_abs(call: Call) -> Operand:
 
 @lowers("negate", elementwise=True)
 def lower_negate(call: Call) -> Operand:
-    """Of numbers without a sign modulo 2^n, as machines do it."""
+    """For unsigned numbers modulo 2^n, as processors do."""
 
     def compute(x: Tensor) -> Tensor:
         return op("Sub", constant(0, x.dtype), x) if x.dtype.is_unsigned else op("Neg", x)
@@ -209,7 +209,7 @@ def lower_round(call: Call) -> Operand:
     """Halves go away from zero."""
 
     def compute(x: Tensor) -> Tensor:
-        # The largest number below a half: 0.5 itself would lift what is just below a half.
+        # The largest number below a half: 0.5 itself would round numbers just below a half up.
         kind = x.dtype.as_numpy_dtype
         half = np.nextafter(np.asarray(0.5, kind), np.asarray(0, kind))
         size = op("Floor", op("AddV2", op("Abs", x), constant(half, x.dtype)))
@@ -220,7 +220,7 @@ def lower_round(call: Call) -> Operand:
 
 @lowers("cbrt", elementwise=True)
 def lower_cbrt(call: Call) -> Operand:
-    """The cube root, of negative numbers too."""
+    """The cube root, also for negative numbers."""
 
     def compute(x: Tensor) -> Tensor:
         third = constant(1 / 3, x.dtype)
@@ -238,7 +238,7 @@ def lower_is_finite(call: Call) -> Operand:
 
 @lowers("real", elementwise=True)
 def lower_real(call: Call) -> Operand:
-    """A complex number's real part; a real number is its own."""
+    """A complex number's real part; a real number itself."""
     return each(
         lambda x: op("Real", x, Tout=call.dtype) if x.dtype.is_complex else x, call.operands
     )
@@ -246,7 +246,7 @@ def lower_real(call: Call) -> Operand:
 
 @lowers("imag", elementwise=True)
 def lower_imag(call: Call) -> Operand:
-    """A complex number's imaginary part; a real number has none."""
+    """A complex number's imaginary part; 0 for a real number."""
     return each(
         lambda x: op("Imag", x, Tout=call.dtype) if x.dtype.is_complex else op("ZerosLike", x),
         call.operands,
@@ -255,12 +255,12 @@ def lower_imag(call: Call) -> Operand:
 
 @lowers("complex", elementwise=True)
 def lower_complex(call: Call) -> Operand:
-    """A complex number of its parts."""
+    """A complex number from its parts."""
     return each(lambda x, y: op("Complex", x, y, Tout=call.dtype), call.operands)
 
 
 def _divisor(y: Tensor) -> tuple[Tensor, Tensor]:
-    """Where a divisor is zero, and a divisor without zeros."""
+    """Where a divisor is zero, and the divisor without zeros."""
     zero = op("Equal", y, constant(0, y.dtype))
     return zero, op("SelectV2", zero, constant(1, y.dtype), y)
 
@@ -282,7 +282,7 @@ def _mean(total: Operand, count: Operand) -> Operand | None:
 
 @lowers("divide", elementwise=True)
 def lower_divide(call: Call) -> Operand:
-    """Whole numbers toward zero; by zero it is all bits, as XLA has it."""
+    """Integers are truncated; division by zero gives all ones, as in XLA."""
     sizes = call.translation.sizes.arithmetic("divide", call.operand(0), call.operand(1))
     if sizes is not None:
         return sizes
@@ -295,7 +295,7 @@ def lower_divide(call: Call) -> Operand:
             return op("RealDiv", x, y)
         zero, safe = _divisor(y)
         if not x.dtype.is_unsigned:
-            # The least number by -1 is itself, as its negation overflows.
+            # The smallest integer divided by -1 is itself, since its negation overflows.
             lone = op("Equal", y, constant(-1, y.dtype))
             negated = op("SelectV2", lone, op("Neg", x), x)
             safe = op("SelectV2", lone, constant(1, y.dtype), safe)
@@ -308,7 +308,7 @@ def lower_divide(call: Call) -> Operand:
 
 @lowers("remainder", elementwise=True)
 def lower_remainder(call: Call) -> Operand:
-    """With the dividend's sign; by zero it is the dividend."""
+    """With the dividend's sign; for a zero divisor it is the dividend."""
     sizes = call.translation.sizes.arithmetic("remainder", call.operand(0), call.operand(1))
     if sizes is not None:
         return sizes
@@ -329,7 +329,7 @@ def lower_remainder(call: Call) -> Operand:
 
 @lowers("power", elementwise=True)
 def lower_power(call: Call) -> Operand:
-    """Of whole numbers, a negative power is 0, but for those of 1 and -1."""
+    """Integers to a negative power are 0, except for those of 1 and -1."""
 
     def compute(x: Tensor, y: Tensor) -> Tensor:
         if not x.dtype.is_integer or x.dtype.is_unsigned:
@@ -366,7 +366,7 @@ def _shift(call: Call, tensorflow_op: str, *, arithmetic: bool) -> Operand:
 
 @lowers("shift_left", elementwise=True)
 def lower_shift_left(call: Call) -> Operand:
-    """By as many bits as there are, or more, it is 0."""
+    """The result is 0 if the shift count is at least the number of bits."""
     return _shift(call, "LeftShift", arithmetic=False)
 
 
@@ -392,7 +392,7 @@ def _unsigned(x: Tensor) -> Tensor:
 
 @lowers("popcnt", elementwise=True)
 def lower_popcnt(call: Call) -> Operand:
-    """How many bits are set."""
+    """The number of set bits."""
     return _elementwise(call, lambda x: _population(_unsigned(x), x.dtype))
 
 
@@ -419,7 +419,7 @@ def lower_select(call: Call) -> Operand:
 
 @lowers("clamp", elementwise=True)
 def lower_clamp(call: Call) -> Operand:
-    """Between two bounds, of which the upper one counts more."""
+    """Clamped between two bounds, of which the upper one takes precedence."""
     low, x, high = (call.operand(index) for index in range(3))
     upper = call.translation.sizes.arithmetic("maximum", x, low)
     sizes = None if upper is None else call.translation.sizes.arithmetic("minimum", upper, high)
@@ -429,7 +429,7 @@ def lower_clamp(call: Call) -> Operand:
 
 
 def ordered_bits(x: Tensor) -> Tensor:
-    """Floating-point numbers as whole numbers of the same order, -NaN < -0 < 0 < NaN."""
+    """Floating-point numbers as integers with the same order, -NaN < -0 < 0 < NaN."""
     kind = SIGNED[bits_of(x.dtype)]
     bits = op("Bitcast", x, type=kind)
     turned = op("BitwiseXor", op("Invert", bits), constant(kind.min, kind))
@@ -438,7 +438,7 @@ def ordered_bits(x: Tensor) -> Tensor:
 
 @lowers("compare", elementwise=True)
 def lower_compare(call: Call) -> Operand:
-    """A comparison; a total order has places for NaN and -0."""
+    """A comparison; a total order includes NaN and -0."""
     direction = _COMPARISONS[call.operation.text("comparison_direction")]
     total = call.operation.text("compare_type") == "TOTALORDER"
 
@@ -455,7 +455,7 @@ def lower_compare(call: Call) -> Operand:
 
 @lowers("convert", elementwise=True)
 def lower_convert(call: Call) -> Operand:
-    """Numbers as others; whole numbers of others stay within their bounds, and NaN is 0."""
+    """Conversion; integers saturate, and NaN becomes 0."""
     x, dtype = call.operand(0), call.dtype
     if x.known is not None and dtype in {dtypes.int32, dtypes.int64}:
         return Operand.of_sizes(x.known, dtype)
@@ -474,7 +474,7 @@ def converted(x: Tensor, dtype: DType) -> Tensor:
     if not x.dtype.is_floating or not dtype.is_integer:
         return as_type(x, dtype)
     wide = as_type(x, dtypes.float32) if bits_of(x.dtype) < 32 else x
-    # Bounds that are numbers of the floating-point type: 2^31 is one where 2^31 - 1 is none.
+    # Bounds representable in the floating-point type: 2^31 is, 2^31 - 1 is not.
     above = op("GreaterEqual", wide, constant(float(dtype.max) + 1.0, wide.dtype))
     below = op("LessEqual", wide, constant(float(dtype.min), wide.dtype))
     strange = op("LogicalOr", op("LogicalOr", above, below), op("IsNan", wide))
@@ -485,7 +485,7 @@ def converted(x: Tensor, dtype: DType) -> Tensor:
 
 @lowers("reduce_precision", elementwise=True)
 def lower_reduce_precision(call: Call) -> Operand:
-    """Numbers rounded to fewer bits, as they would be in a type of so many."""
+    """Numbers rounded to fewer bits, as in a narrower floating-point type."""
     exponent = call.operation.integer("exponent_bits")
     mantissa = call.operation.integer("mantissa_bits")
     if not exponent >= 1 or not mantissa >= 0:
@@ -525,7 +525,7 @@ def _rounded(x: Tensor, exponent: int, mantissa: int) -> Tensor:
 
 @lowers("bitcast_convert")
 def lower_bitcast_convert(call: Call) -> Tensor | Operand:
-    """The same bits as numbers of another type, which may have an axis more or less."""
+    """The same bits in another type, possibly with an axis more or less."""
     x, dtype = call.operand(0), call.dtype
     if x.dtype is dtype:
         return x
@@ -536,5 +536,5 @@ def lower_bitcast_convert(call: Call) -> Tensor | Operand:
 
 @lowers("optimization_barrier")
 def lower_optimization_barrier(call: Call) -> Sequence[Operand]:
-    """Nothing: the operands as they are."""
+    """Returns the operands unchanged."""
     return call.operands

@@ -22,7 +22,7 @@ def _lapack(function: str, kinds: str = "sdcz") -> list[str]:
 
 
 def _setting(call: Call, name: str, default: str) -> str:
-    """A letter that LAPACK's function takes; JAX writes it as a number."""
+    """A character argument of a LAPACK function; JAX encodes it as a number."""
     settings = call.operation.extra.get("mhlo.backend_config")
     value = settings.get(name, default) if isinstance(settings, dict) else default
     if isinstance(value, int) and 0 < value < 128:
@@ -31,7 +31,7 @@ def _setting(call: Call, name: str, default: str) -> str:
 
 
 def _succeeded(call: Call, index: int) -> Tensor:
-    """What LAPACK tells: 0, that it went well."""
+    """LAPACK's status: 0 for success."""
     shape = call.result(index).shape
     if any(n is None for n in shape):
         call.refuse("a batch of matrices of an unknown number is not translated")
@@ -136,7 +136,7 @@ def lower_gesdd(call: Call) -> Sequence[Tensor]:
     """Singular values and vectors."""
     x = call.full(0)
     mode = _setting(call, "mode", "A")
-    if mode == "N":  # of the vectors there is the place alone
+    if mode == "N":  # without vectors, the output remains
         values, _, _ = ops("Svd", x, compute_uv=False, full_matrices=False)
         empty = [_zeros(call, index) for index in (2, 3)]
         return [x, _real(values, call, 1), *empty, _succeeded(call, 4)]
@@ -210,7 +210,7 @@ def _as_numbers(x: Tensor) -> Tensor:
 
 
 def _eliminated(call: Call, x: Tensor, rows: int, count: int) -> Sequence[Tensor]:
-    """Of matrices that are not square: column after column, the largest element first."""
+    """For non-square matrices: column by column, with the largest element as pivot."""
     columns = x.shape[-1] or 0
     flat = op("Reshape", x, [-1, rows, columns])
     batch = flat.shape[0]
@@ -262,7 +262,7 @@ def _eliminated(call: Call, x: Tensor, rows: int, count: int) -> Sequence[Tensor
 def lower_geqrf(call: Call) -> Sequence[Tensor]:
     """The upper triangle of QR, and below it the vectors of Householder's reflections.
 
-    Column after column, as LAPACK does it: signs are its signs.
+    Column by column, as in LAPACK, with the same signs.
     """
     x = call.full(0)
     if any(n is None for n in x.shape):
@@ -283,7 +283,7 @@ def lower_geqrf(call: Call) -> Sequence[Tensor]:
         squares = op("Sum", op("Square", below), [1], keep_dims=True)
         length = op("Sqrt", op("AddV2", op("Square", alpha), squares))
         beta = op("SelectV2", op("Less", alpha, zero), length, op("Neg", length))
-        still = op("Equal", squares, zero)  # nothing to turn
+        still = op("Equal", squares, zero)  # nothing to reflect
         beta = op("SelectV2", still, alpha, beta)
         unit = op("OnesLike", alpha)
         tau = op("RealDiv", op("Sub", beta, alpha), op("SelectV2", still, unit, beta))
@@ -317,7 +317,7 @@ def lower_geqrf(call: Call) -> Sequence[Tensor]:
 
 @lowers(*_lapack("orgqr", "sd"))
 def lower_orgqr(call: Call) -> Tensor:
-    """Q of Householder's reflections: they turn the unit matrix, the last one first."""
+    """Q from Householder reflections, applied to the identity matrix, the last one first."""
     x, taus = call.full(0), call.full(1)
     if any(n is None for n in (*x.shape, *taus.shape)):
         call.refuse("matrices of an unknown size are not translated")

@@ -16,7 +16,7 @@ _AXES = {1: "", 2: "2D", 3: "3D"}
 
 @lowers("fft")
 def lower_fft(call: Call) -> Tensor:
-    """A transform, forward or back, of complex or of real numbers."""
+    """A transform, forward or inverse, of complex or of real numbers."""
     length, kind = call.operation.integers("fft_length"), call.operation.text("fft_type")
     if len(length) not in _AXES:
         call.refuse(f"over {len(length)} axes it is not translated")

@@ -1,4 +1,4 @@
-"""Slices from places that a tensor tells."""
+"""Slices at positions given by a tensor."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @lowers("gather")
 def lower_gather(call: Call) -> Tensor | Operand:
-    """Slices of a given size, moved to lie within."""
+    """Slices of a given size, clamped to be in bounds."""
     return _gather(call, call.operation.integers("slice_sizes"))
 
 
 @lowers("dynamic_gather")
 def lower_dynamic_gather(call: Call) -> Tensor | Operand:
-    """As `gather`, of a size that an operand tells."""
+    """As `gather`, with a size from an operand."""
     window = known_dims(call.operand(2))
     if window is None:
         call.refuse("slices whose sizes are computed are not translated")
@@ -68,7 +68,7 @@ class _Result:
         self.batch = tuple(batch)
         rank = len(batch) + len(window)
         places = [axis for axis in range(rank) if axis not in offsets]
-        # Where each axis comes from: batch axes first, then those of the slices.
+        # The source of each axis: batch axes first, then those of the slices.
         source = {place: index for index, place in enumerate(places)}
         source |= {place: len(batch) + index for index, place in enumerate(sorted(offsets))}
         self.order = [source[place] for place in range(rank)]
@@ -91,7 +91,7 @@ class _Result:
 def _is_take(
     x: Operand, window: Sequence[Dim], mapped: Sequence[int], batching: Sequence[int]
 ) -> bool:
-    """Whether whole slices across one axis are taken, each by one index."""
+    """Whether full slices along one axis are taken, each by one index."""
     return (
         len(mapped) == 1
         and not batching
@@ -109,7 +109,7 @@ def _take(
     taken = op("GatherV2", x.full, place, axis)
     if axis in kept:
         taken = op("ExpandDims", taken, axis + count)
-    # Of the tensor: what was before the axis, the batch, what was after it.
+    # The tensor's axes before the axis, the batch, and those after it.
     slices = [n if n < axis else n + count - (axis not in kept) for n in kept]
     if axis in kept:
         slices = [n if n < axis else n + count for n in kept]
@@ -124,7 +124,7 @@ def _slice(
     mapped: Sequence[int],
     result: _Result,
 ) -> Operand:
-    """One slice, from where one vector of indices says."""
+    """One slice, at the position of one index vector."""
     sizes, zero = call.translation.sizes, constant(0, indices.dtype)
     starts = []
     for axis in range(x.rank):
@@ -149,7 +149,7 @@ def _general(
     axes: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]],
     result: _Result,
 ) -> Operand:
-    """A place for each element along the axes that indices lead to, then GatherNd."""
+    """An index for each element along the indexed axes, then GatherNd."""
     mapped, batching, along, kept = axes
     sizes, count = call.translation.sizes, len(indices.batch)
     lead = [*mapped, *batching]
@@ -196,7 +196,7 @@ def _general(
 
 @lowers("torch_index_select")
 def lower_torch_index_select(call: Call) -> Tensor:
-    """Slices across an axis, for each place of the first axes."""
+    """Slices along an axis, for each index of the first axes."""
     return op(
         "GatherV2",
         call.full(0),

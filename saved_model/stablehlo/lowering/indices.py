@@ -63,7 +63,7 @@ class Indices:
         return self._tensor if self._is_bare else self._tensor[..., index]
 
     def batch_axis(self, axis: int) -> int:
-        """The number of an axis of the indices among the batch axes."""
+        """The index of an indices' axis among the batch axes."""
         return axis - 1 if axis > self._vector_axis else axis
 
     def size(self, dim: Dim) -> Tensor:
@@ -73,13 +73,13 @@ class Indices:
         return as_type(size_tensor(dim), self.dtype)
 
     def clamped(self, index: int, most: Dim | None) -> Tensor:
-        """One component, moved to lie from 0 to `most`."""
+        """One component, clamped from 0 to `most`."""
         limit = constant(0, self.dtype) if most is None else self.size(most)
         low = op("Minimum", self.component(index), limit)
         return op("Maximum", low, constant(0, self.dtype))
 
     def counted(self, dim: Dim, axis: int, rank: int) -> Tensor:
-        """0, 1, 2, … along an axis of so many axes."""
+        """0, 1, 2, … along one axis of several."""
         if isinstance(dim, int) and dim < 1 << 16:
             numbers = constant(np.arange(dim), self.dtype)
         else:
@@ -89,14 +89,14 @@ class Indices:
 
 
 def with_axes(x: Tensor, count: int) -> Tensor:
-    """A tensor with so many axes of size 1 behind."""
+    """A tensor with this many axes of size 1 appended."""
     for _ in range(count):
         x = op("ExpandDims", x, -1)
     return x
 
 
 def check_axes(call: Call, rank: int, *groups: Sequence[int]) -> None:
-    """Check that axes are some of so many, each named once."""
+    """Check that axes are in range and unique."""
     named = [axis for group in groups for axis in group]
     if len(set(named)) != len(named) or any(not 0 <= axis < rank for axis in named):
         call.refuse(f"axes {named} are not each one of {rank}")

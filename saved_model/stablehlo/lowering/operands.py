@@ -1,8 +1,8 @@
-"""Values while a module is translated: tensors that are not broadcast yet, and sizes.
+"""Values during the translation of a module: unbroadcast tensors, and sizes.
 
-Half of what a module holds are broadcasts and arithmetic on sizes. An `Operand` keeps the tensor as
-small as it is and says how large it stands for, so that element-wise ops let NumPy's rules do the
-rest; whole numbers that are sizes are kept as sizes, so that a size that is known stays a number.
+Half of a module's ops are broadcasts and arithmetic on sizes. An `Operand` keeps the tensor before
+broadcasting and its full shape, so that elementwise ops can rely on NumPy's rules; integers that
+are sizes are tracked as such, so that known sizes remain numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def constant(value: Any, dtype: DType) -> Tensor:
 
 
 def _made_here(made: dict[Any, Tensor]) -> Tensor | None:
-    """What was made in the graph that is being built, or in one around it."""
+    """What was created in the current graph, or in an enclosing one."""
     tracer: Any = state.tracer
     while tracer is not None:
         if tracer in made:
@@ -64,7 +64,7 @@ class Size:
         make: gives it as an int32 scalar.
         *parts: the sizes that it is made of.
 
-    Two are the same size only if they are the same object; arithmetic on the same sizes gives the
+    Two sizes are equal only if they are the same object; arithmetic on the same sizes returns the
     same object (`sizes.combined`).
     """
 
@@ -78,10 +78,10 @@ class Size:
         self._base: Size | None = None
         self.offset = 0
         if self.depth % _MOST_DEPTH == 0:
-            _ = self.tensor  # now: what is made of it later asks for no more than some others
+            _ = self.tensor  # now: values derived later need no more than existing ones
 
     def beyond(self, base: Size, offset: int) -> Size:
-        """Note that it is another size and a number."""
+        """Record that it is another size plus a number."""
         self._base, self.offset = base, offset
         return self
 
@@ -92,7 +92,7 @@ class Size:
 
     @property
     def tensor(self) -> Tensor:
-        """It as an int32 scalar of the graph that is being built."""
+        """As an int32 scalar of the current graph."""
         made = _made_here(self._made)
         if made is None:
             made = self._made[state.tracer] = self._make()
@@ -116,7 +116,7 @@ def shape_tensor(shape: Sequence[Dim]) -> Tensor:
 
 
 def dims_of(tensor: Tensor) -> tuple[Dim, ...]:
-    """The shape of a tensor, as far as it is known, sizes for the rest."""
+    """The shape of a tensor, with sizes for unknown axes."""
 
     def dim(axis: int, known: int | None) -> Dim:
         return known if known is not None else Size(lambda: op("Shape", tensor)[axis])
@@ -125,7 +125,7 @@ def dims_of(tensor: Tensor) -> tuple[Dim, ...]:
 
 
 def count_of(shape: Sequence[Dim]) -> int | None:
-    """How many elements a shape has, None if that is not known."""
+    """The number of elements of a shape, None if unknown."""
     sizes = [n for n in shape if isinstance(n, int)]
     return math.prod(sizes) if len(sizes) == len(shape) else None
 
@@ -162,12 +162,12 @@ class Operand:
 
     @staticmethod
     def of(tensor: Tensor) -> Operand:
-        """A tensor as it is."""
+        """An operand of a tensor."""
         return Operand(tensor, dims_of(tensor))
 
     @staticmethod
     def of_sizes(known: Array, dtype: DType) -> Operand:
-        """Whole numbers of which it is known which sizes they are."""
+        """An operand of integers that are known sizes."""
         return Operand(None, known.shape, known=known, dtype=dtype)
 
     @property
@@ -182,7 +182,7 @@ class Operand:
 
     @property
     def small(self) -> Tensor:
-        """It before it is broadcast."""
+        """The tensor before broadcasting."""
         if self._tensor is not None:
             return self._tensor
         made = _made_here(self._full)
@@ -192,7 +192,7 @@ class Operand:
 
     @property
     def full(self) -> Tensor:
-        """It as large as it is."""
+        """The broadcast tensor."""
         small = self.small
         if not self.spread and len(small.shape) == len(self.shape):
             return small
@@ -204,7 +204,7 @@ class Operand:
 
     @property
     def is_uniform(self) -> bool:
-        """Whether the tensor is a scalar that fills it."""
+        """Whether it is a broadcast scalar."""
         return self._tensor is not None and len(self._tensor.shape) == 0
 
     def like(self, tensor: Tensor) -> Operand:

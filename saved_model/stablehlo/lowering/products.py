@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @lowers("dot_general")
 def lower_dot_general(call: Call) -> Operand:
-    """Products summed over contracting axes, for each place of the batching axes."""
+    """Products summed over contracting axes, for each index of the batching axes."""
     operation = call.operation
     sides = [
         (
@@ -102,7 +102,7 @@ def contracted(sizes: Sizes, x: Operand, y: Operand, left: _Axes, right: _Axes) 
 
 
 def _times_matrix(sizes: Sizes, x: Operand, y: Operand, axis_x: int, axis_y: int) -> Tensor | None:
-    """Rows of a tensor times a matrix, as a layer of Keras does it."""
+    """Rows of a tensor times a matrix, as in a Keras layer."""
     if x.rank == 2:
         flags = {"transpose_a": axis_x == 0, "transpose_b": axis_y == 1}
         return op("MatMul", x.full, y.full, **flags)
@@ -118,7 +118,7 @@ def _order(
 ) -> tuple[bool, list[int]]:
     """Whether the contracted axes come first, and the order of the axes.
 
-    Whichever is in order already is taken: MatMul reads both.
+    The existing order is kept if possible: MatMul reads both.
     """
     behind = [*batch, *free, *summed]
     before = [*batch, *summed, *free]

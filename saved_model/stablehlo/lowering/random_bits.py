@@ -72,10 +72,10 @@ def lower_rng_bit_generator(call: Call) -> Sequence[Tensor]:
 
 
 def _threefry(state: Tensor, shape: Sequence[int], *, wide: bool) -> tuple[Tensor, Tensor]:
-    """A key and a counter, 20 rounds; two words of 32 bits of each number of the counter."""
+    """A key and a counter, 20 rounds; two 32-bit words per counter."""
     half, split = list(shape), None
     if not wide:
-        # Of an even axis, else of the largest, one half is of the first words, one of the second.
+        # Along an even axis, otherwise the largest, one half is first words, the other second.
         half = half or [1]
         even = [axis for axis, size in enumerate(half) if size % 2 == 0]
         split = even[0] if even and shape else int(np.argmax(half))
@@ -113,10 +113,10 @@ def _rounds(k0: Tensor, k1: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tenso
 
 
 def _philox(state: Tensor, length: int, count: int, *, wide: bool) -> tuple[Tensor, Tensor]:
-    """A key and a counter of two words, 10 rounds; four words of 32 bits of each number."""
+    """A key and a two-word counter, 10 rounds; four 32-bit words per counter."""
     words = count * 2 if wide else count
     blocks = -(-words // 4)
-    # Of a state of two words, the key is the counter's upper half as well.
+    # For a state of two words, the key is also the counter's upper half.
     upper = state[2] if length > 2 else state[0]
     low = op("AddV2", state[1], constant(np.arange(blocks, dtype=np.uint64), dtypes.uint64))
     high = op("AddV2", upper, _carry(low, state[1]))

@@ -27,14 +27,14 @@ _WHOLE = {
     "and": "All",
     "or": "Any",
 }
-# An axis of at most this many elements is joined element by element, in order: a region that is
-# not associative then gives what it gives elsewhere.
+# An axis with at most this many elements is reduced element by element, in order: a region that is
+# not associative then gives the same as elsewhere.
 _MOST_UNROLLED = 16
 
 
 @lowers("reduce")
 def lower_reduce(call: Call) -> Sequence[Tensor | Operand]:
-    """All elements along axes joined by a region, in any order that it likes."""
+    """All elements along axes combined by a region, in an order of our choice."""
     axes = sorted(call.operation.integers("dimensions"))
     count = len(call.operands) // 2
     block = call.operation.region()

@@ -1,4 +1,4 @@
-"""What a region computes, where that is one op that TensorFlow has whole: a sum, a maximum."""
+"""Regions that are equivalent to one TensorFlow op: a sum, a maximum."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF_TRUTHS = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
 def reducer_of(block: Block) -> str | None:
     """The op that a region of two arguments is, None if it is another thing.
 
-    `second` for a region that gives its second argument.
+    `second` for a region that returns its second argument.
     """
     if len(block.arguments) != 2 or not block.operations:
         return None
@@ -51,7 +51,7 @@ def reducer_of(block: Block) -> str | None:
 
 
 def neutral(kind: str, dtype: DType) -> float | int | bool | None:
-    """What a reducer leaves as it is: the start of a sum, of a maximum."""
+    """The neutral element of a reducer: of a sum, of a maximum."""
     if kind in {"and", "or"}:
         return kind == "and"
     if kind in {"add", "multiply"}:
@@ -84,5 +84,5 @@ def start_value(start: Operand) -> float | int | bool | None:
 
 
 def start_of(kind: str, dtype: DType) -> Tensor:
-    """What a reducer leaves as it is, as a tensor."""
+    """The neutral element of a reducer, as a tensor."""
     return constant(neutral(kind, dtype), dtype)

@@ -1,4 +1,4 @@
-"""Which function translates which op, and what such a function is given."""
+"""The translation function of each op, and its argument."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 # An op's name, or `custom_call NAME`, or `composite NAME` -> what translates it.
 LOWERINGS: dict[str, Lowering] = {}
-# Ops, of those above, that go element by element: a region of them alone runs on whole arrays.
+# The elementwise ops above: a region of only these runs on whole arrays.
 ELEMENTWISE: set[str] = set()
-# Ops that give another shape: of a scalar, the scalar.
+# Ops that change the shape: on a scalar, the identity.
 SHAPING = frozenset({"broadcast_in_dim", "reshape"})
 
 
@@ -47,13 +47,13 @@ class Call:
         self.operands = tuple(operands)
 
     def operand(self, index: int) -> Operand:
-        """What it takes as argument `index`."""
+        """Operand number `index`."""
         if index >= len(self.operands):
             refuse(f"op {self.operation.name} lacks operands")
         return self.operands[index]
 
     def full(self, index: int) -> Tensor:
-        """Argument `index` as large as it is."""
+        """Operand number `index`, broadcast."""
         return self.operand(index).full
 
     def result(self, index: int = 0) -> TensorType:

@@ -1,4 +1,4 @@
-"""Slices put to places that a tensor tells, and joined with what is there."""
+"""Slices scattered to positions given by a tensor, and combined with existing values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS = {
 
 @lowers("scatter")
 def lower_scatter(call: Call) -> Sequence[Operand]:
-    """Each slice of the updates goes to its place; one that is not wholly within is left out."""
+    """Each slice of the updates is scattered to its position; a slice out of bounds is skipped."""
     operation, count = call.operation, len(call.operands) // 2
     if len(call.operands) != 2 * count + 1 or not count:
         call.refuse("it takes updates for each operand")
@@ -70,7 +70,7 @@ def lower_scatter(call: Call) -> Sequence[Operand]:
     full = shape_tensor(turned[0].shape)
     flat = op("Reshape", op("BroadcastTo", places, full), [-1])
     size = call.translation.sizes.total("multiply", xs[0].shape, 1)
-    # What is out of bounds goes to an element behind the last, which is cut off again.
+    # Elements out of bounds go to an extra element, which is removed at the end.
     content = [_with_one_more(op("Reshape", x.full, [-1])) for x in xs]
     given = [op("Reshape", one.full, [-1]) for one in turned]
     found = put(call, block, content, flat, given, unique=operation.flag("unique_indices"))
@@ -89,7 +89,7 @@ def _with_one_more(flat: Tensor) -> Tensor:
 
 
 def _rows(x: Operand, indices: Indices, updates: Operand, tensorflow_op: str) -> Operand:
-    """Whole rows, each by its number: what TensorFlow's op does, but for rows out of bounds."""
+    """Full rows by index, as in TensorFlow's op, except for rows out of bounds."""
     size = indices.size(x.shape[0])
     place = indices.component(0)
     below = op("Less", place, constant(0, place.dtype))
@@ -108,7 +108,7 @@ def _places(
     window: dict[int, Dim],
     axes: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]],
 ) -> Tensor:
-    """The place of each element of the updates in the flat operand; its size if out of bounds."""
+    """The flat index of each element of the updates; the size if out of bounds."""
     mapped, batching, along, kept = axes
     sizes = call.translation.sizes
     total = count_of(x.shape)
@@ -155,7 +155,7 @@ def put(
     *,
     unique: bool,
 ) -> list[Tensor]:
-    """Vectors with elements at places joined with updates, by a region."""
+    """Vectors with elements at indices combined with updates, by a region."""
     kind = reducer_of(block) if len(content) == 1 else None
     vectors = with_axes(places, 1)
     if kind in _KINDS and (kind == "second" or content[0].dtype is not dtypes.bool):
@@ -182,7 +182,7 @@ def _in_turn(
     places: Tensor,
     updates: Sequence[Tensor],
 ) -> list[Tensor]:
-    """One update after the other: places may be the same, and the region is of its own."""
+    """One update after the other: indices may repeat, and the region is arbitrary."""
     count = op("Size", places)
 
     def turn(index: Tensor, *xs: Tensor) -> list[Tensor]:

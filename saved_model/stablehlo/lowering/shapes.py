@@ -1,4 +1,4 @@
-"""Ops that give elements another shape, or make them of nothing: broadcast, reshape, iota."""
+"""Ops that change shapes or create elements: broadcast, reshape, iota."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def lower_dynamic_iota(call: Call) -> Operand:
     return _counted(call, dims_of_result(call, call.operand(0)))
 
 
-# A constant of more numbers is made when the graph runs.
+# A larger constant is created when the graph runs.
 _MOST_COUNTED = 1 << 16
 
 
@@ -106,7 +106,7 @@ def lower_broadcast_in_dim(call: Call) -> Operand:
 
 @lowers("dynamic_broadcast_in_dim")
 def lower_dynamic_broadcast_in_dim(call: Call) -> Operand:
-    """As `broadcast_in_dim`, to a size that an operand tells."""
+    """As `broadcast_in_dim`, with a shape from an operand."""
     return _broadcast(call, call.operand(0), dims_of_result(call, call.operand(1)))
 
 
@@ -182,7 +182,7 @@ def reshaped(x: Tensor, shape: Sequence[Dim]) -> Tensor:
 
 
 def sizes_in(x: Operand) -> Array | None:
-    """The elements of an operand as sizes; a whole number that is computed is one, too."""
+    """The elements of an operand as sizes; a computed integer is one, too."""
     if x.known is not None or x.rank or x.dtype is not dtypes.int32:
         return x.known
     number = x.small
@@ -201,7 +201,7 @@ def lower_reshape(call: Call) -> Operand:
 
 @lowers("dynamic_reshape")
 def lower_dynamic_reshape(call: Call) -> Operand:
-    """As `reshape`, to a shape that an operand tells."""
+    """As `reshape`, with a shape from an operand."""
     return _reshape(call.operand(0), dims_of_result(call, call.operand(1)))
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic on sizes, and ops that move them: what is known of shapes stays known."""
+"""Arithmetic on sizes, and ops that move them, so that known shapes remain known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.saved_model.stablehlo.attributes import Constant
     from pinnace.saved_model.stablehlo.lowering.operands import Dim
 
-# More numbers than these are no shape.
+# A vector with more numbers is not a shape.
 _MOST = 64
 _WHOLE = frozenset({dtypes.int32, dtypes.int64})
 _LIMIT = 1 << 31
@@ -38,7 +38,7 @@ def _rest(x: int, y: int) -> int | None:
     return None if q is None else x - q * y
 
 
-# Of StableHLO's op: on numbers, and TensorFlow's op.
+# For StableHLO's op: on numbers, and TensorFlow's op.
 _ARITHMETIC: dict[str, tuple[Callable[[int, int], int | None], str]] = {
     "add": (operator.add, "AddV2"),
     "subtract": (operator.sub, "Sub"),
@@ -82,7 +82,7 @@ class Sizes:
         return Operand.of_sizes(found.reshape(x.known.shape), x.dtype)
 
     def combined(self, name: str, x: Dim, y: Dim) -> Dim | None:
-        """Two sizes combined by an op; None where the result is no number of 32 bits."""
+        """Two sizes combined by an op; None if the result is not an int32."""
         compute, tensorflow_op = _ARITHMETIC[name]
         if isinstance(x, int) and isinstance(y, int):
             number = compute(x, y)
@@ -100,7 +100,7 @@ class Sizes:
         if name in {"divide", "remainder"} and y == 0:
             return None
         if name in {"divide", "remainder"} and isinstance(y, Size):
-            return None  # which may be zero: the op itself says what comes of that
+            return None  # it may be zero: the op itself handles that
         key = (name, _key(x), _key(y))
         if key not in self._combined:
             self._combined[key] = Size(
@@ -109,7 +109,7 @@ class Sizes:
         return self._combined[key]
 
     def _moved(self, name: str, x: Dim, y: Dim) -> Dim | None:
-        """A sum or difference that is a size and a number, or a number; None if it is neither."""
+        """A sum or difference that is a size plus a number, or a number; None if it is neither."""
         if isinstance(x, Size) and isinstance(y, Size):
             same = name == "subtract" and x.base is y.base
             return x.offset - y.offset if same else None
@@ -133,7 +133,7 @@ class Sizes:
         found: Dim = start
         for size in sizes:
             more = self.combined(name, found, size)
-            # Beyond 32 bits: whatever asks for so much is refused where it is made.
+            # Beyond int32: an op with such a size is refused where it is created.
             found = _LIMIT if more is None else more
         return found
 

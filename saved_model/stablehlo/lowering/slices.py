@@ -1,4 +1,4 @@
-"""Parts of tensors, and tensors with more around or between: slice, pad."""
+"""Slices of tensors, and padding."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @lowers("slice")
 def lower_slice(call: Call) -> Tensor | Operand:
-    """From a start to a limit in steps, along each axis."""
+    """From a start to a limit with a stride, along each axis."""
     x = call.operand(0)
     starts = call.operation.integers("start_indices")
     limits = call.operation.integers("limit_indices")
@@ -45,7 +45,7 @@ def lower_slice(call: Call) -> Tensor | Operand:
 
 @lowers("real_dynamic_slice")
 def lower_real_dynamic_slice(call: Call) -> Tensor | Operand:
-    """As `slice`, where operands tell the places."""
+    """As `slice`, with bounds from operands."""
     x = call.operand(0)
     places = [known_dims(one) for one in call.operands[1:]]
     if x.known is not None and x.known.ndim == 1 and None not in places:
@@ -56,7 +56,7 @@ def lower_real_dynamic_slice(call: Call) -> Tensor | Operand:
 
 
 def clamped(sizes: Sizes, start: Operand, most: Dim) -> Tensor:
-    """A start, moved to where the window lies within; an int32 scalar."""
+    """A start, clamped so that the window is in bounds; an int32 scalar."""
     if isinstance(most, int) and start.known is not None:
         number = start.known[()]
         if isinstance(number, int):
@@ -64,7 +64,7 @@ def clamped(sizes: Sizes, start: Operand, most: Dim) -> Tensor:
     del sizes
     place = _start(start)
     limit = constant(most, dtypes.int32) if isinstance(most, int) else most.tensor
-    # As XLA clamps: the lower bound counts more where the window is larger than the tensor.
+    # As XLA clamps: the lower bound takes precedence if the window is larger than the tensor.
     return op("Maximum", op("Minimum", place, limit), constant(0, dtypes.int32))
 
 
@@ -81,7 +81,7 @@ def _starts(call: Call, x: Operand, window: Sequence[Dim], starts: Sequence[Oper
 
 @lowers("dynamic_slice")
 def lower_dynamic_slice(call: Call) -> Tensor | Operand:
-    """A window of a given size, from where operands say, moved to lie within."""
+    """A window of a given size at a position from operands, clamped to be in bounds."""
     x, window = call.operand(0), call.operation.integers("slice_sizes")
     if not window or x.is_uniform:
         return Operand(x.small, window, x.spread)
@@ -91,14 +91,14 @@ def lower_dynamic_slice(call: Call) -> Tensor | Operand:
 
 @lowers("dynamic_update_slice")
 def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
-    """A tensor with a window replaced, which is moved to lie within."""
+    """A tensor with a window replaced, which is clamped to be in bounds."""
     x, update = call.operand(0), call.operand(1)
     if x.rank == 0:
         return update
     if not len(call.operands) - 2 == update.rank == x.rank:
         call.refuse("its window is none of its operand")
     if update.shape[0] == 1 and update.shape[1:] == x.shape[1:]:
-        # One row, as a loop writes its results: the op that other formats have, too.
+        # One row, as a loop writes its results: use the op that other formats have, too.
         places = _starts(call, x, update.shape, call.operands[2:])
         place = op("Reshape", places[0], [1, 1])
         return op("TensorScatterUpdate", x.full, place, update.full)
@@ -111,7 +111,7 @@ def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
 
 
 def _start(start: Operand) -> Tensor:
-    """A start as an int32 scalar; what is beyond int32 is beyond every tensor."""
+    """A start as an int32 scalar; beyond int32 it is out of bounds of every tensor."""
     place = start.full
     if place.dtype.is_unsigned or place.dtype is dtypes.int64:
         place = op("Minimum", place, constant((1 << 31) - 1, place.dtype))
@@ -133,7 +133,7 @@ def lower_pad(call: Call) -> Tensor | Operand:
 
 @lowers("dynamic_pad")
 def lower_dynamic_pad(call: Call) -> Tensor | Operand:
-    """As `pad`, where operands tell the amounts."""
+    """As `pad`, with amounts from operands."""
     x = call.operand(0)
     low, high, inner = (known_dims(one) for one in call.operands[2:5])
     if low is None or high is None or inner is None:
@@ -185,7 +185,7 @@ def padded(
 
 
 def _part(amount: Dim, tensorflow_op: str) -> Dim:
-    """The positive, or the negative, part of an amount."""
+    """The positive or negative part of an amount."""
     if isinstance(amount, int):
         return max(amount, 0) if tensorflow_op == "Maximum" else min(amount, 0)
     return Size(lambda: op(tensorflow_op, amount.tensor, constant(0, dtypes.int32)))
@@ -196,7 +196,7 @@ def _negated(amount: Dim) -> Dim:
 
 
 def _spaced(x: Operand, value: Tensor, inner: Sequence[int]) -> Tensor:
-    """Elements with a value between them: it is put behind each, then the last ones are cut."""
+    """Elements with padding between them: appended to each, then removed from the last."""
     tensor = x.full
     shape = list(x.shape)
     rank = x.rank

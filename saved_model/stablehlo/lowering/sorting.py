@@ -1,4 +1,4 @@
-"""Sorting, by what a comparator compares."""
+"""Sorting by the keys that a comparator compares."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
     from pinnace.saved_model.stablehlo.module import Block, Operation, Value
 
-# Most ops on the way from an argument of a comparator to what is compared.
+# Most ops between an argument of a comparator and the comparison.
 _MOST_STEPS = 64
 
 
 class Key(NamedTuple):
-    """What elements are sorted by.
+    """A sort key.
 
     Attributes:
         pair: the operand.
@@ -50,7 +50,7 @@ def lower_sort(call: Call) -> Sequence[Operand]:
     order = [*(n for n in range(xs[0].rank) if n != axis), axis]
     ys = [transposed(x, order).full for x in xs]
     size = size_tensor(xs[0].shape[axis])
-    # From the last key to the first: each sorts what the later ones left equal.
+    # From the last key to the first, by stable sorts.
     for key in reversed(keys):
         numbers = _numbers(call, block, key, Operand.of(ys[key.pair]))
         if not key.descending:
@@ -67,7 +67,7 @@ def lower_sort(call: Call) -> Sequence[Operand]:
 
 
 def _numbers(call: Call, block: Block, key: Key, x: Operand) -> Tensor:
-    """What is compared as whole numbers of the same order."""
+    """The keys as integers with the same order."""
     made = {value: one for one in block.operations for value in one.results}
     needed: set[Operation] = set()
     waiting = [key.value]
@@ -83,7 +83,7 @@ def _numbers(call: Call, block: Block, key: Key, x: Operand) -> Tensor:
     if numbers.dtype.is_floating:
         numbers = ordered_bits(numbers)
     if numbers.dtype is dtypes.uint64:
-        # The highest bit turned: the order of signed numbers is that of the others.
+        # The highest bit flipped: the order of signed numbers becomes that of unsigned ones.
         turned = op("BitwiseXor", numbers, constant(1 << 63, dtypes.uint64))
         return op("Bitcast", turned, type=dtypes.int64)
     if numbers.dtype in {dtypes.int32, dtypes.int64}:
@@ -105,7 +105,7 @@ class Comparator:
         self._known: dict[Value, list[Key] | None] = {}
 
     def keys(self) -> list[Key] | None:
-        """What it compares, the most important first; None if it is another thing."""
+        """The keys it compares, the most significant first; None if it is something else."""
         returned = self._block.returned
         if len(returned) != 1 or any(
             one.name not in ELEMENTWISE for one in self._block.operations[:-1]
@@ -128,7 +128,7 @@ class Comparator:
         if operation.name == "or":
             x, y = operation.operands
             return self._first_or_rest(x, y, depth) or self._first_or_rest(y, x, depth)
-        if operation.name == "select":  # where equal, the rest, else the first key
+        if operation.name == "select":  # if equal, the rest, else the first key
             same, rest, first = operation.operands
             return self._chain(first, same, rest, depth)
         return None

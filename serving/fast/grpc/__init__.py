@@ -1,1 +1,1 @@
-"""gRPC on the core of grpcio, and messages known by the bytes before their numbers."""
+"""gRPC on the core of grpcio, with messages recognised by the bytes before their numbers."""

@@ -241,4 +241,4 @@ class CoreCall:
 
 
 def _ignore(_: object) -> None:
-    """What was sent was sent."""
+    """Nothing to do: the operation has ended."""

@@ -1,12 +1,12 @@
 """The gRPC methods on grpcio's core, as grpcio's own servers use it, without their layers.
 
 grpc.aio takes three tasks, a dozen futures and a wake-up of the event loop for each of four events
-of a call: four fifths of what a call costs there. Here events are plain callbacks. They are read
-where they are handled, on the event loop, as long as there are any; a thread waits for the next one
-only while there are none, so that a loop at work is never woken.
+of a call: four fifths of a call's cost. Here events are plain callbacks. They are polled on the
+event loop as long as there are any; a thread blocks on the next one only while there are none, so
+that a busy loop is never woken.
 
-The core's Python side, `cygrpc`, is not documented; grpcio 1.66 to 1.85 have the same. Where it is
-not what `is_known` looks for, `aio_server` serves instead.
+The core's Python interface, `cygrpc`, is not documented; it is the same in grpcio 1.66 to 1.85. If
+it differs from what `is_known` expects, `aio_server` serves instead.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _NEEDED = {
 
 
 def is_known() -> bool:
-    """Whether grpcio's core has what this server uses."""
+    """Whether grpcio's core has the interface that this server uses."""
     return all(
         hasattr(cygrpc, name) and all(hasattr(getattr(cygrpc, name), part) for part in parts)
         for name, parts in _NEEDED.items()
@@ -67,7 +67,7 @@ def is_known() -> bool:
 
 
 class CoreServer:
-    """A gRPC server on grpcio's core. It belongs to the running event loop.
+    """A gRPC server on grpcio's core, bound to the running event loop.
 
     Args:
         methods: that it answers.
@@ -147,7 +147,7 @@ class CoreServer:
     def _end_slow(self) -> None:
         """End calls whose messages take too long, or are too many that take long.
 
-        A message is held as far as it came, and nobody counts it before it is there.
+        grpcio buffers a partial message, which is not counted before it is complete.
         """
         self._sweep = self.loop.call_later(_MOMENT_S, self._end_slow)
         if not self.receiving:
@@ -163,7 +163,7 @@ class CoreServer:
             call.answer(Reply(b"Too many messages arrive slowly; try again later", UNAVAILABLE))
 
     def check_room(self) -> None:
-        """Raise if no other message should be let in: how large it is nobody knows before.
+        """Raise if no further message may be accepted; its size is unknown beforehand.
 
         Raises:
             UnavailableError: many come, and there is no room for them.
@@ -172,7 +172,7 @@ class CoreServer:
             self._room.check()
 
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
-        """Take no more calls, and end those that are still there after a time, or in a hurry."""
+        """Accept no more calls, and end the remaining ones after a grace period."""
         if self._thread is None or self._is_ending:
             return
         self._is_ending = True
@@ -210,7 +210,7 @@ class CoreServer:
         return found
 
     def _wait(self) -> None:
-        """In a thread: wait for an event, and until the loop has seen to it and those after it."""
+        """In a thread: wait for an event, and until the loop has processed it and later ones."""
         while not self._emptied.done():
             try:
                 event = self._queue.poll()
@@ -228,7 +228,7 @@ class CoreServer:
             self._turns.acquire()
 
     def _turn(self, event: Any = None) -> None:
-        """On the loop: see to the events that are there; if there are none, let the thread wait."""
+        """On the loop: process the available events; if there are none, let the thread wait."""
         if event is not None:
             self._see(event)
         poll, none = self._queue.poll, cygrpc.CompletionType.queue_timeout

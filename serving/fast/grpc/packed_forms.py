@@ -1,9 +1,9 @@
-"""Requests whose last bytes are the numbers of their only tensor, known by the bytes before them.
+"""Requests that end with the numbers of their only tensor, recognised by their prefix.
 
-A client sends the same message again and again with other numbers at its end. Protobuf reads a
-message from its first byte to its last: where the beginning and the length are those of a message
-that was read once, so is everything that it says, but for the numbers. Replies are made the same
-way: what stands around their numbers is found by writing two of them that differ in nothing else.
+A client sends the same message repeatedly with other numbers at its end. Protobuf is read from the
+first byte to the last: if the prefix and the length equal those of a parsed message, everything
+except the numbers is equal too. Replies are made the same way: the bytes around their numbers are
+found by encoding two messages that differ only in these.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """How messages of one kind are read.
+    """How messages of one kind are parsed.
 
     Attributes:
         read: what a message says, given where its last field begins, and the number of that; None
@@ -80,7 +80,7 @@ class Reader(NamedTuple):
 
 
 class PackedForm:
-    """All messages with one beginning and one length, as a wire.
+    """All messages with one prefix and one length, as a wire.
 
     Args:
         reader: of such messages.
@@ -120,7 +120,7 @@ class PackedForm:
         return Decoded(known.signature_name, feeds, known.encode, known.encode)
 
     def is_quick(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes], ___: int) -> bool:
-        """Whether the version takes rows of this form as they are."""
+        """Whether the version accepts rows of this form without conversion."""
         known = servable.remembered.get(self)
         return known is not None and known.kind is not None
 

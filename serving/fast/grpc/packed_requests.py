@@ -121,7 +121,7 @@ def _read_infer(data: bytes, _: int, __: int) -> Reading | None:
 def _reading(
     which: Any, rest: object, name: str, dtype: DType | None, shape: tuple[int, ...], raw: bytes
 ) -> Reading | None:
-    """The reading, if the bytes are the numbers of the shape and need no further look."""
+    """The reading, if the bytes are exactly the numbers of the shape."""
     if dtype is None or dtype is dtypes.string or not shape or min(shape) < 0:
         return None
     kind = np.dtype(dtype.numpy)

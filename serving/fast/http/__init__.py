@@ -1,1 +1,1 @@
-"""HTTP past ASGI: header blocks known by their bytes, and numbers read where they lie."""
+"""HTTP without ASGI: header blocks recognised by their bytes, and numbers read in place."""

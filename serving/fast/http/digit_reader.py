@@ -1,9 +1,9 @@
-"""JSON text of numbers → float32, by machine code that reads a number's digits at once.
+"""Parses JSON numbers to float32, by machine code that reads many digits at once.
 
-What it answers is what a parser of doubles gives, rounded once more to float32, bit for bit. Where
-that takes more than quotients of exact numbers it answers nothing, and the caller asks such a
-parser: numbers of more than 19 digits, large or tiny ones, and the one in a hundred million whose
-double lies within three units of the middle between two float32 numbers.
+The result is that of parsing to float64, rounded to float32, bit for bit. If that needs more than
+quotients of exact numbers, it returns nothing and the caller uses such a parser: for numbers with
+more than 19 digits, large or tiny ones, and the one in a hundred million whose float64 is within
+three units of the midpoint between two float32 numbers.
 """
 
 from __future__ import annotations
@@ -188,16 +188,16 @@ def requested() -> compiler.Kernel:
     """The reader's kernel, compiled in the background unless it is there already.
 
     `kernel.function(text, begin, numbers, found)`: `text` is uint8 [n], `numbers` float32 with
-    room for all, `found` int64 [3]. It reads on from `begin`, behind the bracket that opens a list
-    of numbers or of such lists, and answers how many numbers there were; -1 where another parser
-    must say. Then `found` is: rows, the size of each or -1 for a plain list, and the place after
-    the closing bracket.
+    enough room, `found` int64 [3]. It reads from `begin`, after the bracket that opens a list of
+    numbers or of such lists, and returns the number of numbers; -1 if another parser must be used.
+    Then `found` is: rows, the size of each or -1 for a flat list, and the position after the
+    closing bracket.
     """
     return compiler.request(_TEXT)
 
 
 def reader() -> Callable[..., Any] | None:
-    """The reader, if it is there and settings allow it; asked for otherwise."""
+    """The reader, if it is compiled and settings allow it; otherwise it is requested."""
     if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
         return None
     return requested().function

@@ -1,8 +1,8 @@
 """The hot front: plain inference requests are answered on the connection, past ASGI.
 
-A connection of uvicorn's httptools protocol that looks at each request's header block first. A
-block that it knows by its bytes, or understands completely, is a request of a hot route; every
-other one goes to httptools and the application, which answers the same routes the same way.
+A connection of uvicorn's httptools protocol that checks each request's header block first. A block
+that it has seen, or parses completely, is a request to a hot route; every other one goes to
+httptools and the application, whose routes give the same results.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def read_block(block: bytes) -> _Block | None:
 
 
 def _read_headers(lines: list[bytes]) -> dict[bytes, bytes] | None:
-    """Headers by name in lower case; None where only httptools knows what to make of them."""
+    """Headers by name in lower case; None if only httptools can parse them."""
     headers: dict[bytes, bytes] = {}
     for line in lines:
         parts = _HEADER_LINE.fullmatch(line)
@@ -210,7 +210,7 @@ class _Head:
 
 
 class InferenceProtocol(BoundedHttpTools):
-    """A connection. Use `bound`: uvicorn makes the objects, and has no place for an exchange.
+    """A connection. Use `bound`: uvicorn creates the objects, without an exchange argument.
 
     Args:
         arguments: uvicorn's.
@@ -290,12 +290,12 @@ class InferenceProtocol(BoundedHttpTools):
         super().on_message_begin()
 
     def on_message_complete(self) -> None:
-        """httptools has the whole request."""
+        """httptools has parsed the whole request."""
         self._parses = False
         super().on_message_complete()
 
     def is_idle(self, now: float) -> bool:
-        """Whether no request is pending on the connection, for some time already."""
+        """Whether no request has been pending on the connection for some time."""
         return not (self._in_flight or self._missing) and super().is_idle(now)
 
     def shutdown(self) -> None:
@@ -306,7 +306,7 @@ class InferenceProtocol(BoundedHttpTools):
             super().shutdown()
 
     def resume_writing(self) -> None:
-        """The client read what was written: go on with what it sent meanwhile."""
+        """The client has read the written data: continue with the data received meanwhile."""
         super().resume_writing()
         self._release()
 

@@ -1,7 +1,7 @@
-"""The Open Inference Protocol's infer over HTTP, where most bodies are bytes behind a known header.
+"""The Open Inference Protocol's infer over HTTP; most bodies are bytes after a known header.
 
-Clients that send tensors as bytes send the same JSON before them again and again: what it says, and
-what follows from that for a version, is remembered with the version.
+Clients that send binary tensors repeat the same JSON before them: the parsed JSON, and what follows
+from it for a version, is cached with the version.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RowsInfer(Infer):
 
 
 class HotInfer(Infer):
-    """The same for one header block: what it says is understood once.
+    """The same for one header block, parsed once.
 
     Args:
         headers: of the block.
@@ -86,7 +86,7 @@ class HotInfer(Infer):
 
 
 class _Remembered:
-    """A question with what follows from it for one version of a model.
+    """A parsed request header, with its preparation for one version of a model.
 
     Args:
         servable: the version.

@@ -1,8 +1,8 @@
-"""Bodies of predict that are rows of numbers and nothing else, read by machine code.
+"""Predict bodies that contain only rows of numbers, parsed by machine code.
 
-The reader (`digit_reader`) is made in the background once a server has seen many numbers; until
-then, where it cannot be made, and for what it does not answer, the other parsers do the same more
-slowly.
+The reader (`digit_reader`) is compiled in the background once a server has seen many numbers; until
+then, if it cannot be compiled, and for input that it refuses, the other parsers give the same
+result more slowly.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _reader: Callable[..., Any] | None = None  # once it pays, and is there
 
 
 class _Scratch(threading.local):
-    """Memory of a thread that numbers are read into."""
+    """A thread's memory for parsed numbers."""
 
     def __init__(self) -> None:
         self.kept = (np.empty(2**14, np.float32), 2**14, np.empty(3, np.int64))
 
     def room(self, count: int) -> Any:
-        """Memory for so many numbers, more than there is."""
+        """Enlarge the memory for this many numbers."""
         made = np.empty(count, np.float32)
         if count <= _KEPT_NUMBERS:
             self.kept = (made, count, self.kept[2])
@@ -55,7 +55,7 @@ _SCRATCH = _Scratch()
 
 
 class _Seen:
-    """What stood around the numbers of a body, and what it says: clients write the same again.
+    """The text around a body's numbers, with its meaning: clients repeat it.
 
     Args:
         head: text before the numbers.
@@ -77,7 +77,7 @@ class _Seen:
 
 
 def read_rows(servable: Servable, body: bytes, begin: int = 0) -> tuple[str, PackedRows] | None:
-    """The signature that a body asks, and rows for its only input, which is float32.
+    """The requested signature, and rows for its only input, which is float32.
 
     Args:
         servable: that answers.
@@ -116,7 +116,7 @@ def read_rows(servable: Servable, body: bytes, begin: int = 0) -> tuple[str, Pac
 def _understood(
     servable: Servable, body: bytes, begin: int, first: int, width: int, end: int
 ) -> _Seen | None:
-    """The parsed text before and after the numbers of a body; None for any other text."""
+    """The parsed text before and after a body's numbers; None for any other text."""
     head, tail = _HEAD.match(body, begin), _TAIL.fullmatch(body, end)
     if head is None or tail is None:
         return None

@@ -1,4 +1,4 @@
-"""Bodies of predict that are rows of numbers and nothing else, read by simdjson into one buffer."""
+"""Predict bodies that contain only rows of numbers, parsed by simdjson into one buffer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FLOATS = (np.dtype(np.float32), _WIDE)
 
 
 class _Parsers(threading.local):
-    """One parser a thread: it reuses its memory."""
+    """One parser per thread, which reuses its memory."""
 
     def __init__(self) -> None:
         self.parser: Any = simdjson.Parser()
@@ -35,12 +35,12 @@ _PARSERS = None if simdjson is None else _Parsers()
 
 
 def is_available() -> bool:
-    """Whether `parse_rows` can read anything."""
+    """Whether `parse_rows` is usable."""
     return _PARSERS is not None
 
 
 def parse_rows(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None:
-    """The signature that a body asks, and rows for its only input, which is of floats.
+    """The requested signature, and rows for its only input, which has a float dtype.
 
     Args:
         servable: that answers.
@@ -96,9 +96,10 @@ def _kind(servable: Servable, name: str, shape: tuple[int, ...]) -> RowKind | No
 
 
 def _row_shape(rows: Any, body: bytes) -> tuple[int, ...] | None:
-    """The size of the rows of a list of numbers, or of lists of numbers; None for anything else.
+    """The row size of a list of numbers, or of lists of numbers; None for anything else.
 
-    The brackets are counted, for the parser's buffer does not tell a list from its elements.
+    The brackets are counted, since the parser's buffer does not distinguish a list from its
+    elements.
     """
     begin = body.find(b"[")
     shape: tuple[int, ...] = ()

@@ -1,7 +1,7 @@
 """TensorFlow Serving's predict over HTTP, where most bodies are rows of numbers.
 
-These are read by machine code where there is some (`number_rows`), or go through simdjson into one
-buffer (`parsed_rows`); whatever is not exactly that is decoded by the full rules of `json_predict`.
+These are parsed by machine code if available (`number_rows`), or by simdjson into one buffer
+(`parsed_rows`); any other body is decoded by the full rules of `json_predict`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RowsPredict(JsonPredict):
     def read_json(
         self, servable: Servable, body: bytes, begin: int = 0
     ) -> tuple[str, Arrays, Form]:
-        """The signature that a body asks, what it is fed, and how that stood there.
+        """The requested signature, its inputs, and their JSON form.
 
         Args:
             servable: that answers.
@@ -54,12 +54,12 @@ class RowsPredict(JsonPredict):
 
 
 def _is_narrow(feeds: Arrays) -> bool:
-    """Whether they are one array that `read_rows` could have read."""
+    """Whether it is a single array that `read_rows` could have read."""
     return len(feeds) == 1 and next(iter(feeds.values())).dtype == np.float32
 
 
 class HotPredict(RowsPredict):
-    """The same for one header block: what it says is understood once.
+    """The same for one header block, parsed once.
 
     Args:
         headers: of the block, without `Inference-Header-Content-Length`.

@@ -130,7 +130,7 @@ def test_an_archive_that_reaches_outside_is_refused(site: Path, cache: Path) -> 
         get_file("bad.tar.gz", (site / "bad.tar.gz").as_uri(), untar=True, cache_dir=cache)
     assert not list(cache.parent.rglob("outside.txt"))
     assert not (cache / "datasets" / "bad_extracted").exists()
-    with pytest.raises(ValueError, match="no archive of the kinds"):
+    with pytest.raises(ValueError, match="not an archive of the kinds"):
         get_file("data.bin", (site / "data.bin").as_uri(), extract=True, cache_dir=cache)
 
 

@@ -121,7 +121,7 @@ def test_self_is_not_a_parameter_of_a_method() -> None:
     ids=["twice", "no name", "defaults"],
 )
 def test_parameters_that_no_function_has_are_refused(spec: CallSpec) -> None:
-    with pytest.raises(InvalidArgumentError, match="these are no function's parameters"):
+    with pytest.raises(InvalidArgumentError, match="these are not the parameters of a function"):
         decode_call_spec(encode_call_spec(spec), "here").signature()
 
 

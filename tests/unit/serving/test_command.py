@@ -129,7 +129,7 @@ def test_a_flag_without_effect_says_so() -> None:
         (["--model", "=x"], "--model must be NAME=PATH, got '=x'"),
         (["--model", "x="], "--model must be NAME=PATH, got 'x='"),
         (["--model", "a=1", "--model", "a=2"], "'a' is given twice: for '1' and for '2'"),
-        (["--model", "a:b=1"], "Model name 'a:b': must have no '/' and no ':'"),
+        (["--model", "a:b=1"], "Model name 'a:b': must not contain '/' or ':'"),
         (["--model_name", "x"], "--model_name needs --model_base_path"),
         (["m=x", "--rest_api_port", "http"], "--rest_api_port: must be an integer, got 'http'"),
         (["m=x", "--rest_api_port", "70000"], "rest_api_port must be from 0 to 65535, got 70000"),

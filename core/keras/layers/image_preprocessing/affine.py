@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _AffineLayer(MovingLayer):
-    """Each pixel comes from where a matrix says."""
+    """The base class of layers that sample each pixel at an affine image of its position."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class RandomTranslation(_AffineLayer):
         self._right = checked_ends(who, "width_factor", width_factor, -1.0, 1.0)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """How far each image is moved to the right and down, in pixels, [batch, 2]."""
+        """The translation of each image to the right and down, in pixels, [batch, 2]."""
         if not training:
             return None
         height, width = self._size(data)
@@ -202,7 +202,7 @@ class RandomZoom(_AffineLayer):
             self._right = checked_ends(who, "width_factor", width_factor, -1.0, 1.0)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """How much of the height and the width of each image is seen, [batch, 1]."""
+        """The visible fraction of each image's height and width, [batch, 1]."""
         if not training:
             return None
         shape = [batch_size(data), 1]
@@ -214,7 +214,7 @@ class RandomZoom(_AffineLayer):
         return {"height_zoom": height, "width_zoom": width, "input_shape": sizes}
 
     def _seen(self, transformation: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Shares of width and height, and where what is seen begins, all [batch, 1]."""
+        """The visible fractions of width and height, and their offsets, all [batch, 1]."""
         across, down = (
             ops.cast(transformation[name], "float32") for name in ("width_zoom", "height_zoom")
         )
@@ -267,7 +267,7 @@ class RandomShear(_AffineLayer):
         self.y_factor = _either_side("y_factor", y_factor)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """How much the rows and columns of each image are moved, [batch, 2]."""
+        """The shear of the rows and columns of each image, [batch, 2]."""
         if not training:
             return None
         shape, kind = [batch_size(data), 1], self.compute_dtype
@@ -285,6 +285,6 @@ class RandomShear(_AffineLayer):
 
 
 def _either_side(name: str, factor: Any) -> tuple[float, float]:
-    # What a single factor becomes in a configuration.
+    # The form of a single factor in a configuration.
     pair = isinstance(factor, (tuple, list)) and len(factor) == 2 and factor[0] == -factor[1]
     return checked_ends("RandomShear", name, factor[1] if pair else factor, 0.0, 1.0)

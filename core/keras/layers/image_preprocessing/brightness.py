@@ -27,12 +27,12 @@ _BITS = 8
 
 
 def _one_per_image(data: Any) -> list[Any]:
-    """The shape of a number for each image."""
+    """The shape of one number per image."""
     return [1, 1, 1] if images_of(data).shape.rank == 3 else [batch_size(data), 1, 1, 1]
 
 
 class RandomBrightness(FactorLayer):
-    """While training, a number is added to each image.
+    """Adds a random number to each image during training.
 
     Args:
         factor: the number is from -factor to factor, or between two, times the width of
@@ -60,7 +60,7 @@ class RandomBrightness(FactorLayer):
         super().__init__(factor, value_range, data_format, seed, **options)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """What is added to each image."""
+        """The number added to each image."""
         shape = _one_per_image(data)
         if not training:
             return {"rgb_delta": ops.zeros(as_shape(shape))}
@@ -120,7 +120,7 @@ class RandomContrast(FactorLayer):
 
 
 class AutoContrast(ImageLayer):
-    """Each channel of each image is stretched over the whole range of values.
+    """Stretches each channel of each image to the full range of values.
 
     Args:
         value_range: of the images.
@@ -157,12 +157,12 @@ class AutoContrast(ImageLayer):
         scale = 255.0 / (high - low)
         stretched = ops.clip(x * scale - low * scale, 0.0, 255.0)
         y = ranged(stretched, _BYTES, self.value_range)
-        # What has one value everywhere stays as it is.
+        # A constant channel is unchanged.
         return ops.where(ops.isnan(y), given, y)
 
 
 class Solarization(ImageLayer):
-    """While training, a number is added to each image, then what is above a threshold is inverted.
+    """Adds a random number to each image during training, then inverts values above a threshold.
 
     Args:
         addition_factor: the number is up to this share of 255, or between two.
@@ -194,7 +194,7 @@ class Solarization(ImageLayer):
         self.value_range = checked_range("Solarization", value_range)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """What is added to each image, and its threshold, both from 0 to 255."""
+        """The number added to each image, and its threshold, both from 0 to 255."""
         if not training:
             return None
         shape, kind = _one_per_image(data), self.compute_dtype
@@ -231,7 +231,7 @@ def _from_zero(name: str, factor: Any) -> tuple[float, float]:
 
 
 class RandomPosterization(FactorLayer):
-    """While training, the values of each image keep only some of their eight bits.
+    """Reduces the number of bits of each image during training.
 
     Args:
         factor: how many bits: from 1 up to this, or from one number up to another, which is not
@@ -252,7 +252,7 @@ class RandomPosterization(FactorLayer):
     _highest = _BITS
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """How many bits of each image are cleared."""
+        """The number of bits of each image that are cleared."""
         del training
         shape, (low, high) = as_shape([batch_size(data)]), self.factor
         if low != high:

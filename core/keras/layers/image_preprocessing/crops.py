@@ -1,4 +1,4 @@
-"""Parts of images at places drawn while training, with their masks."""
+"""Random crops of images during training, with their masks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class RandomCrop(ImageLayer):
-    """While training, a part of the images, at one place for a batch; resized if they are smaller.
+    """Crops images at a random offset, the same for a batch, during training.
 
-    Otherwise the largest part around the middle that has the proportions of the result, resized.
+    Outside training the result is the largest centre crop with the target's aspect ratio, resized.
 
     Args:
         height: of the result.
@@ -45,7 +45,7 @@ class RandomCrop(ImageLayer):
         data_format: str | None = None,
         **options: Unpack[ImageLayerOptions],
     ) -> None:
-        # Keras: a seed is kept, and another drawn for the generator, if none is given.
+        # Keras: without a seed, one is drawn and stored, and another is drawn for the generator.
         kept = make_default_seed() if seed is None else seed
         super().__init__(data_format=data_format, seed=seed, **options)
         self.seed = kept
@@ -53,7 +53,7 @@ class RandomCrop(ImageLayer):
         self.width = width
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """Where the part begins, down and across."""
+        """The vertical and horizontal offset of the crop."""
         rows, columns = self._size(data)
         known = isinstance(rows, int) and isinstance(columns, int)
         top: Any
@@ -67,7 +67,7 @@ class RandomCrop(ImageLayer):
         return top, left
 
     def _middle(self, rows: Any, columns: Any) -> tuple[Any, Any, Any, Any]:
-        """Where the largest part with the right proportions begins, and how tall and wide it is."""
+        """The offset and size of the largest centre crop with the target's aspect ratio."""
         tall = _share(columns, self.height, self.width, rows)
         wide = _share(rows, self.width, self.height, columns)
         return (rows - tall) // 2, (columns - wide) // 2, tall, wide
@@ -82,7 +82,7 @@ class RandomCrop(ImageLayer):
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
-        """The part, in the size of the layer."""
+        """The crop, in the size of the layer."""
         if training and transformation is None:
             whole: Tensor = ops.convert_to_tensor(images)
             return whole
@@ -107,7 +107,7 @@ class RandomCrop(ImageLayer):
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
     ) -> Any:
-        """The same part of the masks."""
+        """The same crop of the masks."""
         if training and transformation is None:
             return segmentation_masks
         masks = ops.convert_to_tensor(segmentation_masks)
@@ -123,7 +123,7 @@ class RandomCrop(ImageLayer):
 
 
 def _share(size: Any, wanted: int, other: int, most: Any) -> Any:
-    """`size * wanted / other` without what is behind the point, from 1 to `most`."""
+    """`size * wanted / other`, truncated, from 1 to `most`."""
     if isinstance(size, int) and isinstance(most, int):
         return max(min(most, int(size * wanted / other)), 1)
     found = ops.cast(ops.cast(size * wanted, "float32") / float(other), "int32")

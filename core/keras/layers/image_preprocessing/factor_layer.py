@@ -1,4 +1,4 @@
-"""What layers share that draw from a factor and know the range of their images' values."""
+"""The base class of augmentation layers with a random factor and a value range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FactorLayer(ImageLayer):
-    """While training, changes images by what it draws from `factor`.
+    """Transforms images during training by a random number from `factor`.
 
     A subclass defines `get_random_transformation` and `_changed`.
 
@@ -29,10 +29,10 @@ class FactorLayer(ImageLayer):
         ValueError: `factor` is out of range, or `value_range` not two numbers.
     """
 
-    # A configuration shows them as they are written here: 0 or 0.0.
+    # Configurations contain them as written here: 0 or 0.0.
     _lowest: ClassVar[float] = -1.0
     _highest: ClassVar[float] = 1.0
-    # Keras: some layers keep `value_range` sorted, others as it was given.
+    # Keras: some layers store `value_range` sorted, others as given.
     _sorts_range: ClassVar[bool] = True
 
     def __init__(
@@ -52,7 +52,7 @@ class FactorLayer(ImageLayer):
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
-        """The changed images; as they are if not training."""
+        """The transformed images; unchanged outside training."""
         x = self._computed(images)
         return self._changed(x, transformation) if training else x
 

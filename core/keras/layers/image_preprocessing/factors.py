@@ -62,7 +62,7 @@ def checked_range(who: str, value_range: Any) -> list[float]:
 
 
 def checked_choice(who: str, name: str, given: str, known: tuple[str, ...]) -> str:
-    """One of several words.
+    """Check that an option is one of the allowed strings.
 
     Raises:
         NotImplementedError: another one.

@@ -17,7 +17,7 @@ from pinnace.keras.ops.formats import channels_last, channels_restored
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# What smooths: a pixel counts five times as much as each of its neighbours.
+# A smoothing kernel: the centre pixel has five times its neighbours' weight.
 _SMOOTH = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]])[:, :, None, None] / 13
 
 
@@ -42,7 +42,7 @@ class RandomSharpness(FactorLayer):
     _lowest = 0
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """How sharp each image becomes."""
+        """The sharpness of each image."""
         del training
         return {"factor": self._uniform([batch_size(data)], *self.factor, seed)}
 

@@ -1,4 +1,4 @@
-"""What layers that change images share: a transformation is drawn, and all follow it."""
+"""The base class of image augmentation layers: one random transformation for all entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class ImageLayerOptions(LayerOptions, total=False):
     """The arguments that every layer of images takes.
 
-    bounding_box_format: kept for files; boxes do not follow images here.
+    bounding_box_format: stored in files; boxes are not transformed.
     """
 
     bounding_box_format: str | None
@@ -29,9 +29,9 @@ class ImageLayerOptions(LayerOptions, total=False):
 class ImageLayer(Layer):
     """Changes images [batch, height, width, channels], or one image without `batch`.
 
-    It takes images, or a dict with "images" and perhaps "labels" and "segmentation_masks", and
-    gives the same. A subclass defines `transform_images`, and `get_random_transformation` if there
-    is something to draw; labels and masks stay as they are unless it says otherwise.
+    It takes images, or a dict with "images" and optionally "labels" and "segmentation_masks", and
+    returns the same. A subclass defines `transform_images`, and `get_random_transformation` if it
+    is random; labels and masks are unchanged by default.
 
     Args:
         data_format: "channels_last" (if None) or "channels_first".
@@ -58,7 +58,7 @@ class ImageLayer(Layer):
         self._build_at_init()
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """What is done to a batch, drawn anew; None for nothing.
+        """A random transformation of a batch; None for none.
 
         Args:
             data: images, or the dict that has them.
@@ -94,7 +94,7 @@ class ImageLayer(Layer):
     def transform_single_image(
         self, image: Any, transformation: Any, training: bool = True
     ) -> Tensor:
-        """One image after a transformation of a batch of one."""
+        """One image, transformed as a batch of one."""
         return _single(self.transform_images, image, transformation, training)
 
     def transform_single_label(
@@ -149,7 +149,7 @@ class ImageLayer(Layer):
 
     @property
     def _axes(self) -> tuple[int, int, int]:
-        """Of height, width and channels, counted from the end."""
+        """The axes of height, width and channels, counted from the end."""
         return (-3, -2, -1) if self.data_format == "channels_last" else (-2, -1, -3)
 
     def _size(self, data: Any) -> tuple[Any, Any]:
@@ -171,7 +171,7 @@ class ImageLayer(Layer):
         return self.generator if seed is None else seed
 
     def _chosen(self, data: Any, factor: tuple[float, float], seed: Any) -> Tensor:
-        """Which images something is done to, [batch]; `factor` is the range of the probability."""
+        """Which images are transformed, [batch]; `factor` is the range of the probability."""
         count = [batch_size(data)]
         probability = self._uniform(count, factor[0], factor[1], seed)
         return self._uniform(count, 0.0, 1.0, seed) < probability
@@ -189,7 +189,7 @@ def images_of(data: Any) -> Tensor:
 
 
 def batch_size(data: Any) -> Any:
-    """How many images there are, 1 for one without a batch: a number, or a tensor if unknown."""
+    """The number of images, 1 for one without a batch axis: an int, or a tensor if unknown."""
     images = images_of(data)
     return 1 if images.shape.rank == 3 else ops.shape(images)[0]
 

@@ -17,7 +17,7 @@ from pinnace.keras.layers.image_preprocessing.image_layer import (
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# Not 0, which no distribution has as a parameter.
+# Not 0, which is not a valid parameter of a distribution.
 _TINY = 1e-6
 
 
@@ -143,7 +143,7 @@ class CutMix(_PartLayer):
         self.factor = checked_factor("CutMix", "factor", factor, 0)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """Which pixels come from which other image, and what share stays; None for one image."""
+        """Which pixels come from which image, and the remaining fraction; None for one image."""
         if not training or images_of(data).shape.rank == 3:
             return None
         count, kind, drawn_from = batch_size(data), self.compute_dtype, self._drawn_from(seed)
@@ -162,7 +162,7 @@ class CutMix(_PartLayer):
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
-        """The images with parts of others."""
+        """The mixed images."""
         x = self._computed(images)
         if not training or transformation is None:
             return x
@@ -178,5 +178,5 @@ class CutMix(_PartLayer):
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
     ) -> Any:
-        """The masks with parts of others."""
+        """The mixed masks."""
         return self.transform_images(segmentation_masks, transformation, training)

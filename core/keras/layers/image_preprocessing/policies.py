@@ -34,7 +34,7 @@ _SHADES = ("random_brightness", "random_color_degeneration", "random_contrast", 
 class _ChoosingLayer(ImageLayer):
     """A layer that has others, and draws which of them it applies."""
 
-    # In the order in which numbers are drawn for them.
+    # In the order in which their random numbers are drawn.
     _names: tuple[str, ...] = ()
 
     def __init__(
@@ -90,7 +90,7 @@ class _ChoosingLayer(ImageLayer):
         }
 
     def _applied(self, index: Any, x: Any, draws: dict[str, Any], way: Callable[..., Any]) -> Any:
-        """What the layer of that number makes of `x`; past the last one, `x` as it is."""
+        """The result of layer number `index` on `x`; `x` itself past the last one."""
 
         def branch(name: str, layer: ImageLayer) -> Callable[[Any], Any]:
             return lambda given: way(layer, given, draws[name])
@@ -109,7 +109,7 @@ def _masks(layer: ImageLayer, x: Tensor, drawn: Any) -> Tensor:
 
 
 class RandAugment(_ChoosingLayer):
-    """While training, layers that are drawn anew each time are applied in turn.
+    """Applies randomly chosen augmentation layers in sequence during training.
 
     Args:
         value_range: of the images.
@@ -150,7 +150,7 @@ class RandAugment(_ChoosingLayer):
         self._make_parts()
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """Which layers are applied, and a transformation for each there is."""
+        """The chosen layers, and a transformation for each layer."""
         if not training:
             return None
         drawn_from = self._drawn_from(seed)

@@ -52,7 +52,7 @@ class MovingLayer(ImageLayer):
         if not training or transformation is None:
             return segmentation_masks
         masks = ops.convert_to_tensor(segmentation_masks)
-        # Projections know few dtypes.
+        # The projection op supports few dtypes.
         moved = self._moved_all(self._computed(masks), transformation, "nearest")
         return ops.cast(moved, masks.dtype)
 
@@ -61,7 +61,7 @@ class MovingLayer(ImageLayer):
         if "size" in transformation:
             size: tuple[Any, Any] = transformation["size"]
             return size
-        sizes = transformation["input_shape"]  # as Keras' transformations tell it
+        sizes = transformation["input_shape"]  # as in Keras' transformations
         return sizes[self._axes[0]], sizes[self._axes[1]]
 
 
@@ -97,7 +97,7 @@ class RandomFlip(MovingLayer):
         self.mode = mode
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """Which images are mirrored, [batch, 1, 1, 1]."""
+        """Which images are flipped, [batch, 1, 1, 1]."""
         if not training:
             return None
         drawn = self._uniform([batch_size(data), 1, 1, 1], 0.0, 1.0, seed)

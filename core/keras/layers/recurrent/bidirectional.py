@@ -95,7 +95,7 @@ class Bidirectional(Layer):
         return self.forward_layer
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        """Make the weights of both."""
+        """Create the weights of both directions."""
         del initial_state_shape
         for one in (self.forward_layer, self.backward_layer):
             if not one.built:
@@ -105,7 +105,7 @@ class Bidirectional(Layer):
             self.set_weights(values)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """That of the sequences, if the outputs are some."""
+        """The mask of the sequences, if sequences are returned."""
         del inputs
         mask = previous_mask if self.return_sequences else None
         found = mask if self.merge_mode else [mask, mask]
@@ -121,7 +121,7 @@ class Bidirectional(Layer):
         mask: Any = None,
         training: bool | None = None,
     ) -> Any:
-        """The merged outputs; then the states, if wanted."""
+        """The merged outputs, then the states if requested."""
         half = len(initial_state) // 2 if initial_state is not None else 0
         parts = [None, None]
         if initial_state is not None:

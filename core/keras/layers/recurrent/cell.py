@@ -1,4 +1,4 @@
-"""RecurrentCell: what the cells share: weights, dropout masks, states to begin with."""
+"""RecurrentCell: the common part of cells: weights, dropout masks, initial states."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class RecurrentCell(Layer):
-    """What SimpleRNNCell, LSTMCell and GRUCell are made of.
+    """The base class of SimpleRNNCell, LSTMCell and GRUCell.
 
-    A subclass defines `_gates`, and `_stepper`: what a cell does to a step, in two halves. The
-    first needs inputs only, so that a layer does it for all steps at once.
+    A subclass defines `_gates`, and `_stepper`: a step in two halves. The first depends on inputs
+    only, so that a layer computes it for all steps at once.
 
     All of them and their layers take these arguments:
 
@@ -55,13 +55,13 @@ class RecurrentCell(Layer):
 
     _takes_floats = True
 
-    # How many parts of `units` columns the kernels have.
+    # The number of gates, each with `units` columns of the kernels.
     _gates: ClassVar[int]
-    # Whether each gate drops other inputs, also where states are not dropped.
+    # Whether each gate has a separate input dropout mask, also without recurrent dropout.
     _drops_apart: ClassVar[bool] = False
     # Keras' order: the same global seed gives the same weights.
     _draws_seed_first: ClassVar[bool] = False
-    # Which constructor arguments are kept as attributes, normalised.
+    # The constructor arguments that become attributes, normalised.
     units: int
     dropout: float
     recurrent_dropout: float
@@ -70,7 +70,7 @@ class RecurrentCell(Layer):
     bias: Variable | None
 
     def _keep(self, options: dict[str, Any]) -> None:
-        """Check the arguments, the locals of a constructor, and make them attributes."""
+        """Validate the arguments, given as a constructor's locals, and store them as attributes."""
         who = type(self).__name__
         for name in ("dropout", "recurrent_dropout"):
             if not 0 <= options[name] <= 1:
@@ -97,7 +97,7 @@ class RecurrentCell(Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         """The cell with that configuration."""
-        # Initializers draw their seeds when the constructor makes them, in its order.
+        # Initializers draw their seeds when the constructor creates them, in its order.
         return cls(**config)
 
     @property
@@ -113,7 +113,7 @@ class RecurrentCell(Layer):
     # Building it.
 
     def build(self, x: TensorSpec) -> None:
-        """Make kernel, recurrent kernel and bias."""
+        """Create kernel, recurrent kernel and bias."""
         columns = self.units * self._gates
         self.kernel = self.add_weight(
             "kernel",
@@ -208,7 +208,7 @@ class RecurrentCell(Layer):
         return self._masks("states", x, self.units, self.recurrent_dropout)
 
     def draw_masks(self, x: Tensor, training: bool) -> None:
-        """Draw what is dropped in all steps of a sequence, before the loop over them begins."""
+        """Draw the dropout masks for all steps of a sequence, before the loop starts."""
         self._input_masks(x, training)
         self._state_masks(x, training)
 
@@ -227,7 +227,7 @@ class RecurrentCell(Layer):
         return drawn
 
     def _product(self, x: Tensor, kernel: Tensor, masks: list[Tensor] | None) -> Tensor:
-        """x @ kernel, with what is dropped of x; one mask for all gates, or one each."""
+        """x @ kernel with dropout of x; one mask for all gates, or one each."""
         if masks is None:
             return product(x, kernel)
         if len(masks) == 1:
@@ -238,7 +238,7 @@ class RecurrentCell(Layer):
 
 
 def arguments_of(cell: type[RecurrentCell]) -> list[str]:
-    """The names of what the constructor of a cell takes, beside those of Layer."""
+    """The names of a cell's constructor arguments, besides those of Layer."""
     made = [vars(base)["__init__"].__code__ for base in cell.__mro__ if _has_own_constructor(base)]
     return [name for code in made for name in code.co_varnames[1 : code.co_argcount]]
 
@@ -268,7 +268,7 @@ def _batch_size(who: str, batch_size: Any, inputs: Any) -> Any:
 
 
 def _usable(tracer: Any, masks: list[Tensor], x: Tensor) -> bool:
-    """Whether masks that were drawn there fit here: in the same graph, or a loop in it."""
+    """Whether masks drawn there can be used here: in the same graph, or a loop in it."""
     if not masks[0].shape[:1].is_compatible_with(x.shape[:1]):
         return False
     here: Any = state.tracer

@@ -1,6 +1,6 @@
-"""Cells around a cell: dropout of what goes in and comes out, a sum with the inputs, a device.
+"""Wrappers of cells: dropout, residual connections, devices.
 
-`tf.nn.RNNCellDropoutWrapper` and its kin; they stand here for a cell is a layer.
+`tf.nn.RNNCellDropoutWrapper` and similar classes; they are here because a cell is a layer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["RNNCellDeviceWrapper", "RNNCellDropoutWrapper", "RNNCellResidualWrap
 
 
 class _CellWrapper(Layer):
-    """A cell that does something around another one, whose states it has."""
+    """The base class of wrappers around a cell, with the cell's states."""
 
     def __init__(self, cell: Any, **options: Any) -> None:
         super().__init__(**options)
@@ -55,7 +55,7 @@ class _CellWrapper(Layer):
         return self.cell.output_size
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights of the cell inside."""
+        """Create the wrapped cell's weights."""
         if isinstance(self.cell, Layer) and not self.cell.built:
             self.cell.build_inside(input_shape)
 
@@ -68,8 +68,8 @@ class _CellWrapper(Layer):
         return self.get_initial_state(batch_size, dtype=dtype)
 
     def call(self, x: Any, states: Any, training: bool = False) -> tuple[Any, Any]:
-        """One step: what the cell gives, changed, and its new states."""
-        del training  # a cell that asks for it inherits it
+        """One step: the cell's modified output, and its new states."""
+        del training  # a cell that needs it inherits it
         return self._around(x, states)
 
     def _around(self, x: Any, states: Any) -> tuple[Any, Any]:
@@ -242,7 +242,7 @@ class RNNCellDropoutWrapper(_CellWrapper):
 
 
 def _sizes(size: Any) -> Any:
-    """Sizes of a cell as shapes: a number is one axis."""
+    """A cell's sizes as shapes: an int is one axis."""
     if isinstance(size, (list, tuple)):
         return [_sizes(one) for one in size]
     return size if isinstance(size, Shape) else Shape((int(size),))

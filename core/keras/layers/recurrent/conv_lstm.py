@@ -1,4 +1,4 @@
-"""ConvLSTM: an LSTM of pictures, whose products are convolutions."""
+"""ConvLSTM: an LSTM of images, with convolutions instead of matrix products."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ConvLSTMCell(LSTMCell):
-    """LSTMCell with convolutions in the place of products.
+    """An LSTMCell with convolutions instead of matrix products.
 
     Args:
         rank: number of axes of a picture, 1 to 3.
@@ -82,7 +82,7 @@ class ConvLSTMCell(LSTMCell):
         return {**inner, **{name: getattr(self, name) for name in own}}
 
     def build(self, x: TensorSpec) -> None:
-        """Make kernels and bias, for pictures of one size."""
+        """Create kernels and bias, for images of one size."""
         axis = channel_axis(self.data_format)
         sizes = x.shape.as_list()[1:]
         if None in sizes:
@@ -118,7 +118,7 @@ class ConvLSTMCell(LSTMCell):
     def get_initial_state(
         self, batch_size: Any = None, *, inputs: Any = None, dtype: Any = None
     ) -> Any:
-        """States of zeros, in the size that pictures have after the convolution."""
+        """Zero states, with the size of images after the convolution."""
         if batch_size is None and inputs is not None:
             batch_size = shapes.shape(inputs)[0]
         sizes = self.picture_after(self._picture)
@@ -126,7 +126,7 @@ class ConvLSTMCell(LSTMCell):
         return [constants.zeros([batch_size, *sizes], kind) for _ in range(2)]
 
     def picture_after(self, picture: Sequence[int | None]) -> list[int | None]:
-        """The sizes of a picture after the convolution, without the batch axis."""
+        """The spatial sizes of an image after the convolution."""
         first = self.data_format == "channels_first"
         sizes = picture[1:] if first else picture[:-1]
         after: list[int | None] = []
@@ -195,7 +195,7 @@ class ConvLSTMCell(LSTMCell):
 
     def _convolution(self, x: Tensor, kernel: Tensor, *, of_states: bool) -> Tensor:
         steps = None
-        if x.shape.rank == self.rank + 3:  # all pictures of a sequence at once
+        if x.shape.rank == self.rank + 3:  # all images of a sequence at once
             steps = shapes.shape(x)[:2]
             front = x.shape.as_list()[:2]
             x = reshaping.reshape(x, [-1, *x.shape.as_list()[2:]])
@@ -216,7 +216,7 @@ class ConvLSTMCell(LSTMCell):
 
 
 class ConvLSTM(CellLayer):
-    """The layer of ConvLSTMCell; a subclass says how many axes a picture has.
+    """A layer with a ConvLSTMCell; a subclass defines the number of spatial axes.
 
     Args:
         filters: channels of the output.
@@ -276,7 +276,7 @@ class ConvLSTM(CellLayer):
         return True
 
     def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """[b, picture], or [b, steps, picture]; the shapes of the states after it."""
+        """[b, image], or [b, steps, image]; followed by the shapes of the states."""
         del initial_state_shape
         batch, length, *before = sequences_shape
         picture = self.cell.picture_after(before)  # type: ignore[attr-defined]  # the cell is a ConvLSTMCell
@@ -306,7 +306,7 @@ class ConvLSTM1D(ConvLSTM):
 
 
 class ConvLSTM2D(ConvLSTM):
-    """A ConvLSTM of pictures.
+    """A ConvLSTM of images.
 
     Shapes:
         x [b, steps, rows, columns, in] → [b, rows', columns', filters], or with all steps.

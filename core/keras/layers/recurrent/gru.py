@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class GRUCell(RecurrentCell):
     """h' = z h + (1 - z) activation(x_h + r (h @ R_h)); z, r = recurrent_activation(x_… + h @ R_…).
 
-    The kernels hold the parts z, r, h side by side.
+    The kernels contain the gates z, r, h in this order.
 
     Args:
         units: size of the state and of the output.

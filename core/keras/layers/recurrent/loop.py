@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Course(NamedTuple):
-    """How a sequence is gone through.
+    """How a loop passes through a sequence.
 
     Attributes:
         backwards: from the last step to the first; the outputs come in that order.
@@ -131,7 +131,7 @@ def _in_graph(
     inputs = [_array(x, size, course) for x in structure.flatten(by_time)]
     counts = None if mask is None else _array(_swapped(mask), size, course)
     if like is None:
-        # The shapes of a user's cell are those of what it gives: nothing uses the values.
+        # Only the shapes of a user's cell are needed: its values are unused.
         like, _ = step(structure.map_structure(lambda x: x[0], by_time), states)
     start = structure.map_structure(constants.zeros_like, like)
     arrays = [
@@ -179,7 +179,7 @@ def _swapped(x: Tensor) -> Tensor:
 
 
 def _where(counted: Tensor, new: Any, old: Any) -> Any:
-    """`new` in the rows that count, else `old`."""
+    """`new` in the valid rows, else `old`."""
 
     def choose(x: Tensor, y: Tensor) -> Tensor:
         rank = x.shape.rank or 1

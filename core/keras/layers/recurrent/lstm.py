@@ -1,4 +1,4 @@
-"""LSTM: a cell whose gates decide what is kept, forgotten and shown."""
+"""LSTM: a cell with input, forget and output gates."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-# What a layer says of its course over the steps, beside what its cell takes.
+# The layer's options for the loop over steps, besides those of the cell.
 _COURSE = (
     *("return_sequences", "return_state", "go_backwards", "stateful", "unroll"),
     "activity_regularizer",
@@ -32,7 +32,7 @@ _COURSE = (
 
 
 class CarriedStates(AutoTrackable):
-    """The states that a stateful layer keeps between batches: variables, but no weights.
+    """The states that a stateful layer keeps between batches: variables, but not weights.
 
     Args:
         states: a structure of tensors, to begin with.
@@ -48,7 +48,7 @@ class CarriedStates(AutoTrackable):
 
 
 class CellLayerOptions(PlainLayerOptions, total=False):
-    """What LSTM, GRU and SimpleRNN pass on to RNN and to Layer.
+    """The arguments that LSTM, GRU and SimpleRNN pass on to RNN and to Layer.
 
     zero_output_for_mask: see RNN.
     """
@@ -131,7 +131,7 @@ class RNN(Layer):
     # Building it.
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        """Make the cell's weights, and the states that a stateful layer carries."""
+        """Create the cell's weights, and the states of a stateful layer."""
         del initial_state_shape
         one = structure.map_structure(lambda spec: spec, sequences_shape)
         first = structure.flatten(one)[0]
@@ -181,7 +181,7 @@ class RNN(Layer):
         return (output, *states)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """That of the sequences, if the output is one."""
+        """The mask of the sequences, if sequences are returned."""
         del inputs
         mask = structure.flatten(previous_mask)[0] if self.return_sequences else None
         return [mask, *[None] * len(self.state_size)] if self.return_state else mask
@@ -202,7 +202,7 @@ class RNN(Layer):
     def call(
         self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
     ) -> Any:
-        """The last output, or all; then the states, if wanted."""
+        """The last output, or all; then the states if requested."""
         first = structure.flatten(sequences)[0]
         states = self._states_before(first, initial_state)
         if mask is not None:
@@ -248,11 +248,11 @@ class RNN(Layer):
         return structure.map_structure(lambda x: casting.cast(convert_to_tensor(x), kind), states)  # type: ignore[no-any-return]
 
     def _step(self, sequences: Any, states: Any, training: bool) -> tuple[Any, Any, Any]:
-        """What happens to a step, what the steps are taken from, and the shape of an output."""
+        """The function of a step, its inputs, and the shape of an output."""
         cell = self.cell
         stock = isinstance(cell, RecurrentCell) and type(cell).call is RecurrentCell.call
         if stock and not structure.is_nested(sequences):
-            # What inputs alone decide is computed for all steps at once.
+            # The part that depends on inputs only is computed for all steps at once.
             project, advance = cell._stepper(sequences, training)
             return advance, project(sequences), states[0]
         run = cell if callable(cell) else cell.call
@@ -310,7 +310,7 @@ class RNN(Layer):
 
 
 class CellLayer(RNN):
-    """An RNN that makes its cell, whose arguments are arguments and attributes of the layer.
+    """An RNN that creates its cell, whose arguments are also the layer's.
 
     Args:
         given: the locals of the subclass' constructor, `options` among them.
@@ -348,7 +348,7 @@ class CellLayer(RNN):
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
         """The layer with that configuration."""
         with registry.custom_object_scope(custom_objects or {}):
-            # Initializers draw their seeds when the cell's constructor makes them, in its order.
+            # Initializers draw their seeds when the cell's constructor creates them, in its order.
             return cls(**config)
 
 

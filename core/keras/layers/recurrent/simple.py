@@ -1,4 +1,4 @@
-"""SimpleRNN: the output is what is remembered."""
+"""SimpleRNN: a fully connected cell whose output is its state."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StackedRNNCells(Layer):
-    """Each cell takes the output of the one before; its states are a list of theirs.
+    """Cells in a stack; the state is the list of their states.
 
     Args:
         cells: see RNN for what a cell is.
@@ -46,7 +46,7 @@ class StackedRNNCells(Layer):
         return _output_size(self.cells[-1])
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights of all cells."""
+        """Create the weights of all cells."""
         for cell in self.cells:
             if isinstance(cell, Layer) and not cell.built:
                 cell.build_inside(input_shape)
@@ -75,7 +75,7 @@ class StackedRNNCells(Layer):
 
     def call(self, x: Any, states: Any, training: bool = False) -> tuple[Any, Any]:
         """One step through all cells."""
-        del training  # a cell that asks for it inherits it
+        del training  # a cell that needs it inherits it
         found = []
         for cell, own in zip(self.cells, states, strict=True):
             several = structure.is_nested(own)

@@ -1,5 +1,5 @@
-"""Extension types: a program's own values made of tensors, and ops that know what to do with them.
+"""Extension types: user-defined classes made of tensors, and dispatch of ops on them.
 
-`fields` says what annotations mean, `specs` and `types` make classes of them, `batching` says how
-values become batches and `apis` which function is called instead of one of the library's.
+`fields` interprets annotations, `specs` and `types` create classes from them, `batching` says how
+values are batched and `apis` which functions replace the library's.
 """

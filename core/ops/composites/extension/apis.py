@@ -27,7 +27,7 @@ __all__ = [
 
 # Handlers of elementwise functions: (group, types) -> handler.
 _handlers: dict[tuple[Any, ...], Callable[..., Any]] = {}
-# What was registered -> the hooks that call it, each with the target there.
+# Registered function -> the hooks that call it, each with its target.
 _registered: dict[Callable[..., Any], list[tuple[hooks.Hook, Callable[..., Any]]]] = {}
 
 
@@ -272,7 +272,7 @@ def _checkers(wanted: inspect.Signature, signature: Any) -> dict[int, Checker]:
 
 
 def _checker(annotation: Any) -> Checker:
-    """What says of a value: None if it does not fit, else whether it is composite."""
+    """A check of a value: None if it does not match, else whether it is composite."""
     origin, inside = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in {typing.Union, types.UnionType}:
         options = [_checker(one) for one in inside]

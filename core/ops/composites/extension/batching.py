@@ -1,4 +1,4 @@
-"""How values of extension types become batches, and rows of batches values."""
+"""Batching of extension type values, and unbatching."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["ExtensionTypeBatchEncoder", "batched", "encoder_of", "unbatched"]
 
 
 class ExtensionTypeBatchEncoder:
-    """Says which tensors stand for a value while batches are made and taken apart.
+    """Defines which tensors represent a value while batches are built and split.
 
-    As it is, a batch of values has in each field the batch of that field. A class whose values are
-    batched otherwise overrides all methods, and has an object of its own as `__batch_encoder__`.
+    By default, each field of a batch is the batch of that field. A class with another form of
+    batches overrides all methods, and has an instance as `__batch_encoder__`.
     """
 
     def batch(self, spec: Any, batch_size: int | None) -> Any:
@@ -37,7 +37,7 @@ class ExtensionTypeBatchEncoder:
         return _with_fields(spec, unbatched)
 
     def encode(self, spec: Any, value: Any, minimum_rank: int = 0) -> Any:
-        """The tensors that stand for a value: stacked, they stand for a batch.
+        """The tensors of a value: stacked, they represent a batch.
 
         Args:
             spec: of the value.
@@ -48,7 +48,7 @@ class ExtensionTypeBatchEncoder:
         return spec._to_components(value)
 
     def decode(self, spec: Any, encoded_value: Any) -> Any:
-        """The value that tensors stand for; the inverse of `encode`.
+        """The value of these tensors; the inverse of `encode`.
 
         Args:
             spec: of the value: `batch` of the spec of the values whose tensors were stacked.
@@ -66,12 +66,12 @@ class ExtensionTypeBatchEncoder:
 
 
 def encoder_of(spec: Any) -> Any:
-    """What batches the values of a spec; None for one that is not of a batchable extension type."""
+    """The batch encoder of a spec; None if its type is not batchable."""
     return getattr(type(spec), "__batch_encoder__", None)
 
 
 def batched(field: Any, size: int | None) -> Any:
-    """A field of a batch: specs and shapes with one more axis, anything else as it is.
+    """A field of a batch: specs and shapes get one more axis, other values are unchanged.
 
     Raises:
         TypeError: a spec whose values have no batches.

@@ -1,4 +1,4 @@
-"""Which functions go element by element: those that the handlers of `apis` are registered for."""
+"""The elementwise functions, for which the handlers of `apis` are registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`experimental.extension_type`: what there is for values of extension types beside their class."""
+"""`experimental.extension_type`: functions on extension type values."""
 
 from __future__ import annotations
 

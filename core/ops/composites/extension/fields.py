@@ -30,7 +30,7 @@ class _Missing:
 
 # The default of a field that has none.
 MISSING = _Missing()
-# What a class of values or of specs has under these names must stay what it is.
+# Attributes of value and spec classes that fields must not replace.
 _RESERVED = frozenset(
     {
         "self",
@@ -71,7 +71,7 @@ _PLAIN = (int, float, bool, str, bytes, type(None))
 
 
 def is_reserved(name: str) -> bool:
-    """Whether no field may have the name."""
+    """Whether a field cannot have this name."""
     return name in _RESERVED or name.lower().startswith(("_tf_extension_type", "_extension_"))
 
 
@@ -103,7 +103,7 @@ class ImmutableMapping(Mapping[Any, Any]):
 
 
 class Field(NamedTuple):
-    """One field: its name, its annotation, and its default or MISSING."""
+    """One field: its name, annotation, and default or MISSING."""
 
     name: str
     value_type: Any
@@ -144,7 +144,7 @@ def fields_of(kind: type, base: type) -> tuple[tuple[Field, ...], bool]:
 
 
 def _resolved(kind: type, own: dict[str, Any]) -> dict[str, Any] | None:
-    """Annotations that are text as what they name; None where something is not there yet."""
+    """Annotations with strings resolved; None if a name is not defined yet."""
     holder = types.SimpleNamespace(__annotations__=own)
     # A class may speak of itself, also one that is written inside a function.
     there = {**_variables_of(kind), kind.__name__: kind}
@@ -160,7 +160,7 @@ def _variables_of(kind: type) -> dict[str, Any]:
 
 
 def _parameters(annotation: Any, *origins: Any) -> tuple[Any, ...] | None:
-    """X and Y of `tuple[X, Y]`, if it is of one of these generic types."""
+    """X and Y of `tuple[X, Y]`, for one of these generic types."""
     if typing.get_origin(annotation) not in origins:
         return None
     return typing.get_args(annotation)

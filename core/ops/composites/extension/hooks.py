@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    # Says of a value: does it fit (None if not), and is it of a type that is dispatched on?
+    # A check of a value: whether it matches (None if not), and whether it is a dispatch type.
     Checker = Callable[[Any], bool | None]
 
 __all__ = ["Hook", "hook_of", "put_hook", "remove_hook"]
@@ -29,7 +29,7 @@ def _enter(*args: Any, _hook: Any, **kwargs: Any) -> Any:
 
 
 class Hook:
-    """What a function does now, and what is called instead for which arguments."""
+    """The original code of a function, and its replacements by argument types."""
 
     def __init__(self, function: types.FunctionType) -> None:
         self.signature = inspect.signature(function)
@@ -108,7 +108,7 @@ def put_hook(function: types.FunctionType) -> Hook:
         if found is not None:
             return found
         hook = Hook(function)
-        # In this order, for threads that are calling it: with its old code it does not look there.
+        # In this order, for concurrent callers: the old code does not read the table.
         function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "_hook": hook}
         function.__signature__ = hook.signature  # type: ignore[attr-defined]
         # Code must be of as many free variables as the function has; this one uses none.
@@ -118,7 +118,7 @@ def put_hook(function: types.FunctionType) -> Hook:
 
 
 def remove_hook(hook: Hook) -> None:
-    """Give the function its own code back."""
+    """Restore the function's own code."""
     with _lock:
         function = hook.function
         function.__code__ = hook.original.__code__

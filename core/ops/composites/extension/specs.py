@@ -1,4 +1,4 @@
-"""Specs of extension types: fields that are tensors as specs, all others as they are."""
+"""Specs of extension types: tensor fields as specs, all others unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def made_of(kind: type, fields: Mapping[str, Any]) -> Any:
 
 
 def held_fields(value: Any) -> dict[str, Any]:
-    """The fields that an object or spec has, without what is remembered beside them."""
+    """The fields of an object or spec, without cached attributes."""
     return {key: x for key, x in vars(value).items() if not key.startswith("_extension_")}
 
 
@@ -73,7 +73,7 @@ class ExtensionTypeSpec(CompositeSpec):
         return tuple([leaf for leaf in self._leaves() if isinstance(leaf, TypeSpec)])
 
     def component_names(self) -> tuple[str, ...]:
-        """The names of those fields; with places in them where one is a tuple or mapping."""
+        """The names of those fields; with indices for tuples or mappings."""
         pairs = structure.flatten_with_paths(tuple(held_fields(self).values()))
         names = list(held_fields(self))
         return tuple(
@@ -86,14 +86,14 @@ class ExtensionTypeSpec(CompositeSpec):
 
     def to_components(self, value: Any) -> tuple[object, ...]:
         """The fields of a value that are tensors or made of them."""
-        # By the spec: a field of the value may be a spec itself, or hold none.
+        # By the spec: a field of the value may be a spec itself, or contain none.
         fields = tuple([vars(value)[name] for name in held_fields(self)])
         return tuple(
             [x for x in structure.flatten(fields) if isinstance(x, Tensor) or is_composite(x)]
         )
 
     def from_components(self, components: Sequence[Any]) -> Any:
-        """The value made of these, which are not looked at; its constructor is not called."""
+        """The value with these components, without calling its constructor or checks."""
         fields = held_fields(self)
         rest = iter(components)
         return made_of(

@@ -1,4 +1,4 @@
-"""ExtensionType: classes whose annotated fields, tensors among them, make one value."""
+"""ExtensionType: user-defined classes with annotated fields, including tensors."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from pinnace.ops.math import comparison, logic, reduction
 
 __all__ = ["BatchableExtensionType", "ExtensionType"]
 
-# Attributes of the class `Spec` that a program writes, which a class has without being asked.
+# Attributes of a user-defined class `Spec` that every class has.
 _OF_EVERY_CLASS = frozenset({"__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"})
 
 
 class ExtensionTypeMetaclass(abc.ABCMeta):
-    """Makes a constructor and a spec of the annotations of a class."""
+    """Creates a constructor and a spec class from the annotations of a class."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
@@ -57,9 +57,9 @@ class ExtensionType(CompositeTensor, metaclass=ExtensionTypeMetaclass):
 
     A subclass annotates its fields: tensors, ragged and sparse tensors, other extension types,
     shapes, dtypes, Python's int, float, bool, str, bytes and None, and tuples, mappings and unions
-    of those. It is given a constructor that takes and converts them (unless it has one of its
-    own), `==`, `repr`, and `Spec`, the class of its specs. Values cannot be changed. Functions,
-    control flow and SavedModels take them as they take tensors.
+    of those. It gets a constructor that converts them (unless it defines one), `==`, `repr`, and
+    `Spec`, the class of its specs. Values are immutable. Functions, control flow and SavedModels
+    support them like tensors.
 
     Attributes that a subclass may have: `__validate__(self)`, called when a value is made;
     `__name__`, under which SavedModels hold it; `Spec`, a class with more for its specs.
@@ -101,7 +101,7 @@ class ExtensionType(CompositeTensor, metaclass=ExtensionTypeMetaclass):
         return found
 
     def gradient_part(self) -> NoReturn:
-        """Of an extension type nothing tells which fields gradients are of.
+        """It is unknown which fields of an extension type have gradients.
 
         Raises:
             ValueError: always.
@@ -129,7 +129,7 @@ class ExtensionType(CompositeTensor, metaclass=ExtensionTypeMetaclass):
         return f"{type(self).__qualname__}({', '.join(fields)})"
 
     def __eq__(self, other: object) -> Any:
-        """Whether all tensors have the same shapes and values, and all other fields are equal."""
+        """Whether all tensors have equal shapes and values, and all other fields are equal."""
         if type(self) is not type(other) or self.spec != other.spec:
             return False
         found = []
@@ -258,7 +258,7 @@ def _add_constructor(cls: Any, of: str) -> None:
 
 
 def _add_spec(cls: Any) -> None:
-    """The class of the specs, with what the program wrote for it."""
+    """The spec class, with the attributes that the program defined for it."""
     name = f"{cls.__qualname__}.Spec"
     members: dict[str, Any] = {"value_type": cls, "__module__": cls.__module__}
     names = {field.name for field in cls._extension_fields()}

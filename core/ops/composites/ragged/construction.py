@@ -131,7 +131,7 @@ def _plain(x: Any) -> Any:
 
 
 def _depths(x: Any) -> tuple[int, int | None]:
-    """How deep lists go, and the depth of scalars; None where there are none."""
+    """The nesting depth of lists, and the depth of scalars; None without any."""
     if not isinstance(x, list):
         return 0, 0
     found = [_depths(row) for row in x]
@@ -225,7 +225,7 @@ def from_tensor(
     name: str | None = None,
     row_splits_dtype: Any = dtypes.int64,
 ) -> Any:
-    """The rows of a tensor; what is padding is left out.
+    """The rows of a tensor, without padding.
 
     Args:
         tensor: [rows, n, ...], rank above `ragged_rank`.
@@ -332,7 +332,7 @@ def _from_padding(x: Tensor, padding: Any, kind: Any) -> RaggedTensor:
     if empty.shape.rank:
         axes = list(_python_range(2, 2 + empty.shape.rank))
         same = reduction.reduce_all(same, axes)
-    # A row is as long as its last value that is no padding.
+    # A row ends with its last value that is not padding.
     width = shapes.shape(x, out_type=kind)[1]
     places = arithmetic.add(ranges.range(width), casting.cast(1, kind))
     marks = arithmetic.multiply(casting.cast(logic.logical_not(same), kind), places)

@@ -27,7 +27,7 @@ __all__ = ["DynamicRaggedShape"]
 
 
 class _AskedByOps:
-    """What `execute` looks for in a composite argument: a class that answers in the op's place."""
+    """The attribute by which `execute` recognises a composite argument that handles ops itself."""
 
     _takes_ops = "shape"
 
@@ -39,8 +39,8 @@ class _AskedByOps:
 class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
     """The shape of a ragged tensor: what `shape(x)` is of one.
 
-    It is that of a tensor of `inner_shape`, whose first axis `row_partitions` divide into rows, and
-    those into rows, the innermost partition last. Without partitions it is the shape of a tensor.
+    It is the shape of a tensor of `inner_shape` whose first axis `row_partitions` divide into
+    nested rows, the innermost partition last. Without partitions it is the shape of a tensor.
 
     Args:
         row_partitions: RowPartitions, the outermost first.
@@ -84,7 +84,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
     def from_lengths(
         cls, lengths: Any, num_row_partitions: int | None = None, dtype: Any = dtypes.int64
     ) -> DynamicRaggedShape:
-        """The shape of these lengths: `[2, (3, 1)]` is that of `[[0, 0, 0], [0]]`.
+        """The shape with these lengths: `[2, (3, 1)]` is that of `[[0, 0, 0], [0]]`.
 
         Args:
             lengths: a list: for each axis an int, or a tuple of the lengths of all its rows.
@@ -153,16 +153,16 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         flat = t.flat_values
         return cls(partitions, shapes.shape(flat), dtype=dtype, static_inner_shape=flat.shape)
 
-    # What it says.
+    # Properties.
 
     @property
     def row_partitions(self) -> tuple[RowPartition, ...]:
-        """How the first axis of the flat values is divided, the outermost partition first."""
+        """The partitions of the first axis of the flat values, the outermost first."""
         return self._row_partitions
 
     @property
     def num_row_partitions(self) -> int:
-        """How many partitions there are."""
+        """The number of partitions."""
         return len(self._row_partitions)
 
     @property
@@ -172,12 +172,12 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
 
     @property
     def inner_rank(self) -> int | None:
-        """How many axes the flat values have, None if that is not known."""
+        """The rank of the flat values, None if unknown."""
         return self._known.rank
 
     @property
     def _known(self) -> Shape:
-        """What is known of the inner shape now: all of it, but while it is traced."""
+        """The static part of the inner shape: all of it, except while tracing."""
         inner = self._inner_shape
         if isinstance(inner, SymbolicTensor):
             return self._static_inner_shape
@@ -185,7 +185,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
 
     @property
     def rank(self) -> int | None:
-        """How many axes there are, None if that is not known."""
+        """The rank, None if unknown."""
         inner = self.inner_rank
         return None if inner is None else inner + len(self._row_partitions)
 
@@ -195,7 +195,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         return self._inner_shape.dtype
 
     def is_uniform(self, axis: int) -> bool:
-        """Whether an axis has one size, as all but ragged ones have.
+        """Whether an axis has one size, as all except ragged ones have.
 
         Args:
             axis: from 0.
@@ -213,7 +213,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         return axis == 0 or axis > len(partitions) or partitions[axis - 1].is_uniform()
 
     def static_lengths(self, ragged_lengths: bool = True) -> list[Any]:
-        """What is known of the lengths, as `from_lengths` takes them.
+        """The static lengths, in the form of `from_lengths`.
 
         Args:
             ragged_lengths: whether the lengths of ragged axes are told; None stands for them
@@ -275,7 +275,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         text = ", ".join("..." if one is ... else str(one) for one in self.static_lengths())
         return f"<DynamicRaggedShape lengths=[{text}] num_row_partitions={self.num_row_partitions}>"
 
-    # For those who make tensors of it.
+    # For functions that create tensors with this shape.
 
     def with_rows(self, flat_values: Any) -> Any:
         """Flat values of the inner shape, divided by the partitions."""
@@ -285,7 +285,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         return result
 
     def with_num_row_partitions(self, count: int) -> DynamicRaggedShape:
-        """The same shape with so many axes as partitions, of which uniform ones alone are new.
+        """The same shape with this many partitions, of which only uniform ones are new.
 
         Raises:
             ValueError: the rank is not known or too small, or a ragged axis would be no partition.
@@ -439,7 +439,7 @@ def _checked(row_partitions: Any) -> tuple[RowPartition, ...]:
 
 
 def _dtype_of(partitions: tuple[RowPartition, ...], inner_shape: Any, dtype: Any) -> DType:
-    """What was asked for, or that of the partitions, or that of the inner shape, or int64."""
+    """The requested dtype, or that of the partitions, or that of the inner shape, or int64."""
     if dtype is not None:
         kind = dtypes.as_dtype(dtype)
     elif partitions:
@@ -456,7 +456,7 @@ def _dtype_of(partitions: tuple[RowPartition, ...], inner_shape: Any, dtype: Any
 
 
 def _sizes(given: Any, kind: DType) -> tuple[Tensor, Shape]:
-    """Sizes as a vector, and what is known of them now."""
+    """Sizes as a vector, and their static values."""
     if isinstance(given, Shape):
         given = given.as_list()
     if isinstance(given, (list, tuple)):

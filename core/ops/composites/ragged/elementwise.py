@@ -1,8 +1,8 @@
 """Functions of single elements on ragged tensors: the function of the flat values.
 
-Arguments that differ in rows are broadcast first: an axis of size 1 is repeated, as for tensors,
-where it is 1 in every row by construction (an axis of a tensor, a uniform axis). Rows that merely
-happen to have one value are not: TensorFlow's rule, which keeps mistakes from passing.
+Arguments with different rows are broadcast first: as for tensors, an axis of size 1 is repeated if
+it is 1 in every row by construction (an axis of a tensor, a uniform axis). Rows that merely happen
+to have one value are not: this is TensorFlow's rule, which detects mistakes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def elementwise(function: Callable[..., Any], *xs: Any) -> Any:
 
 
 def aligned(xs: Sequence[Any]) -> list[Any]:
-    """The arguments with rows that agree; scalars stay as they are."""
+    """The arguments with matching rows; scalars are unchanged."""
     ragged = match_row_splits([x for x in xs if isinstance(x, RaggedTensor)])
     found = iter(ragged)
     args = [next(found) if isinstance(x, RaggedTensor) else x for x in xs]
@@ -59,7 +59,7 @@ def aligned(xs: Sequence[Any]) -> list[Any]:
     ranks = [_rank(x) for x in args]
     depth = max(x.ragged_rank for x in ragged)
     inner = min(x.flat_values.shape.rank or 1 for x in ragged)
-    # A tensor with no more axes than the flat values have inside a row broadcasts there.
+    # A tensor of at most the rank of the flat values inside a row broadcasts there.
     moving = [
         i
         for i, (x, rank) in enumerate(zip(args, ranks, strict=True))
@@ -88,7 +88,7 @@ def match_row_splits(xs: Sequence[RaggedTensor]) -> list[RaggedTensor]:
 
 
 def _share_rows(xs: Sequence[RaggedTensor]) -> bool:
-    """Whether all have the very same row splits, in which case there is nothing to compare."""
+    """Whether all have identical row splits objects, so that no comparison is needed."""
     first = xs[0].nested_row_splits
     return all(
         len(x.nested_row_splits) == len(first)
@@ -133,14 +133,14 @@ class _Axis:
 
 
 def _is_one(size: Any) -> Any:
-    """Whether a uniform axis has size 1; None is an axis whose rows differ."""
+    """Whether a uniform axis has size 1; None for a ragged axis."""
     if isinstance(size, SymbolicTensor):
         return comparison.equal(size, np.ones((), size.dtype.numpy))
     return size is not None and int(size) == 1
 
 
 def _negated(one: Any, kind: Any) -> Any:
-    """0 where `one` holds, so that places times it stay at the first, else 1."""
+    """0 where `one` holds, else 1, so that indices times it are the first."""
     return casting.cast(logic.logical_not(one), kind)
 
 
@@ -165,13 +165,13 @@ def _spread(xs: list[Any], depth: int) -> list[Any]:
 
 
 def _rows(own: _Axis, count: Any, kind: Any) -> Any:
-    """The row to take for each of `count` rows: always the first, if there is one."""
+    """The row to take for each of `count` rows: the first, if there is one."""
     moves = casting.cast(0, kind) if own.one is True else _negated(own.one, kind)
     return arithmetic.multiply(ranges.range(count), moves)
 
 
 def _spread_columns(full: list[Any], depth: int, axis: int) -> list[Any]:
-    """The rows of all made equal, from this axis inwards; the number of rows is equal already."""
+    """Broadcast rows from this axis inwards; the number of rows is equal already."""
     kind = full[0].row_splits.dtype
     axes = [_Axis(x.row_lengths(), _is_one(x._uniform)) for x in full]
     lengths = _agreed(axes, axis)
@@ -248,7 +248,7 @@ def _as_ragged(x: Any, depth: int, kind: Any) -> RaggedTensor:
 
 
 def _same_splits(full: list[RaggedTensor]) -> bool:
-    """Whether all have equal row splits, as far as can be seen without running anything."""
+    """Whether all have equal row splits, as far as is known statically."""
     first = full[0].nested_row_splits
     for x in full[1:]:
         for a, b in zip(first, x.nested_row_splits, strict=True):
@@ -262,7 +262,7 @@ def _same_splits(full: list[RaggedTensor]) -> bool:
 
 
 def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Op on the flat values of every ragged argument, in the rows of those.
+    """Apply an op to the flat values of every ragged argument, keeping their rows.
 
     Args:
         op: keeps the first axis.

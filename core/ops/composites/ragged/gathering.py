@@ -1,4 +1,4 @@
-"""Parts of ragged tensors: by numbers, by masks, by conditions."""
+"""Selection from ragged tensors: by index, by mask, by condition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["boolean_mask", "gather", "gather_nd", "one_hot", "where"]
 
 
 def _either(x: Any, hint: Any = None) -> Any:
-    """A ragged tensor as it is, anything else as a tensor."""
+    """A ragged tensor unchanged, any other value as a tensor."""
     return x if isinstance(x, RaggedTensor) else convert_to_tensor(x, dtype_hint=hint)
 
 
@@ -87,7 +87,7 @@ def _gathered(x: Any, at: Any, axis: int, batch: int) -> Any:
 
 
 def _below(x: Any, at: Any, axis: int) -> Any:
-    """Along an inner axis: of every row the same places."""
+    """Along an inner axis: the same indices in every row."""
     if not isinstance(x, RaggedTensor):
         if isinstance(at, RaggedTensor):
             x = from_tensor(x, ragged_rank=axis)
@@ -95,7 +95,7 @@ def _below(x: Any, at: Any, axis: int) -> Any:
             return gathering.gather(x, at, axis=axis)
     if axis > 1:
         return x.with_values(_below(x.values, at, axis - 1))
-    # Places within each row become places among the values.
+    # Indices within each row become indices of the values.
     starts = x.row_splits[:-1]
     lengths = x.row_lengths()
     places = casting.cast(at, x.row_splits.dtype) if not isinstance(at, RaggedTensor) else at
@@ -114,7 +114,7 @@ def _below(x: Any, at: Any, axis: int) -> Any:
 
 
 def _rowwise_ragged(x: RaggedTensor, places: RaggedTensor) -> RaggedTensor:
-    """Of every row the same ragged places: these once per row, each time from its start."""
+    """The same ragged indices in every row, offset by its start."""
     flat = places.flat_values
     _check_places(flat, x.row_lengths())
     starts = reshaping.reshape(x.row_splits[:-1], [-1, *[1] * (flat.shape.rank or 1)])
@@ -153,7 +153,7 @@ def _in_batches(x: Any, at: Any, axis: int, batch: int) -> Any:
             kind = x.row_splits.dtype
             _check_batches(x, shapes.size(at, kind))
             if axis > 1:
-                # What is below takes the number of its row.
+                # Nested rows take their row's number.
                 below = gathering.gather(at, x.value_rowids())
                 return x.with_values(_in_batches(x.values, below, axis - 1, 1))
             places = _shifted(at, x.row_splits[:-1], x.row_lengths(), kind)
@@ -181,7 +181,7 @@ def _check_batches(x: RaggedTensor, count: Any) -> None:
 
 
 def _batched_below(x: Any, at: RaggedTensor, axis: int) -> Any:
-    """Each row below a batch row is gathered at the places of that."""
+    """Each row below a batch row is gathered at that row's indices."""
     x = x if isinstance(x, RaggedTensor) else from_tensor(x, row_splits_dtype=at.row_splits.dtype)
     _check_batches(x, casting.cast(at.nrows(), x.row_splits.dtype))
     return x.with_values(_in_batches(x.values, rows_at(at, x.value_rowids()), axis - 1, 1))
@@ -239,7 +239,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
         return nested.with_flat_values(gather_nd(x, nested.flat_values))
     if rank == 1:
         return gather_nd(x, reshaping.expand_dims(at, 0))[0]
-    # One step down per number of the tuples; what is left is gathered as rows.
+    # One level down per component of the tuples; the remainder is gathered as rows.
     kind = x.row_splits.dtype
     columns = casting.cast(at, kind)
     rows = columns[:, 0]
@@ -294,7 +294,7 @@ def _masked(x: Any, keep: Any, rank: int) -> Any:
         )
         return _masked(x, keep, rank)
     if isinstance(keep, RaggedTensor):
-        # The rows become as long as they have trues.
+        # The rows get the length of their number of trues.
         if keep.ragged_rank > 1 or keep.flat_values.shape.rank != 1:
             return x.with_values(_masked(x.values, keep.values, rank - 1))
         kept = casting.cast(keep.values, x.row_splits.dtype)

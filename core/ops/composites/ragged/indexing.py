@@ -91,7 +91,7 @@ def _sliced_rows(x: RaggedTensor, key: slice) -> RaggedTensor:
         numbers = ranges.range(x.nrows())[key]
         return rows_at(x, numbers)  # type: ignore[no-any-return]
     starts, limits = x.row_splits[:-1][key], x.row_splits[1:][key]
-    # No rows: splits that hold nothing but 0.
+    # No rows: splits that contain only 0.
     zero = np.zeros(1, x.row_splits.dtype.numpy)
     pad = convert_pad(zero, starts)
     splits = joining.concat([pad, starts[:1], limits], 0)
@@ -102,7 +102,7 @@ def _sliced_rows(x: RaggedTensor, key: slice) -> RaggedTensor:
 
 
 def convert_pad(zero: Any, starts: Any) -> Any:
-    """`zero` where there are no starts, nothing where there are."""
+    """`zero` if there are no starts, nothing otherwise."""
     if not isinstance(starts, SymbolicTensor):
         return zero[:1] if not len(starts) else zero[:0]
     count = arithmetic.minimum(shapes.size(starts), 1)
@@ -112,7 +112,7 @@ def convert_pad(zero: Any, starts: Any) -> Any:
 
 
 def rows_at(x: RaggedTensor, indices: Any) -> Any:
-    """The rows with these numbers: [*indices.shape, (row), ...]."""
+    """The rows at these indices: [*indices.shape, (row), ...]."""
     if not isinstance(indices, Operands):
         from pinnace.framework.convert import convert_to_tensor
 
@@ -135,7 +135,7 @@ def rows_at(x: RaggedTensor, indices: Any) -> Any:
 
 
 def _keep_uniform(made: RaggedTensor, x: RaggedTensor, rank: int, indices: Any) -> None:
-    """What the axes of the indices, and the uniform ones of x, tell of the result."""
+    """Propagate the static shape of the indices, and uniform axes of x, to the result."""
     levels = made._levels()
     for axis in range(1, rank):
         size = indices.shape[axis]

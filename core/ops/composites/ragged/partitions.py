@@ -1,4 +1,4 @@
-"""How ragged tensors are made: values, and where each row of them begins and ends."""
+"""Ragged tensors from values and a partition into rows."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class RowPartitioned(CompositeTensor):
         name: str | None = None,
         row_splits_dtype: Any = dtypes.int64,
     ) -> Any:
-        """The rows of a tensor; what is padding is left out. See `ragged.construction`."""
+        """The rows of a tensor, without padding. See `ragged.construction`."""
         return late.from_tensor(tensor, lengths, padding, ragged_rank, name, row_splits_dtype)
 
     @classmethod
@@ -330,7 +330,7 @@ def _nest(flat: Any, nested: Any, make: Any, what: str, validate: bool) -> Any:
 
 
 def nrows_of(values: Any) -> Any:
-    """How many rows values have, an integer tensor."""
+    """The number of rows of values, an integer tensor."""
     if isinstance(values, RowPartitioned):
         rows: Any = values
         return rows.nrows()

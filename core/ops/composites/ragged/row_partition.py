@@ -27,7 +27,7 @@ __all__ = ["RowPartition"]
 
 
 class RowPartition(ExtensionType):
-    """How a sequence of `nvals` values is divided into `nrows` rows that follow each other.
+    """The partition of a sequence of `nvals` values into `nrows` consecutive rows.
 
     It is made by one of the factory methods, each of which takes another encoding.
 
@@ -206,11 +206,11 @@ class RowPartition(ExtensionType):
         return construction.row_splits_to_segment_ids(self._row_splits, out_type=self.dtype)
 
     def nvals(self) -> Tensor:
-        """How many values there are, an integer scalar."""
+        """The number of values, an integer scalar."""
         return self._row_splits[-1]
 
     def nrows(self) -> Tensor:
-        """How many rows there are, an integer scalar."""
+        """The number of rows, an integer scalar."""
         rows = self.static_nrows
         if rows is not None:
             return _scalar(rows, self.dtype)
@@ -327,7 +327,7 @@ def _check_filled(length: Tensor, rows: Tensor, values: Tensor) -> None:
 
 
 def _vector(given: Any, name: str, dtype: Any, dtype_hint: Any) -> Tensor:
-    """A partitioning vector, of the dtype that was asked for or that it has."""
+    """A partitioning vector, of the requested or its own dtype."""
     found = convert_to_tensor(given)
     kind = _kind_of([given], dtype, dtype_hint)
     if not found.dtype.is_integer and found.shape.num_elements() != 0:
@@ -338,7 +338,7 @@ def _vector(given: Any, name: str, dtype: Any, dtype_hint: Any) -> Tensor:
 
 
 def _kind_of(given: list[Any], dtype: Any, dtype_hint: Any) -> DType:
-    """The dtype that was asked for; else that of the first tensor or int32 array; else the hint."""
+    """The requested dtype; else that of the first tensor or int32 array; else the hint."""
     if dtype is not None:
         return _index_dtype(dtype)
     for x in given:

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def bincount(arr: Any, *args: Any, **options: Any) -> Tensor:
-    """How often each of 0, 1, 2, … occurs, in all rows or in each."""
+    """The number of occurrences of 0, 1, 2, …, in all rows or in each."""
     from pinnace.ops.composites.sparse.counting import bincount_dense
 
     return bincount_dense(arr, *args, **options)

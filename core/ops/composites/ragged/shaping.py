@@ -368,7 +368,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
 
 
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
-    """How many values there are."""
+    """The number of values."""
     del name
     return shapes.size(input.flat_values, out_type=dtypes.int32 if out_type is None else out_type)
 
@@ -417,7 +417,7 @@ def split(
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """How many axes there are."""
+    """The number of axes."""
     del name
     found = input.shape.rank
     if found is None:

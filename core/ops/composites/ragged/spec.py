@@ -1,4 +1,4 @@
-"""RaggedTensorSpec: what is known of a ragged tensor before there is one."""
+"""RaggedTensorSpec: the static type of a ragged tensor."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RaggedTensorSpec(CompositeSpec):
 
     @property
     def ragged_rank(self) -> int:
-        """How many axes are stored as row splits."""
+        """The number of axes stored as row splits."""
         return self._ragged_rank
 
     @property
@@ -105,7 +105,7 @@ class RaggedTensorSpec(CompositeSpec):
         return parts if self._flat_values_spec is None else (*parts, self._flat_values_spec)
 
     def component_specs(self) -> tuple[TensorSpec, ...]:
-        """Of the flat values, then of the row splits from the outermost."""
+        """The specs of the flat values, then of the row splits from the outermost."""
         depth, shape = self._ragged_rank, self._shape
         if not depth:
             return (TensorSpec.of(shape, self._dtype),)

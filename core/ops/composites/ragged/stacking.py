@@ -1,4 +1,4 @@
-"""Rows stacked by the partition that each value belongs to."""
+"""Stacking of rows by partition number."""
 
 from __future__ import annotations
 

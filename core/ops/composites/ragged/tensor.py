@@ -36,9 +36,9 @@ __all__ = ["RaggedTensor"]
 class RaggedTensor(TensorOperators, RowPartitioned):
     """A tensor with axes whose rows may differ in length.
 
-    The rows of an axis stand one after the other in `values`, and `row_splits` says where each
-    begins and ends: row i is `values[row_splits[i]:row_splits[i + 1]]`. `values` may be ragged
-    again. Made by `ragged.constant`, the `from_…` methods, and many ops.
+    The rows of an axis are consecutive in `values`, and `row_splits` has their bounds: row i is
+    `values[row_splits[i]:row_splits[i + 1]]`. `values` may be ragged itself. Created by
+    `ragged.constant`, the `from_…` methods, and many ops.
 
     Example:
         >>> RaggedTensor.from_row_lengths([3, 1, 4, 1, 5], [2, 0, 3])
@@ -70,7 +70,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
     @property
     def ragged_rank(self) -> int:
-        """How many axes are stored as row splits."""
+        """The number of axes stored as row splits."""
         inner = self._values
         return 1 + (inner.ragged_rank if isinstance(inner, RaggedTensor) else 0)
 
@@ -120,7 +120,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         )
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
-        """How many rows there are, an integer scalar."""
+        """The number of rows, an integer scalar."""
         del name
         splits = self._row_splits
         kind = splits.dtype if out_type is None else dtypes.as_dtype(out_type)
@@ -386,7 +386,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
 
     def _set_shape(self, shape: Any) -> None:
-        """Add what is known of the shape."""
+        """Merge static shape information."""
         wanted = Shape(shape)
         if wanted.rank is None:
             return

@@ -1,4 +1,4 @@
-"""What ops give that take a DynamicRaggedShape: reshape, fill, broadcasting."""
+"""Ops that take a DynamicRaggedShape: reshape, fill, broadcasting."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _uniform(length: Any, rows: Any) -> RowPartition:
 
 
 def _first(source: Tensor, target: Tensor) -> Tensor:
-    """For each row of the target the row of the source that it repeats."""
+    """For each row of the target, the source row that it repeats."""
     stretched = comparison.equal(source, _one(source))
     require(
         logic.logical_or(stretched, comparison.equal(source, target)),
@@ -193,7 +193,7 @@ def _first(source: Tensor, target: Tensor) -> Tensor:
 
 
 def _next(index: Tensor, source: RowPartition, target: RowPartition) -> Tensor:
-    """For each value of the target the value of the source that it repeats.
+    """For each value of the target, the source value that it repeats.
 
     Args:
         index: likewise, of rows.
@@ -263,7 +263,7 @@ def _alike(
 
 
 def _partitions_of(x: DynamicRaggedShape, y: DynamicRaggedShape) -> int:
-    """How many partitions the joint shape has: as many as either, from the innermost axis."""
+    """The number of partitions of the broadcast shape: the larger one, from the innermost axis."""
     counts = []
     for one, other in ((x, y), (y, x)):
         if one.num_row_partitions:

@@ -1,4 +1,4 @@
-"""How often the values of sparse and ragged tensors occur."""
+"""Counts of the values of sparse and ragged tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """How often each of 0, 1, 2, … occurs, as a sparse tensor.
+    """The number of occurrences of 0, 1, 2, …, as a sparse tensor.
 
     Args:
         values: a tensor, SparseTensor or RaggedTensor of int32 or int64; what a sparse one does

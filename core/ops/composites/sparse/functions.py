@@ -81,7 +81,7 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The tensor that a sparse one stands for.
+    """A sparse tensor as a dense one.
 
     Args:
         sp_input: SparseTensor.

@@ -1,4 +1,4 @@
-"""How large a sparse tensor is, zeros counted: size and rank, as of any tensor."""
+"""Size and rank of sparse tensors, counting zeros."""
 
 from __future__ import annotations
 

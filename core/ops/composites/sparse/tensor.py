@@ -88,7 +88,7 @@ class SparseTensor(CompositeTensor):
 
     @property
     def values(self) -> Tensor:
-        """[n]: what is there."""
+        """[n]: the stored values."""
         return self._values
 
     @property
@@ -111,7 +111,7 @@ class SparseTensor(CompositeTensor):
         return self._static
 
     def set_shape(self, shape: Any) -> None:
-        """Add what is known of the shape; ValueError if it contradicts."""
+        """Merge static shape information; ValueError if it contradicts."""
         self._static = self._static.merge_with(Shape(shape))
 
     @property
@@ -238,7 +238,7 @@ class SparseTensorSpec(CompositeSpec):
         return (self._shape, self._dtype)
 
     def component_specs(self) -> tuple[TensorSpec, ...]:
-        """Of the indices, the values and the dense shape."""
+        """The specs of the indices, the values and the dense shape."""
         rank = self._shape.rank
         return (
             TensorSpec.of(Shape([None, rank]), dtypes.int64),

@@ -1,7 +1,7 @@
 """Pooling into cells of random size: FractionalMaxPool, FractionalAvgPool, and their gradients.
 
-Source: Graham, "Fractional Max-Pooling", 2014; TensorFlow's fractional_pool_common.cc for how the
-random numbers are used, so that a seed gives the cells that it gives there.
+Source: Graham, "Fractional Max-Pooling", 2014; the use of random numbers follows TensorFlow's
+fractional_pool_common.cc, so that a seed gives the same cells.
 """
 
 import math
@@ -57,7 +57,7 @@ def _pooled(
 
 
 def _ratios(given: Any) -> tuple[float, ...]:
-    """One for each axis."""
+    """The pooling ratio of each axis."""
     if isinstance(given, (int, float)):
         found = [1.0, float(given), float(given), 1.0]
     elif isinstance(given, (list, tuple)) and len(given) in {1, 2, 4}:

@@ -1,4 +1,4 @@
-"""Constants, and tensors full of one number."""
+"""Constants, and tensors filled with one number."""
 
 import numpy as np
 

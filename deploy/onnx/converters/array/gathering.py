@@ -1,4 +1,4 @@
-"""Elements by their places."""
+"""Gather ops: elements by index."""
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def gather_nd(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Valu
 
 
 def are_inside(g: GraphBuilder, x: Value, places: Value, depth: int) -> Value:
-    """Which rows of int64 indices, `depth` long, are places in `x`."""
+    """Which rows of int64 indices, `depth` long, are in bounds of `x`."""
     above = g.binary("GreaterOrEqual", places, 0)
     below = g.op("Less", places, g.shape_of(x, 0, depth))
     both = g.as_int64(g.op("And", above, below))

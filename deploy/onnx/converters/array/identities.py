@@ -1,4 +1,4 @@
-"""Ops that hand on their input."""
+"""Ops that return their input."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

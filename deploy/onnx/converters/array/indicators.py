@@ -22,7 +22,7 @@ def one_hot(
 
 @converts("UnravelIndex")
 def unravel_index(g: GraphBuilder, call: NodeView, indices: Value, dims: Value) -> Value:
-    """What is left of the index, axis by axis from the last."""
+    """The indices along each axis, by remainders from the last axis on."""
     count = dims.size(0)
     if count is None:
         call.fail("how many axes there are must be known")

@@ -68,7 +68,7 @@ def _equal_pieces(g: GraphBuilder, x: Value, where: int, count: int) -> tuple[Va
 def split_v(
     g: GraphBuilder, call: NodeView, x: Value, sizes: Value, axis: Value
 ) -> tuple[Value, ...]:
-    """Split; the size -1, what is left, is worked out here."""
+    """Split; a size of -1, the remainder, is computed here."""
     del axis
     where = call.needed_int(2, "split_dim") % x.rank
     known = call.constant(1)

@@ -1,4 +1,4 @@
-"""Windows that are moved to lie within a tensor."""
+"""Windows clamped to the bounds of a tensor."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -28,7 +28,7 @@ def dynamic_slice(g: GraphBuilder, call: NodeView, x: Value, starts: Value, size
 def dynamic_update_slice(
     g: GraphBuilder, call: NodeView, x: Value, update: Value, starts: Value
 ) -> Value:
-    """What is before the window, the window, what is behind it: a Concat for each axis.
+    """The parts before and after the window around the new values: a Concat for each axis.
 
     An axis that the window covers needs none; of a cache of keys that leaves one.
     """

@@ -1,4 +1,4 @@
-"""The element that has a place in sorted rows."""
+"""The n-th smallest element of each row."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

@@ -54,7 +54,7 @@ def mirror_pad(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Va
 
 
 def _mirrored(g: GraphBuilder, size: Value, amounts: Value) -> Value:
-    """Which place of an axis stands where: those before the first and behind the last return."""
+    """The source index of each position of a mirrored axis."""
     count = g.op("Add", size, g.op("ReduceSum", amounts, keepdims=1))
     place = g.op("Sub", g.iota(g.scalar(count)), g.slice(amounts, 0, 0, 1))
     place = g.op("Max", place, g.op("Sub", g.ints(-1), place))

@@ -119,7 +119,7 @@ def permuted(g: GraphBuilder, x: Value, order: Value) -> Value:
 
 
 class Moved:
-    """Tensors of one rank whose axis, which the model computes, stands first for a while.
+    """Tensors of one rank with a computed axis moved to the front temporarily.
 
     Args:
         g: the graph.

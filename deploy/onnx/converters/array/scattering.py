@@ -1,4 +1,4 @@
-"""Elements put into their places."""
+"""Scatter ops: elements written to indices."""
 
 from pinnace.deploy.onnx.converters.array.gathering import are_inside, blank
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -45,7 +45,7 @@ def tensor_scatter(
 def _inside(
     g: GraphBuilder, call: NodeView, x: Value, indices: Value, updates: Value
 ) -> tuple[Value, Value]:
-    """Without what is out of range, if that is to be ignored: ONNX refuses it."""
+    """Without indices out of range, if they are to be ignored: ONNX refuses them."""
     if call.attr("bad_indices_policy") != "IGNORE":
         return indices, updates
     depth = indices.size(indices.rank - 1)

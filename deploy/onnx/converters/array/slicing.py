@@ -1,4 +1,4 @@
-"""Parts of tensors, one box at a time."""
+"""Slices of tensors."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ FIRST = int(np.iinfo(np.int64).min)
 
 
 class _Axis(NamedTuple):
-    """What is taken of one axis: numbers, or vectors of one element if the graph is silent."""
+    """The slice of one axis: numbers, or vectors of one element if they are not constant."""
 
     axis: int
     start: int | Value

@@ -1,4 +1,4 @@
-"""Places to channels or batch, and back."""
+"""Space to depth or batch, and back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What frequencies a sound has: products with tables, in float64 as the kernels."""
+"""Audio spectrograms: products with tables, in float64 as in the kernels."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""If and Case: one of several graphs runs."""
+"""If and Case: one of several branches runs."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from pinnace.graph.graph import FunctionRef
 def condition(
     g: GraphBuilder, call: NodeView, test: Value, inputs: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """If; the branches take what is around them by name. One that is known runs in place."""
+    """If; the branches capture outer values by name. A constant condition is inlined."""
     then, other = call.attr("then_branch"), call.attr("else_branch")
     known = call.constant(0)
     if known is not None and not known.ndim:
@@ -65,7 +65,7 @@ def _node(
 
 
 def _spec(spec: TensorSpec, one: Value, other: Value) -> TensorSpec:
-    """What both branches give; of a list, which has no type, the tensor that stands for it."""
+    """The spec of both branches' result; for a list, which has no type, of its tensor."""
     if spec.dtype.onnx is not None:
         return spec
     return TensorSpec.of(one.shape.most_specific_compatible_shape(other.shape), one.dtype)

@@ -165,7 +165,8 @@ def _scan_spec(element: Value) -> TensorSpec:
 def _before_first(g: GraphBuilder, value: Value, element: Value) -> Value:
     """The element before the first iteration: zeros, which are all if there is none.
 
-    Where its sizes are unknown nobody may read it then, and it is empty: ONNX lets sizes change.
+    If its sizes are unknown, nothing may read it before it is written, and it is empty: ONNX allows
+    sizes to change.
     """
     if isinstance(value, Reserved) and value.element.is_fully_defined():
         return g.squeeze(dense(g, value), 0)
@@ -246,7 +247,7 @@ def _counts(call: NodeView, body: graph.Graph, i: int) -> bool:
 def _bound(
     call: NodeView, test: graph.Graph, counters: set[int], body: graph.Graph
 ) -> list[graph.Value | int] | None:
-    """What counters are below while the loop goes on: then it runs as often as the least says."""
+    """The bounds of counters in the condition: the loop runs as often as the smallest says."""
     found: list[graph.Value | int] = []
     queue = [test.outputs[0]]
     while queue:
@@ -273,7 +274,7 @@ def _bound(
 def _outside(
     call: NodeView, test: graph.Graph, value: graph.Value, body: graph.Graph
 ) -> graph.Value | int | None:
-    """What a test compares with, if it never changes: a value outside of the loop, or a number."""
+    """The operand of a comparison, if it is loop invariant: an outer value, or a number."""
     known = constant_of(value)
     if known is not None and not known.ndim and known.dtype.kind in "iu":
         return int(known)

@@ -1,4 +1,4 @@
-"""Parts of pictures."""
+"""Crops of images."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 
 
 class _Lines(NamedTuple):
-    """Where the lines of each part stand in the picture, along one axis; [boxes, count] each."""
+    """The coordinates of each crop's lines in the image, along one axis; [boxes, count] each."""
 
     inside: Value
     low: Value

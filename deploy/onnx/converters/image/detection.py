@@ -28,7 +28,7 @@ def combined(
     overlap: Value,
     least: Value,
 ) -> tuple[Value, Value, Value, Value]:
-    """One NonMaxSuppression of all pictures and classes, and TopK of what it leaves."""
+    """One NonMaxSuppression of all images and classes, and TopK of the result."""
     kept = _kept(g, boxes, scores, per_class, overlap, least)
     rows = g.reshape(g.as_int64(total), [1])
     if call.attr("pad_per_class"):

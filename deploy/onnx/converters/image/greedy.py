@@ -1,7 +1,7 @@
 """Suppression box by box, where ONNX has no operator: scores are lowered, or overlaps are given.
 
-As the kernel does it: the best score is looked at; if it is as it was when it was looked at last,
-its box stays, else it goes back to the others with what is left of it.
+As in the kernel: the best score is examined; if it has not changed since it was last examined, its
+box is selected, otherwise it returns to the queue with its reduced score.
 """
 
 from __future__ import annotations

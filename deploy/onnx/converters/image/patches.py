@@ -1,4 +1,4 @@
-"""Windows of pictures."""
+"""Patches of images."""
 
 from collections.abc import Sequence
 
@@ -52,7 +52,7 @@ def windows(
 
 
 def _places(g: GraphBuilder, size: Value, tap: int, stride: int, rate: int, padding: str) -> Value:
-    """[windows, taps]: what each tap reads; the size itself for what is outside."""
+    """[windows, taps]: the index that each tap reads; the size for those outside."""
     reach = (tap - 1) * rate + 1
     room = g.op("Sub", size, g.ints(reach)) if padding == "VALID" else g.op("Sub", size, g.ints(1))
     # Rounded down: a room below 0 must not count as one window.

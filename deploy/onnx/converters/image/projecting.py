@@ -1,4 +1,4 @@
-"""Pictures moved, turned and stretched by a projection."""
+"""Projective transformations of images."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _part(g: GraphBuilder, transforms: Value, index: int) -> Value:
 def without_fill(
     g: GraphBuilder, call: NodeView, images: Value, transforms: Value, sizes: Value
 ) -> Value:
-    """As V3, with zeros."""
+    """As V3, with zeros outside."""
     return projected(g, call, images, transforms, sizes, g.cast(g.index(0), dtypes.float32))
 
 

@@ -1,4 +1,4 @@
-"""Pictures of other sizes."""
+"""Resized images."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

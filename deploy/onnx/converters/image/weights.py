@@ -1,7 +1,7 @@
 """The matrices of `core/ops/image/interpolation.py`, computed by the model from sizes it is told.
 
 Each is [new size, old size], float32; sizes are int64 scalars. Every formula rounds where the
-kernel's does, since a place that moves over the edge of a point takes another point.
+kernel does, since a position that crosses a pixel boundary selects another pixel.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _steps(g: GraphBuilder, count: Value) -> Value:
 
 
 def _scale(g: GraphBuilder, size: Value, new_size: Value, align: bool) -> Value:
-    """How far apart new points stand on the old axis."""
+    """The distance of new pixels on the old axis."""
     scale = g.op("Div", _float(g, size), _float(g, new_size))
     if not align:
         return scale
@@ -60,7 +60,7 @@ def nearest_places(g: GraphBuilder, size: Value, new_size: Value, align: bool, h
 
 
 def linear(g: GraphBuilder, size: Value, new_size: Value, align: bool, half: bool) -> Value:
-    """Of bilinear interpolation: two points make up a new one."""
+    """Bilinear interpolation: two weights per new pixel."""
     steps = _steps(g, new_size)
     scale = _scale(g, size, new_size, align)
     where = g.op("Mul", g.binary("Add", steps, 0.5) if half else steps, scale)
@@ -78,7 +78,7 @@ def linear(g: GraphBuilder, size: Value, new_size: Value, align: bool, half: boo
 
 
 def cubic(g: GraphBuilder, size: Value, new_size: Value, align: bool, half: bool) -> Value:
-    """Of bicubic interpolation: four points make up a new one."""
+    """Bicubic interpolation: four weights per new pixel."""
     scale = _scale(g, size, new_size, align)
     steps = _steps(g, new_size)
     where = g.op("Mul", g.binary("Add", steps, 0.5) if half else steps, scale)
@@ -131,7 +131,7 @@ def kernel(
     kind: str,
     antialias: bool,
 ) -> Value:
-    """Of a kernel centred on each new point, widened if `antialias`; both last are float32."""
+    """A kernel centred on each new pixel, widened if `antialias`; the last two are float32."""
     radius, weight = _KERNELS[kind]
     inverse = g.op("Div", g.like(scale, 1), scale)
     centres = g.op("Mul", g.binary("Add", _steps(g, new_size), 0.5), inverse)
@@ -199,7 +199,7 @@ def _polynomial(*terms: float) -> Weight:
 
 
 def _two_pieces(near: Weight, far: Weight) -> Weight:
-    """One up to 1, another up to 2."""
+    """Piecewise: one formula up to 1, another up to 2."""
 
     def weight(g: GraphBuilder, x: Value) -> Value:
         outer = g.where(g.binary("GreaterOrEqual", x, 2), g.like(x, 0), far(g, x))

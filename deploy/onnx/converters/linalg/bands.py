@@ -42,7 +42,7 @@ def _away(g: GraphBuilder, x: Value) -> Value:
 
 
 class Band(NamedTuple):
-    """Which diagonals are meant.
+    """The range of diagonals.
 
     Attributes:
         low: the lowest, a vector of one.
@@ -105,7 +105,7 @@ def matrix_diag(
 
 
 def told(g: GraphBuilder, call: NodeView, index: int, number: Value) -> Value:
-    """A number of rows or columns as a vector of one."""
+    """A number of rows or columns as a vector with one element."""
     known = call.constant(index)
     return (
         g.reshape(g.as_int64(number), [1]) if known is None else g.ints(int(known.reshape(-1)[0]))
@@ -189,7 +189,7 @@ def _with_end(g: GraphBuilder, x: Value) -> Value:
 
 
 def _lengths(g: GraphBuilder, away: Value, rows: Value, columns: Value) -> Value:
-    """Of diagonals of a matrix."""
+    """The lengths of diagonals of a matrix."""
     down = g.op("Add", rows, g.op("Min", away, g.ints(0)))
     across = g.op("Sub", columns, g.op("Max", away, g.ints(0)))
     return g.op("Max", g.op("Min", down, across), g.ints(0))

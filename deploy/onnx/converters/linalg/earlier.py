@@ -1,4 +1,4 @@
-"""Earlier forms of the ops of diagonals: V1 knows the main one alone, V2 puts them to the left."""
+"""Earlier versions of diagonal ops: V1 has only the main diagonal, V2 aligns left."""
 
 from pinnace.deploy.onnx.converters.linalg import bands
 from pinnace.deploy.onnx.converters.node_view import NodeView

@@ -11,7 +11,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 def tridiagonal_mat_mul(
     g: GraphBuilder, call: NodeView, above: Value, main: Value, below: Value, rhs: Value
 ) -> Value:
-    """Each row times its own, the next and the one before; what stands outside is not read."""
+    """Each row times its own, the next and the previous row; elements outside are not read."""
     del call
     rank = rhs.rank
     rows = rank - 2

@@ -1,4 +1,4 @@
-"""Sums, products, quotients, and what is left of them."""
+"""Sums, products, quotients, and remainders."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

@@ -1,4 +1,4 @@
-"""Values kept between bounds."""
+"""Clipping to bounds."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

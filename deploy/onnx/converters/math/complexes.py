@@ -1,4 +1,4 @@
-"""Complex numbers: pairs of values, here and wherever an op is given some."""
+"""Complex numbers, represented as pairs of values."""
 
 from typing import TYPE_CHECKING, Any
 

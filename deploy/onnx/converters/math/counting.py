@@ -34,7 +34,7 @@ def dense_bincount(g: GraphBuilder, call: NodeView, x: Value, size: Value, weigh
 def _counted(
     g: GraphBuilder, call: NodeView, x: Value, size: Value, weights: Value, *, binary: bool
 ) -> Value:
-    """What does not fit goes into one place behind the end, which is cut off."""
+    """Values out of range are counted in an extra bin at the end, which is removed."""
     count = g.as_int64(size)
     places = g.op("Min", g.as_int64(x), count)
     room = g.reshape(g.op("Add", count, g.index(1)), [1])

@@ -18,7 +18,7 @@ class _Term(NamedTuple):
 
 @converts("Einsum")
 def einsum(g: GraphBuilder, call: NodeView, inputs: tuple[Value, ...]) -> Value:
-    """One pair after the other, from the left."""
+    """Pairwise contractions, from the left."""
     left, arrow, right = call.attr("equation").replace(" ", "").partition("->")
     texts = left.split(",")
     if len(set(right)) != len(right.replace("...", ".")):

@@ -107,7 +107,7 @@ def _is_left(g: GraphBuilder, powers: Value) -> Value:
 
 
 def _known_power(g: GraphBuilder, x: Value, number: int) -> Value:
-    """By the bits of the exponent."""
+    """An integer power by repeated squaring."""
     result, square = None, x
     while number:
         if number & 1:

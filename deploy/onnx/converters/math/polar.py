@@ -1,4 +1,4 @@
-"""Size and direction of numbers."""
+"""Magnitudes and angles of complex numbers."""
 
 from pinnace.deploy.onnx.converters.math.trigonometry import atan2
 from pinnace.deploy.onnx.converters.node_view import NodeView

@@ -1,4 +1,4 @@
-"""Floats to whole numbers, as floats."""
+"""Rounding of floats to integral values."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

@@ -29,7 +29,7 @@ def _neutral(g: GraphBuilder, data: Value, kind: str) -> Value:
 def summed(
     g: GraphBuilder, data: Value, places: Value, total: Value, how: str, neutral: Value
 ) -> Value:
-    """One row per segment, from one more; 16-bit floats are added up in float32."""
+    """One row per segment, plus one; 16-bit floats are summed in float32."""
     rest = g.shape_of(data, places.rank, data.rank)
     room = g.op("Add", total, g.ints(1))
     wide = _SUMMED.get(data.dtype, data.dtype)

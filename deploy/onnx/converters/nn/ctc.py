@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 def greedy(
     g: GraphBuilder, call: NodeView, inputs: Value, lengths: Value
 ) -> tuple[Value, Value, Value, Value]:
-    """The best class of every step, without blanks and what stands twice in a row."""
+    """The best class of every step, without blanks and consecutive duplicates."""
     classes = inputs.size(2)
     if classes is None:
         call.fail("the number of classes must be known")

@@ -1,4 +1,4 @@
-"""What TensorFlow fuses: a product, a bias or frozen normalisation, an activation."""
+"""TensorFlow's fused ops: a product, a bias or frozen normalisation, an activation."""
 
 from pinnace.deploy.onnx.converters.math.products import mat_mul
 from pinnace.deploy.onnx.converters.nn.biases import per_channel

@@ -1,4 +1,4 @@
-"""Windows: where they lie, and which operator form they need."""
+"""Positions of convolution and pooling windows, and the operator form they need."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class Window(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """As ONNX writes them; what is the default is left out."""
+        """The attributes in ONNX's form, without defaults."""
         found: dict[str, Any] = {"strides": list(self.strides)}
         if any(rate != 1 for rate in self.dilations):
             found["dilations"] = list(self.dilations)

@@ -1,6 +1,6 @@
 """Recurrent cells and layers as single ops: what their steps are made of, in a loop.
 
-The LSTM of ONNX gives no gates, and the states of the last step alone.
+ONNX's LSTM has no output for gates, and outputs only the last step's states.
 """
 
 from __future__ import annotations

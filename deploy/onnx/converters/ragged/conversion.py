@@ -9,7 +9,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 
 class Rows(NamedTuple):
-    """How values stand in rows.
+    """The partition of values into rows.
 
     Attributes:
         owners: the row of each value.
@@ -31,7 +31,7 @@ def to_tensor(
     default: Value,
     parts: tuple[Value, ...],
 ) -> Value:
-    """Where each value goes is computed; what is beyond the shape goes into a place of its own."""
+    """The target index of each value is computed; values out of bounds get an extra element."""
     nested = _nested(g, call, parts)
     sizes = [g.size_of(nested[0].starts, 0)]
     for rows in nested:

@@ -33,7 +33,7 @@ def gather(
 
 
 def splits_of(g: GraphBuilder, lengths: Value) -> Value:
-    """Where rows of these lengths begin, and the last ends."""
+    """The row splits of rows with these lengths."""
     return g.joined(g.ints(0), g.op("CumSum", lengths, g.index(0)))
 
 

@@ -1,4 +1,4 @@
-"""Gamma, Poisson and binomial numbers.
+"""Gamma, Poisson and binomial distributions.
 
 Source: those that `core/ops/kernels/rejection.py` names.
 """
@@ -179,7 +179,7 @@ def _poisson(g: GraphBuilder, start: philox.Start, index: Value, rate: Value) ->
 
 
 class _Hat:
-    """Hörmann's transformed rejection: two uniform numbers, and what is made of them.
+    """Hörmann's transformed rejection: two uniform numbers, and derived values.
 
     Attributes:
         u: from -1/2 to 1/2.
@@ -196,7 +196,7 @@ class _Hat:
         self.edge = g.op("Sub", g.like(self.u, 0.5), g.op("Abs", self.u))
 
     def place(self, middle: Value) -> Value:
-        """Where they point to."""
+        """The proposed sample."""
         g = self.g
         slope = g.op("Add", g.op("Div", g.binary("Mul", self.a, 2), self.edge), self.b)
         return g.op("Floor", g.op("Add", g.op("Mul", slope, self.u), middle))
@@ -208,14 +208,14 @@ class _Hat:
         return g.op("And", wide, g.op("LessOrEqual", self.v, most))
 
     def height(self, factor: Value) -> Value:
-        """What the logarithm of the density is compared with."""
+        """The bound for the logarithm of the density."""
         g = self.g
         steep = g.op("Div", self.a, g.op("Mul", self.edge, self.edge))
         return g.op("Log", g.op("Div", g.op("Mul", self.v, factor), g.op("Add", steep, self.b)))
 
 
 def _log_factorial(g: GraphBuilder, k: Value) -> Value:
-    """Log k! by Stirling's formula; of what is below 0, of 0."""
+    """Log k! by Stirling's formula; for negative k that of 0."""
     k = g.binary("Max", k, 0)
     above = g.binary("Add", k, 1)
     power = g.op("Mul", g.binary("Add", k, 0.5), g.op("Log", above))
@@ -224,7 +224,7 @@ def _log_factorial(g: GraphBuilder, k: Value) -> Value:
 
 
 def _tail(g: GraphBuilder, k: Value) -> Value:
-    """What Stirling's first terms leave of log k!."""
+    """The remainder of Stirling's formula for log k!."""
     table = rejection.TAIL
     near = g.op("Min", g.op("Max", k, g.like(k, 0)), g.like(k, len(table) - 1))
     known = g.op("Gather", g.constant(table), g.as_int64(near), axis=0)

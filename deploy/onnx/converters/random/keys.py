@@ -11,7 +11,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("StatelessRandomGetKeyCounter")
 def key_counter(g: GraphBuilder, call: NodeView, seed: Value) -> tuple[Value, Value]:
-    """One block of Philox, of the seed."""
+    """Key and counter: one block of Philox, from the seed."""
     del call
     start = philox.of_seed(g, seed)
     halves = [g.reshape(half, [1]) for half in (start.low, start.high)]
@@ -29,5 +29,5 @@ def algorithm(g: GraphBuilder, call: NodeView) -> Value:
 def key_counter_algorithm(
     g: GraphBuilder, call: NodeView, seed: Value
 ) -> tuple[Value, Value, Value]:
-    """One block of Philox, of the seed."""
+    """Key, counter and algorithm: one block of Philox, from the seed."""
     return (*key_counter(g, call, seed), algorithm(g, call))

@@ -1,6 +1,6 @@
-"""Philox-4x32-10 in ONNX's integer operators: the words that TensorFlow draws, bit for bit.
+"""Philox-4x32-10 in ONNX's integer operators: TensorFlow's random bits, bit for bit.
 
-A word is kept in 64 bits: the product of two words then has its high half in the same number.
+A word is stored in 64 bits, so that the product of two words has both halves.
 
 Source:
     Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011.
@@ -28,7 +28,7 @@ _ALGORITHMS = (1, 3)  # Philox, and what is best here: Philox
 
 
 class Start(NamedTuple):
-    """Where a stream starts: uint64 scalars."""
+    """The start of a stream: uint64 scalars."""
 
     key: Value
     low: Value
@@ -132,7 +132,7 @@ def count_of(g: GraphBuilder, shape: Value) -> Value:
 
 
 def _drawn(g: GraphBuilder, start: Start, count: Value) -> Value:
-    """So many words."""
+    """The first `count` words of a stream."""
     blocks = g.op("Div", g.op("Add", count, g.index(3)), g.index(4))
     return g.slice(words(g, start, blocks), 0, 0, g.reshape(count, [1]))
 
@@ -145,7 +145,7 @@ def _pairs(g: GraphBuilder, drawn: Value) -> tuple[Value, Value]:
 
 
 def integers(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value:
-    """So many numbers of 32 or 64 bits, as uint64."""
+    """Integers of 32 or 64 random bits, as uint64."""
     if dtype.numpy.itemsize == 4:
         return _drawn(g, start, count)
     return _joined(g, *_pairs(g, _drawn(g, start, g.op("Mul", count, g.index(2)))))
@@ -159,7 +159,7 @@ def wrapped(g: GraphBuilder, x: Value, dtype: DType) -> Value:
 
 
 def unit(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value:
-    """So many numbers in [0, 1): of float64 for it, else of float32."""
+    """Uniform numbers in [0, 1), as float64 or float32."""
     each = 2 if dtype is dtypes.float64 else 1
     wanted = g.op("Mul", count, g.index(each)) if each > 1 else count
     return fractions(g, _drawn(g, start, wanted), dtype)
@@ -178,7 +178,7 @@ def fractions(g: GraphBuilder, drawn: Value, dtype: DType) -> Value:
 
 
 def bell(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value:
-    """So many standard normal numbers: of float64 for it, else of float32."""
+    """Standard normal numbers, as float64 or float32."""
     kind = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
     even = g.op("Mul", g.op("Div", g.op("Add", count, g.index(1)), g.index(2)), g.index(2))
     both = normals(g, unit(g, start, even, kind))

@@ -1,4 +1,4 @@
-"""Numbers that are other ones in each run: ONNX Runtime draws them, where the caller allows it."""
+"""Unseeded random numbers: ONNX Runtime draws them, if the caller allows it."""
 
 import math
 
@@ -28,7 +28,7 @@ def _normal(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
 
 
 def _seed(call: NodeView) -> float | None:
-    """What makes the numbers the same in each session; they are none that TensorFlow draws."""
+    """A seed that makes numbers equal in each session; they differ from TensorFlow's."""
     if not call.may_draw:
         call.fail(
             "draws other numbers in every run from a state, which an ONNX model has not; "

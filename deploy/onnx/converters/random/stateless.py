@@ -1,4 +1,4 @@
-"""Random numbers that a seed tells: TensorFlow's own, each drawn once."""
+"""Seeded random numbers, equal to TensorFlow's."""
 
 from collections.abc import Callable
 
@@ -115,7 +115,7 @@ def uniform_int_of_key(
 def multinomial(
     g: GraphBuilder, call: NodeView, logits: Value, samples: Value, seed: Value
 ) -> Value:
-    """Where in the sums of exp(logits) a fraction falls."""
+    """Inverse transform sampling: the position of a fraction in the sums of exp(logits)."""
     rows = g.cast(logits, dtypes.float64)
     odd = g.op("Or", g.op("IsNaN", rows), g.op("IsInf", rows))
     least = g.constant(np.array(np.finfo(np.float64).min))
@@ -150,7 +150,7 @@ def truncated_of_key(
 
 
 def _redrawn(g: GraphBuilder, start: philox.Start, count: Value, dtype: DType) -> Value:
-    """So many numbers: they come in groups as large as a block; each group has a stream."""
+    """Rejection sampling: numbers are grouped by block; each group has its own stream."""
     kind = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
     size = 2 if kind is dtypes.float64 else 4
     groups = g.op("Div", g.binary("Add", count, size - 1), g.index(size))

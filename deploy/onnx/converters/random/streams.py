@@ -1,7 +1,7 @@
-"""Numbers that are drawn again until they fit: a stream of Philox for each, all drawn at once.
+"""Rejection sampling: a Philox stream for each number, all drawn at once.
 
-As `core/ops/kernels/rejection.py` does it, whose words these are; logarithms and the like are ONNX
-Runtime's, in float64.
+The algorithm and the bits are those of `core/ops/kernels/rejection.py`; logarithms and the like are
+ONNX Runtime's, in float64.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Streams:
 
     @property
     def state(self) -> list[Value]:
-        """How far each stream was drawn from, and what is left of its last blocks."""
+        """The position of each stream, and the unused words of its last blocks."""
         return [self._used, *(value for kind in self.kinds for value in self._kept[kind])]
 
     def draw(self, kind: str, who: Value) -> Value:

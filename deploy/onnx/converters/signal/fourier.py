@@ -89,7 +89,7 @@ def to_real(
 
 
 def _entry(g: GraphBuilder, lengths: Value, place: int) -> Value:
-    """One length, as a vector of one number."""
+    """One length, as a vector with one element."""
     return g.op("Slice", g.as_int64(lengths), g.ints(place), g.ints(place + 1))
 
 

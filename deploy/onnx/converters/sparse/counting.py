@@ -49,7 +49,7 @@ def _counted(
     size: Value,
     weights: Value,
 ) -> Value:
-    """What does not fit goes into one more place behind each row, which is cut off."""
+    """Values out of range are counted in an extra bin of each row, which is removed."""
     binary = bool(call.attr("binary_output"))
     end = g.reshape(g.as_int64(size), [1])
     places = g.op("Min", g.as_int64(values), end)

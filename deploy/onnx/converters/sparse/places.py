@@ -1,4 +1,4 @@
-"""Indices of sparse tensors as numbers, and back."""
+"""Flat indices of sparse tensors, and back."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -26,7 +26,7 @@ def numbered(g: GraphBuilder, indices: Value, shape: Value, count: int) -> Value
 
 
 def spread(g: GraphBuilder, places: Value, shape: Value, count: int) -> Value:
-    """The indices [n, count] that numbers stand for."""
+    """The indices [n, count] of flat numbers."""
     columns: list[Value] = []
     for axis in reversed(range(count)):
         if axis == 0:

@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 
 @converts("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 def of_rows(g: GraphBuilder, call: NodeView, data: Value, indices: Value, ids: Value) -> Value:
-    """As many groups as the last id tells; an empty one is 0."""
+    """The number of groups follows from the last id; an empty one is 0."""
     owners = g.as_int64(ids)
     last = g.op("ReduceMax", g.joined(owners, g.ints(-1)), keepdims=1)
     return _grouped(g, call, data, indices, owners, g.op("Add", last, g.ints(1)))
@@ -24,7 +24,7 @@ def of_rows(g: GraphBuilder, call: NodeView, data: Value, indices: Value, ids: V
 def of_rows_counted(
     g: GraphBuilder, call: NodeView, data: Value, indices: Value, ids: Value, count: Value
 ) -> Value:
-    """As many groups as are asked for."""
+    """The number of groups is given."""
     total = g.reshape(g.as_int64(count), [1])
     return _grouped(g, call, data, indices, g.as_int64(ids), total)
 

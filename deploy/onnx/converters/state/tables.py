@@ -1,4 +1,4 @@
-"""Tables that nothing changes: LabelEncoder from keys to values, or to places of values."""
+"""Immutable tables: LabelEncoder from keys to values, or to indices of values."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def _listed(call: NodeView, array: Array) -> list[Any]:
 def _encoded(
     g: GraphBuilder, call: NodeView, x: Value, keys: Array, values: Array, dtype: DType, other: Any
 ) -> Value:
-    """LabelEncoder; `other` for what is no key."""
+    """LabelEncoder, with `other` for missing keys."""
     kind = dtypes.string if keys.dtype == object else dtypes.int64
     if kind is dtypes.int64:
         x = g.as_int64(x)

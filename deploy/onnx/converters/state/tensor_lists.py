@@ -1,8 +1,8 @@
 """Lists of tensors: here one tensor with the elements along its first axis.
 
-The handle of a list is the value of that tensor. A list that was only reserved is `Reserved`:
-nobody knows the shape of its elements yet. One that a loop writes in order is `Written`: its
-elements leave the loop as a scan output, so that the list itself never stands in the file.
+The handle of a list is the value of that tensor. A list that was only reserved is `Reserved`: the
+shape of its elements is not known yet. One that a loop writes in order is `Written`: its elements
+leave the loop as a scan output, so that the list itself is not in the file.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ class Written(Value):
 
 
 class Joined(Value):
-    """A list whose elements, of different lengths, stand one behind the other.
+    """A list whose elements, of different lengths, are concatenated.
 
     Attributes:
         rows: all of them.

@@ -10,7 +10,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("ReadVariableOp")
 def read_variable(g: GraphBuilder, call: NodeView, value: Value) -> Value:
-    """The value, which stands in the place of the handle."""
+    """The value, which replaces the handle."""
     del g, call
     return value
 

@@ -1,4 +1,4 @@
-"""Strings and numbers, and letters of another case."""
+"""Conversion between strings and numbers, and of letter case."""
 
 import numpy as np
 

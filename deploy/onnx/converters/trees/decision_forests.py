@@ -1,8 +1,8 @@
-"""Decision forests: TreeEnsembleRegressor of ai.onnx.ml, on columns of numbers alone.
+"""Decision forests: TreeEnsembleRegressor of ai.onnx.ml, on numeric columns only.
 
-What a tree asks of a category is a column of its own, 1 where the category goes to the positive
-child: one Gather a feature makes the columns of all conditions on it. What it asks of a weighted
-sum is a column as well, from one MatMul; an infinite number makes sums NaN that do not look at it.
+A condition on a category becomes a column that is 1 if the category goes to the positive child: one
+Gather per feature computes the columns of all conditions on it. A condition on a weighted sum
+becomes a column too, by one MatMul; an infinite number then also makes sums NaN that do not use it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _add_categories(
 
 
 def _add_sums(g: GraphBuilder, forest: Forest, numbers: Value, made: _Columns, width: int) -> None:
-    """A column for each weighted sum, NaN where a number that nothing stands for is missing."""
+    """A column for each weighted sum, NaN if a number without a replacement is missing."""
     nodes = forest.nodes
     mine = np.flatnonzero(nodes.kind == walking.OBLIQUE)
     size = int(nodes.columns.max()) + 1

@@ -48,7 +48,7 @@ def test_arrays_come_from_files(tmp_path: Path) -> None:
 
 def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([{}], object), allow_pickle=True)
-    with pytest.raises(InvalidArgumentError, match="no NumPy file"):
+    with pytest.raises(InvalidArgumentError, match="not a NumPy file"):
         read(f"{tmp_path}/a.npy", FLOATS)
 
 

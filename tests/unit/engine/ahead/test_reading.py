@@ -102,7 +102,7 @@ def no_library(model: Path) -> None:
     ("spoil", "reason"),
     [
         (unvouched, "nobody vouches for them"),
-        (changed, "native.so is not what the table says"),
+        (changed, "native.so does not match the table"),
         (no_library, "they cannot be loaded"),
         (lambda model: (model / table.FOLDER / "native.so").unlink(), "cannot be read"),
         (lambda model: (model / table.FOLDER / "native.so").chmod(0o666), "nobody else may"),
@@ -129,7 +129,7 @@ def no_library(model: Path) -> None:
             lambda model: told(
                 model, lambda one: one["libraries"][0].update(file="../../../native.so")
             ),
-            "does not lie beside the table",
+            "is not in the table's folder",
         ),
     ],
 )

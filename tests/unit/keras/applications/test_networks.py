@@ -184,7 +184,7 @@ def test_predictions_have_names(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     table = published.CLASSES._replace(md5=None)
     monkeypatch.setattr(published, "CLASSES", table)
     (cache / table.name).write_text("[]")
-    with pytest.raises(tf.errors.DataLossError, match="no table of classes"):
+    with pytest.raises(tf.errors.DataLossError, match="not a table of classes"):
         decode(scores)
     rows = ",".join(f'"{i}": ["n{i:04}", "kind {i}"]' for i in range(1000))
     (cache / table.name).write_text(f"{{{rows}}}")

@@ -94,7 +94,7 @@ def test_a_clone_has_weights_of_its_own() -> None:
             "layers should have unique names, there is a 'a' already",
         ),
         (lambda: keras.Sequential().build((None, 2)), "has no layers: add one"),
-        (lambda: keras.Sequential().pop(), "there is no layer to take away"),
+        (lambda: keras.Sequential().pop(), "there is no layer to remove"),
         (
             lambda: keras.Sequential([layers.Dense(1), keras.Input((2,))]),
             "an Input must come first",

@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "one known size",
     ),
     "switch": (lambda: ops.switch(0, []), ValueError, "one function at least"),
-    "jvp": (lambda: ops.jvp(lambda x: x, (X,), ()), ValueError, "as many as primals"),
+    "jvp": (lambda: ops.jvp(lambda x: x, (X,), ()), ValueError, "one tangent per primal"),
     "scatter_update": (
         lambda: ops.scatter_update(X, [[0]], X[:1], "mean"),
         ValueError,

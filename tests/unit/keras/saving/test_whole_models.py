@@ -307,7 +307,7 @@ def test_other_files_are_told(tmp_path: Path) -> None:
         keras.models.load_model(tmp_path / "none.keras")
     for name in ("m.keras", "m.h5"):
         (tmp_path / name).write_bytes(os.urandom(100))
-        with pytest.raises(DataLossError, match=r"is no .keras file|no HDF5 file"):
+        with pytest.raises(DataLossError, match=r"is no .keras file|not an HDF5 file"):
             keras.models.load_model(tmp_path / name)
     small().save_weights(tmp_path / "m.weights.h5")
     with pytest.raises(InvalidArgumentError, match="it holds weights alone"):

@@ -234,7 +234,7 @@ def test_a_store_that_fails_leaves_what_is_loaded(
     for _ in range(3):
         look(models)
     assert answer(models) == 3.0
-    text = "ConnectionResetError: gone; what is loaded stays"
+    text = "ConnectionResetError: gone; the loaded versions stay"
     assert sum(text in record.message for record in caplog.records) == 1
     models.close()
 

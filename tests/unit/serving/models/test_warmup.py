@@ -109,7 +109,7 @@ def test_without_a_file_pure_signatures_run_on_zeros(tmp_path: Path) -> None:
     [
         ([predict_log([-1, 0])], "warm-up request 0 failed: negative"),
         ([predict_log([1, 2]), predict_log([1])], "warm-up request 1 failed: Input 'x' must be"),
-        ([b"\xff"], "record 0 is no PredictionLog"),
+        ([b"\xff"], "record 0 is not a PredictionLog"),
         ([PredictionLog()], "a record of kind none cannot be answered"),
         ([predict_log([1, 2])] * 1001, "more than 1000 warm-up requests"),
     ],

@@ -235,4 +235,6 @@ except MemoryError as error:
 )
 def test_a_message_for_which_there_is_no_memory_is_not_called_wrong() -> None:
     """The parser has one class of error for both."""
-    assert run_fresh(NO_MEMORY) == "8 there is no memory for the request\n"  # RESOURCE_EXHAUSTED
+    assert (
+        run_fresh(NO_MEMORY) == "8 there is not enough memory for the request\n"
+    )  # RESOURCE_EXHAUSTED

@@ -147,13 +147,13 @@ def test_a_context_does_not_stand_before_too_many_examples() -> None:
 def test_an_output_is_written_once() -> None:
     tensor = {"name": "x", "datatype": "FP32", "shape": [1], "data": [1]}
     twice = {"inputs": [tensor], "outputs": [{"name": "y"}] * 2}
-    with pytest.raises(InvalidArgumentError, match="asked twice"):
+    with pytest.raises(InvalidArgumentError, match="requested twice"):
         Infer().decode(MODEL, json.dumps(twice).encode(), {})
     message = v2.ModelInferRequest(model_name="m", raw_input_contents=[b"\0" * 4])
     message.inputs.add(name="x", datatype="FP32", shape=[1])
     message.outputs.add(name="y")
     message.outputs.add(name="y")
-    with pytest.raises(InvalidArgumentError, match="asked twice"):
+    with pytest.raises(InvalidArgumentError, match="requested twice"):
         GrpcInfer(message).decode(MODEL, b"", {})
 
 
