@@ -30,7 +30,7 @@ TABLE: dict[str, str] = {
     "cast": "pinnace.ops.array.casting:cast",
     "complex": "pinnace.ops.math.complexes:complex",
     "saturate_cast": "pinnace.ops.array.saturation:saturate_cast",
-    # framework, ops: variables are read and written by ops.
+    # framework: methods of variables, which ops read and write.
     "read_variable": "pinnace.ops.state.variables:read_variable",
     "assign": "pinnace.ops.state.variables:assign",
     "assign_add": "pinnace.ops.state.variables:assign_add",
