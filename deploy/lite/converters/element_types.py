@@ -58,7 +58,7 @@ TYPES: dict[str, Sequence[DType]] = {
     "BATCH_TO_SPACE_ND": (_F, _I, _L, dtypes.uint8),
     "BROADCAST_TO": (_F, _I, _L, _B, dtypes.uint8),
     "FILL": (_F, _I, _L, _B, dtypes.string),
-    "BATCH_MATMUL": _NARROW,
+    "BATCH_MATMUL": _REAL,
     "DYNAMIC_UPDATE_SLICE": (_F, _I, _L, _B),
     "MATRIX_DIAG": (_F, _I, _L, dtypes.uint8),
     "MATRIX_SET_DIAG": (_F, _I, _L, dtypes.uint8),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pinnace.deploy.lite.converters.convolution import fused, no_bias
 from pinnace.deploy.lite.converters.element_types import computed, type_for
 from pinnace.deploy.lite.converters.registry import converts
+from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.converters.node_view import NodeView
     from pinnace.deploy.lite.ir.builder import GraphBuilder
     from pinnace.deploy.lite.ir.model import Tensor
+
+# Of whole numbers that float32 can multiply and add: the largest, and what a sum may be.
+_LARGEST = {dtypes.int8: 128, dtypes.uint8: 255}
+_EXACT = 1 << 24
 
 
 def product(
@@ -64,7 +69,22 @@ def batch_mat_mul(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tens
     if x.dtype is not y.dtype:
         call.fail("of two element types")
     call.rank(0), call.rank(1)
-    return product(g, x, y, bool(call.attr("adj_x")), bool(call.attr("adj_y")))
+    adjoint = bool(call.attr("adj_x")), bool(call.attr("adj_y"))
+    if x.dtype.is_integer:
+        _refuse_inexact(call, x, adjoint[0])
+        x, y = g.cast(x, dtypes.float32), g.cast(y, dtypes.float32)
+    return g.cast(product(g, x, y, *adjoint), call.dtype())
+
+
+def _refuse_inexact(call: NodeView, x: Tensor, adjoint: bool) -> None:
+    """Whole numbers are multiplied as real ones, where sums of all products are exact in these."""
+    most = _LARGEST.get(x.dtype)
+    length = call.input_spec(0).shape[-2 if adjoint else -1]
+    if most is None or length is None or length * most * most > _EXACT:
+        call.fail(
+            "of whole numbers, whose sums float32 may not hold; LiteRT has no kernel for them\n"
+            "  Try: Cast to float32 before it"
+        )
 
 
 @converts("_FusedMatMul", to="FULLY_CONNECTED")

@@ -123,10 +123,17 @@ def cumsum(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Tensor:
     return g.cast(made, x.dtype)
 
 
-@converts("SegmentSum", to="SEGMENT_SUM")
+@converts("SegmentSum", to="SEGMENT_SUM UNSORTED_SEGMENT_SUM REDUCE_MAX")
 def segment_sum(g: GraphBuilder, call: NodeView, x: Tensor, ids: Tensor) -> Tensor:
-    """As it is; ids are ascending."""
-    return moved(g, "SEGMENT_SUM", x, g.cast(ids, dtypes.int32), shape=call.shape())
+    """As it is where the ids are known to count from 0 on, which LiteRT's kernel wants."""
+    places = g.cast(ids, dtypes.int32)
+    known = call.constant(1)
+    steps = [] if known is None else np.diff(known, prepend=0).tolist()
+    if steps and steps[0] == 0 and set(steps) <= {0, 1}:
+        return moved(g, "SEGMENT_SUM", x, places, shape=call.shape())
+    last = g.op("REDUCE_MAX", places, g.ints([0]), shape=[1], keep_dims=True)
+    count = g.op("ADD", last, g.ints([1]), shape=[1])
+    return moved(g, "UNSORTED_SEGMENT_SUM", x, places, count, shape=call.shape())
 
 
 @converts(
@@ -142,7 +149,17 @@ def unsorted_segments(
     """As they are; a segment without rows has what TensorFlow gives it."""
     kind = f"UNSORTED_SEGMENT_{call.node.op.name.removeprefix('UnsortedSegment').upper()}"
     rest = [g.cast(ids, dtypes.int32), g.reshape(g.cast(count, dtypes.int32), [1])]
-    return moved(g, kind, x, *rest, shape=call.shape())
+    if not kind.endswith(("MAX", "MIN")):
+        return moved(g, kind, x, *rest, shape=call.shape())
+    # A segment without rows has the first or last number of the type that is computed with: float64
+    # is refused, which float32 would stand for, and narrow numbers are held within theirs.
+    wide = type_for(kind, call.input_spec(0).dtype)
+    made = g.op(kind, g.cast(x, wide), *rest, dtype=wide, shape=call.shape())
+    if wide is x.dtype:
+        return made
+    is_most = kind.endswith("MAX")
+    limit = g.like(made, x.dtype.min if is_most else x.dtype.max)
+    return g.cast(g.op("MAXIMUM" if is_most else "MINIMUM", made, limit), x.dtype)
 
 
 @converts("Bincount", to="ONE_HOT SUM")
