@@ -60,7 +60,10 @@ def test_a_file_of_tensorflow_serving_is_read(tmp_path: Path) -> None:
         ),
         ("model_config_list { config { base_path: '/x' } }", r"needs a name \(its path is '/x'\)"),
         ("model_config_list { config { name: 'x' } }", "Model 'x' needs a base path"),
-        ("model_config_list { config { name: 'x/y' base_path: '/' } }", "'x/y': must not contain '/'"),
+        (
+            "model_config_list { config { name: 'x/y' base_path: '/' } }",
+            "'x/y': must not contain '/'",
+        ),
         (
             (
                 "model_config_list { config { name: 'x' base_path: '/1' }\n"
