@@ -22,6 +22,7 @@ from pinnace.framework.tensor import Array
 
 PACKAGE = "@tensorflow/tfjs"
 WASM_PACKAGE = "@tensorflow/tfjs-backend-wasm"
+NO_SIZE = "a size is NaN in the shape"
 _START_S = 60.0  # on a busy machine, Node itself and its modules
 
 
@@ -158,13 +159,18 @@ def read_answer(folder: Path, backend: str) -> Ran:
             f"export: TensorFlow.js ({backend}) does not run the model: {found['error']}"
         )
     content = (folder / "outputs.bin").read_bytes()
-    results = [
-        str(outputs["error"])
-        if isinstance(outputs, dict)
-        else {tensor["name"]: _array(tensor, content) for tensor in outputs}
-        for outputs in found["results"]
-    ]
-    return Ran(results, found["version"])
+    return Ran([_result(outputs, content) for outputs in found["results"]], found["version"])
+
+
+def _result(outputs: Any, content: bytes) -> Mapping[str, Array] | str:
+    """The outputs of a run by name, or why there are none."""
+    if isinstance(outputs, dict):
+        return str(outputs["error"])
+    for tensor in outputs:
+        # Some kernels compute sizes with what is no number, and raise nothing.
+        if None in tensor["shape"]:
+            return f"{NO_SIZE} of {tensor['name']!r}"
+    return {tensor["name"]: _array(tensor, content) for tensor in outputs}
 
 
 def _lacking(error: str, backend: str) -> str:
