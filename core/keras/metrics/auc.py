@@ -83,8 +83,8 @@ class AUC(Counts):
             raise ValueError(
                 f"AUC: Argument `num_thresholds` must be an integer > 1, got {num_thresholds}"
             )
-        restoring.check_metric("AUC", "num_thresholds", num_thresholds, 4 * num_thresholds)
         if thresholds is None:
+            restoring.check_metric("AUC", "num_thresholds", num_thresholds, 4 * num_thresholds)
             last = num_thresholds - 1
             inner = [i / last for i in range(1, last)]
         else:

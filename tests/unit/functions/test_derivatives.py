@@ -10,7 +10,7 @@ import pytest
 import pinnace as tf
 from pinnace.functions import jacobian as jacobian  # fills the slot of the tape
 from pinnace.functions.control.looping import while_loop
-from pinnace.functions.customised import recompute_grad
+from pinnace.functions.custom_gradients import recompute_grad
 from pinnace.ops.functional.python_calls import numpy_function, py_function
 
 _W = tf.constant(np.random.default_rng(0).standard_normal((3, 4)))

@@ -236,12 +236,14 @@ def test_lstm(
 
 @pytest.mark.parametrize("merged", [True, False])
 def test_lstm_both_ways(merged: bool) -> None:
-    inputs: list[Tensor | None] = [tensor("x", 2, 5, 3)]
+    # LiteRT gives merged outputs of a second row from memory that it has not written.
+    rows = 1 if merged else 2
+    inputs: list[Tensor | None] = [tensor("x", rows, 5, 3)]
     inputs += lstm_inputs(1, peep=False, coupled=False)
     inputs += lstm_inputs(18, peep=False, coupled=False)
-    inputs += [tensor(name, 2, 4, is_state=True) for name in ("h1", "c1", "h2", "c2")]
+    inputs += [tensor(name, rows, 4, is_state=True) for name in ("h1", "c1", "h2", "c2")]
     inputs += [None] * 9
-    outs = [tensor("out", 2, 5, 8)] if merged else [tensor("a", 2, 5, 4), tensor("b", 2, 5, 4)]
+    outs = [tensor(name, rows, 5, 8 if merged else 4) for name in (["out"] if merged else "ab")]
     options = {"fused_activation_function": 4, "merge_outputs": merged, "time_major": False}
     compare(file_of("BIDIRECTIONAL_SEQUENCE_LSTM", inputs, outs, options))
 
