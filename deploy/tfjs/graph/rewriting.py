@@ -1,11 +1,13 @@
 """New nodes in the place of one: what a rule writes with."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pinnace.deploy.refusals import UnconvertibleError
+from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -97,9 +99,45 @@ class Rewrite:
         """Its axes in another order."""
         return self.op("Transpose", x, self.constant(order, np.int32))
 
-    def reshaped(self, x: Value, sizes: Sequence[int]) -> Value:
-        """Another shape, with at most one -1."""
-        return self.op("Reshape", x, self.constant(sizes, np.int32))
+    def reshaped(self, x: Value, sizes: Sequence[int | Value]) -> Value:
+        """Another shape, with at most one -1; sizes that are not known are scalars of int32."""
+        numbers = [-1 if isinstance(size, Value) else size for size in sizes]
+        if numbers.count(-1) < 2 and (0 not in numbers or -1 not in numbers):
+            return self.op("Reshape", x, self.constant(numbers, np.int32))
+        return self.op("Reshape", x, self.numbers(sizes))
+
+    def numbers(self, sizes: Sequence[int | Value]) -> Value:
+        """A vector of int32 of numbers that are known and scalars that are not."""
+        if not any(isinstance(size, Value) for size in sizes):
+            return self.constant(sizes, np.int32)
+        return self.op("Pack", *(self.scalar(size) for size in sizes), axis=0)
+
+    def scalar(self, size: int | Value) -> Value:
+        """A scalar of int32."""
+        return size if isinstance(size, Value) else self.constant(size, np.int32)
+
+    def size(self, x: Value, axis: int) -> int | Value:
+        """How long an axis is: a number where that is known, else a scalar of int32."""
+        known = x.shape[axis] if x.shape.rank is not None else None
+        if known is not None:
+            return int(known)
+        place = self.constant(axis, np.int32)
+        return self.op("GatherV2", self.op("Shape", x), place, self.constant(0, np.int32))
+
+    def product(self, sizes: Sequence[int | Value]) -> int | Value:
+        """All of them multiplied."""
+        result: int | Value = math.prod(size for size in sizes if not isinstance(size, Value))
+        for size in sizes:
+            if isinstance(size, Value):
+                result = size if result == 1 else self.op("Mul", self.scalar(result), size)
+        return result
+
+    def selected(self, test: Value, x: Value, y: Value) -> Value:
+        """SelectV2: the kernel in WebAssembly reads bools as if they were of 32 bits."""
+        if x.dtype is not dtypes.bool:
+            return self.op("SelectV2", test, x, y)
+        x, y = (self.op("Cast", one, DstT=dtypes.int32) for one in (x, y))
+        return self.op("Cast", self.op("SelectV2", test, x, y), DstT=dtypes.bool)
 
 
 Rule = Callable[[Rewrite], Sequence[Value] | Value | None]

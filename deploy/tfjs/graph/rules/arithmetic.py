@@ -134,11 +134,29 @@ def mean(r: Rewrite) -> None:
     r.needs(r.inputs[0].dtype.is_floating, "of whole numbers, which TensorFlow rounds")
 
 
+@rule("Cumsum", "Cumprod")
+def running(r: Rewrite) -> tuple[Value, ...] | None:
+    """Along an axis counted from the first one: with another, TensorFlow.js computes no shape."""
+    x, axis = r.inputs
+    known = r.known(1)
+    if known is not None and known >= 0:
+        return None
+    rank = r.op("Rank", x) if x.shape.rank is None else r.constant(x.shape.rank, np.int32)
+    if axis.dtype is not dtypes.int32:
+        axis = r.op("Cast", axis, DstT=dtypes.int32)
+    turned = r.op("AddV2", axis, rank)
+    if known is None:
+        turned = r.op("SelectV2", r.op("Less", axis, r.constant(0, np.int32)), turned, axis)
+    elif x.shape.rank is not None:
+        turned = r.constant(int(known) + x.shape.rank, np.int32)
+    return r.same(x, turned, Tidx=dtypes.int32)
+
+
 @rule("ClipByValue")
 def clip_by_value(r: Rewrite) -> Value | None:
-    """TensorFlow.js takes two numbers as limits."""
+    """TensorFlow.js takes two numbers as limits, and in WebAssembly all for float32."""
     x, low, high = r.inputs
-    if low.shape.rank == high.shape.rank == 0:
+    if low.shape.rank == high.shape.rank == 0 and x.dtype.is_floating:
         return None
     return r.op("Minimum", r.op("Maximum", x, low), high)
 
@@ -161,6 +179,9 @@ def cast(r: Rewrite) -> Value | None:
         source is not dtypes.complex64 and source is not dtypes.complex128,
         "of complex numbers",
     )
+    if target is dtypes.bool and source not in (dtypes.bool, dtypes.string):
+        # In WebAssembly the number is cut to 8 bits, so that 0.5 and 256 are false.
+        return r.op("NotEqual", x, r.constant(0, source))
     return None
 
 

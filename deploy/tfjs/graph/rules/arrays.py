@@ -7,7 +7,6 @@ import numpy as np
 from pinnace.deploy.tfjs.graph.rewriting import Rewrite, rule
 from pinnace.framework import dtypes
 from pinnace.graph.graph import Value
-from pinnace.graph.known import known_value
 
 
 @rule("StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape")
@@ -37,7 +36,7 @@ def one_hot(r: Rewrite) -> Value:
     if axis not in (-1, rank):
         numbers = r.reshaped(numbers, [-1, *[1] * (int(rank or 0) - axis)])
     known = r.op("Equal", r.op("ExpandDims", indices, r.constant(axis, np.int32)), numbers)
-    return r.op("SelectV2", known, on, off)
+    return r.selected(known, on, off)
 
 
 @rule("Transpose")
@@ -61,7 +60,7 @@ def band_part(r: Rewrite) -> Value:
     gap = columns[None, :] - rows[:, None]
     below, above = int(lower), int(upper)
     kept = ((below < 0) | (-gap <= below)) & ((above < 0) | (gap <= above))
-    return r.op("SelectV2", r.constant(kept), x, r.constant(0, x.dtype))
+    return r.selected(r.constant(kept), x, r.constant(0, x.dtype))
 
 
 @rule("Select")
@@ -69,23 +68,39 @@ def select(r: Rewrite) -> Value | None:
     """A condition for each row, which TensorFlow.js would broadcast from the other end."""
     test, x, y = r.inputs
     if test.shape.rank == x.shape.rank and test.shape.rank is not None:
-        return None
+        return None if x.dtype is not dtypes.bool else r.selected(test, x, y)
     r.needs(
         test.shape.rank is not None and x.shape.rank is not None,
         "of tensors with an unknown number of axes",
     )
     if not test.shape.rank:
-        return r.op("SelectV2", test, x, y)
-    return r.op("SelectV2", r.reshaped(test, [-1, *[1] * (len(x.shape) - 1)]), x, y)
+        return r.selected(test, x, y)
+    return r.selected(r.reshaped(test, [-1, *[1] * (len(x.shape) - 1)]), x, y)
 
 
-@rule("ResourceGather")
-def resource_gather(r: Rewrite) -> Value:
-    """From the value that stands in the place of the handle."""
-    value, indices = r.inputs
-    batch = int(r.attr("batch_dims"))
-    axis = r.constant(batch, np.int32)
-    return r.op("GatherV2", value, indices, axis, batch_dims=batch)
+@rule("Where")
+def where(r: Rewrite) -> Value | None:
+    """Of numbers: in WebAssembly they are cut to 8 bits."""
+    x = r.inputs[0]
+    if x.dtype is dtypes.bool:
+        return None
+    return r.op("Where", r.op("NotEqual", x, r.constant(0, x.dtype)))
+
+
+@rule("SelectV2")
+def select_v2(r: Rewrite) -> Value | None:
+    """Of bools by way of numbers."""
+    return None if r.inputs[1].dtype is not dtypes.bool else r.selected(*r.inputs)
+
+
+@rule("ReverseV2")
+def reverse(r: Rewrite) -> Value | None:
+    """Of bools by way of numbers: in WebAssembly four of them are moved as one."""
+    x, axes = r.inputs
+    if x.dtype is not dtypes.bool:
+        return None
+    turned = r.op("ReverseV2", r.op("Cast", x, DstT=dtypes.int32), axes)
+    return r.op("Cast", turned, DstT=dtypes.bool)
 
 
 @rule("ResourceGatherNd")
@@ -104,12 +119,6 @@ def read_variable(r: Rewrite) -> Value:
 def variable_shape(r: Rewrite) -> Value:
     """The shape of the value."""
     return r.op("Shape", r.inputs[0], out_type=r.attr("out_type"))
-
-
-@rule("Gather")
-def gather(r: Rewrite) -> Value:
-    """Along the first axis."""
-    return r.op("GatherV2", *r.inputs, r.constant(0, np.int32))
 
 
 @rule("TensorScatterAdd", "TensorScatterSub")
@@ -167,84 +176,6 @@ def parts_of_sizes(r: Rewrite) -> tuple[Value, ...] | None:
 def unpack(r: Rewrite) -> None:
     """As many as there are: the number must be known, as in TensorFlow."""
     r.needs(r.inputs[0].shape.rank, "of a tensor with an unknown number of axes")
-
-
-@rule("Slice")
-def part(r: Rewrite) -> tuple[Value, ...] | None:
-    """Sizes far beyond the last element, in 32 bits."""
-    inputs = _within_32_bits(r)
-    return None if inputs == r.inputs else r.same(*inputs)
-
-
-def _within_32_bits(r: Rewrite) -> list[Value]:
-    most = np.iinfo(np.int32).max
-    inputs = list(r.inputs)
-    for index in range(1, len(inputs)):
-        known = r.known(index)
-        if known is not None and known.dtype == np.int64 and np.any(np.abs(known) > most):
-            inputs[index] = r.constant(np.clip(known, -most, most))
-    return inputs
-
-
-@rule("StridedSlice")
-def strided_slice(  # noqa: C901 (a case for each kind of axis)
-    r: Rewrite,
-) -> tuple[Value, ...] | Value | None:
-    """A range for each axis, then new axes: TensorFlow.js mixes them up with an ellipsis."""
-    inputs = _within_32_bits(r)
-    new, ellipsis = int(r.attr("new_axis_mask")), int(r.attr("ellipsis_mask"))
-    if not new and not ellipsis:
-        return None if inputs == r.inputs else r.same(*inputs)
-    x = r.inputs[0]
-    limits = [known_value(value) for value in inputs[1:]]
-    r.needs(x.shape.rank is not None, "with an ellipsis, of an unknown number of axes")
-    r.needs(all(one is not None for one in limits), "with an ellipsis, at places not known")
-    begin, end, strides = ([int(n) for n in np.asarray(one)] for one in limits)
-    count, rank = len(begin), len(x.shape)
-    masks = {name: int(r.attr(f"{name}_mask")) for name in ("begin", "end", "shrink_axis")}
-    made: dict[str, list[int]] = {"begin": [], "end": [], "strides": []}
-    found = dict.fromkeys(masks, 0)
-    axes: list[str] = []  # of the result: kept, new or gone
-    spread = rank - (count - (new | ellipsis).bit_count())
-    for place in range(count):
-        bit = 1 << place
-        if ellipsis & bit:
-            for _ in range(spread):
-                _whole(made, found)
-                axes.append("kept")
-        elif new & bit:
-            axes.append("new")
-        else:
-            at = 1 << len(made["begin"])
-            for name, value in (("begin", begin), ("end", end), ("strides", strides)):
-                made[name].append(value[place])
-            for name, mask in masks.items():
-                found[name] |= at if mask & bit else 0
-            axes.append("gone" if masks["shrink_axis"] & bit else "kept")
-    while len(made["begin"]) < rank:
-        _whole(made, found)
-        axes.append("kept")
-    result = r.op(
-        "StridedSlice",
-        x,
-        *(r.constant(made[name], np.int32) for name in ("begin", "end", "strides")),
-        begin_mask=found["begin"],
-        end_mask=found["end"],
-        shrink_axis_mask=found["shrink_axis"],
-    )
-    for axis, kind in enumerate(one for one in axes if one != "gone"):
-        if kind == "new":
-            result = r.op("ExpandDims", result, r.constant(axis, np.int32))
-    return result
-
-
-def _whole(made: dict[str, list[int]], found: dict[str, int]) -> None:
-    """An axis as it is."""
-    at = 1 << len(made["begin"])
-    for name, number in (("begin", 0), ("end", 0), ("strides", 1)):
-        made[name].append(number)
-    found["begin"] |= at
-    found["end"] |= at
 
 
 @rule("Fill")

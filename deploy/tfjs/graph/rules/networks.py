@@ -9,7 +9,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.graph import Value
 
-_FIRST = {"NCHW": "NHWC", "NCDHW": "NDHWC"}
+FIRST = {"NCHW": "NHWC", "NCDHW": "NDHWC"}
 # Attributes with a number, or two, for each axis.
 _BY_AXIS = {"strides": 1, "dilations": 1, "ksize": 1, "explicit_paddings": 2}
 
@@ -17,10 +17,7 @@ _BY_AXIS = {"strides": 1, "dilations": 1, "ksize": 1, "explicit_paddings": 2}
 @rule(
     "Conv2D",
     "DepthwiseConv2dNative",
-    "Conv3D",
     "AvgPool",
-    "AvgPool3D",
-    "MaxPool3D",
     "DepthToSpace",
 )
 def in_space(r: Rewrite) -> tuple[Value, ...] | None:
@@ -28,17 +25,17 @@ def in_space(r: Rewrite) -> tuple[Value, ...] | None:
     if r.node.op.name == "DepthwiseConv2dNative":
         strides = r.attr("strides")
         r.needs(len(set(strides[1:3])) == 1 or 1 not in strides[1:3], "with unequal strides")
-    if r.attr("data_format") not in _FIRST:
+    if r.attr("data_format") not in FIRST:
         return None
-    return _with_channels_last(r, 0)
+    return with_channels_last(r, 0)
 
 
 @rule("MaxPool")
 def max_pool(r: Rewrite) -> tuple[Value, ...] | Value | None:
     """Padding that is given stands in the picture."""
     edges = r.attr("explicit_paddings")
-    if r.attr("data_format") in _FIRST:
-        return _with_channels_last(r, 0) if not edges else _padded_pool(r, first=True)
+    if r.attr("data_format") in FIRST:
+        return with_channels_last(r, 0) if not edges else _padded_pool(r, first=True)
     return None if not edges else _padded_pool(r, first=False)
 
 
@@ -49,7 +46,7 @@ def _padded_pool(r: Rewrite, *, first: bool) -> tuple[Value, ...]:
     padded = r.op("PadV2", x, r.constant(sizes), lowest)
     inner = {"explicit_paddings": (), "padding": "VALID"}
     if first:
-        return _with_channels_last(r, 0, {0: padded}, **inner)
+        return with_channels_last(r, 0, {0: padded}, **inner)
     return r.same(padded, **inner)
 
 
@@ -57,12 +54,12 @@ def _padded_pool(r: Rewrite, *, first: bool) -> tuple[Value, ...]:
 def transposed_convolution(r: Rewrite) -> tuple[Value, ...] | None:
     """With channels last, and without dilation."""
     r.needs(set(r.attr("dilations")) == {1}, "with dilations")
-    if r.attr("data_format") not in _FIRST:
+    if r.attr("data_format") not in FIRST:
         return None
     sizes = r.op(
         "GatherV2", r.inputs[0], r.constant([0, 2, 3, 1], np.int32), r.constant(0, np.int32)
     )
-    return _with_channels_last(r, 2, {0: sizes})
+    return with_channels_last(r, 2, {0: sizes})
 
 
 @rule("BiasAdd")
@@ -79,8 +76,8 @@ def bias_add(r: Rewrite) -> Value | None:
 def batch_norm(r: Rewrite) -> tuple[Value, ...]:
     """With means and variances that are given: TensorFlow.js computes none, and gives none on."""
     r.needs(not r.attr("is_training"), "in training")
-    first = r.attr("data_format") in _FIRST
-    made = _with_channels_last(r, 0) if first else r.same()
+    first = r.attr("data_format") in FIRST
+    made = with_channels_last(r, 0) if first else r.same()
     mean, variance = r.inputs[3:5]
     rest = [mean, variance, mean, variance, r.constant(np.zeros(0, np.float32))]
     return (made[0], *rest[: len(r.node.outputs) - 1])
@@ -92,7 +89,7 @@ def local_response(r: Rewrite) -> None:
     r.needs(r.inputs[0].shape.rank == 4, "of other tensors than pictures")
 
 
-def _with_channels_last(
+def with_channels_last(
     r: Rewrite, index: int, others: dict[int, Value] | None = None, **attrs: object
 ) -> tuple[Value, ...]:
     """The node between two that turn its input and its first output.
@@ -115,7 +112,7 @@ def _with_channels_last(
         for name, width in _BY_AXIS.items()
         if name in node.attrs and name not in attrs and r.attr(name)
     }
-    made = r.same(*inputs, **changed, **attrs, data_format=_FIRST[r.attr("data_format")])
+    made = r.same(*inputs, **changed, **attrs, data_format=FIRST[r.attr("data_format")])
     result = made[0]
     sizes = node.outputs[0].shape
     if sizes.rank is not None:
