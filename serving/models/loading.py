@@ -14,6 +14,7 @@ from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.models.loaded_model import LoadedModel, SignatureDefinition, TensorDefinition
 from pinnace.serving.models.private_copy import copy_privately, held_copy
+from pinnace.serving.models.version_files import links_within
 from pinnace.serving.models.versions import is_saved_model
 from pinnace.serving.running.limits import loading_bytes
 from pinnace.serving.running.other_shapes import OtherShapes
@@ -155,7 +156,8 @@ def _load_rewritten(path: Path, tags: Sequence[str]) -> LoadedModel:
         with tempfile.TemporaryDirectory(prefix="pinnace-") as folder:
             place = Path(folder) / path.name
             write_saved_model(inside, place)
-            return load_model(place, tags)
+            with links_within(place):  # written here: it is not below the model's base folder
+                return load_model(place, tags)
     except OpError as error:
         raise type(error)(str(error).replace(str(inside), str(path))) from error
     finally:

@@ -5,14 +5,25 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import httpx
+import numpy as np
 import pytest
 
 from pinnace.framework.errors import PermissionDeniedError
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.versions import find_versions, take_fingerprint
 from support.golden import FOLDER
+from unit.serving.test_process import process, read_url
 
 TFJS = FOLDER / "tfjs"
+COMMAND = "import sys\nfrom pinnace.serving.command import main\nsys.exit(main(sys.argv[1:]))\n"
+KINDS = {
+    "tfjs": TFJS / "keras_cnn",
+    "lite": FOLDER / "lite" / "dense.tflite",
+    "module": FOLDER / "jax_exports" / "dynamic" / "module.mlirbc",
+    "exported": FOLDER / "jax_exports" / "dynamic" / "export.bin",
+    "forest": FOLDER / "forests" / "cart_three" / "model" / "assets",
+}
 
 
 def kept(folder: Path) -> Path:
@@ -26,6 +37,46 @@ def test_a_model_of_tensorflow_js_is_a_version(tmp_path: Path) -> None:
     assert list(find_versions(str(tmp_path / "m"))) == [3]
     assert list(find_versions(str(tmp_path / "m" / "3"))) == [1]
     assert load_model(tmp_path / "m" / "3").signatures
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_server_answers_with_each_kind(numbered: bool, tmp_path: Path) -> None:
+    pytest.importorskip("flatbuffers")
+    program = tmp_path / "serve.py"
+    program.write_text(COMMAND)
+    models = dict(KINDS)
+    if numbered:  # below a base folder, out of which no link may lead
+        for name in ("tfjs", "forest"):
+            models[name] = tmp_path / name
+            shutil.copytree(KINDS[name], models[name] / "2")
+        models["lite"] = tmp_path / "lite"
+        (models["lite"] / "2").mkdir(parents=True)
+        shutil.copy(KINDS["lite"], models["lite"] / "2")
+    flags = [f"{name}={path}" for name, path in models.items()]
+    with process("--rest_api_port=0", *flags, program=program) as server:
+        url, _ = read_url(server)
+        for name in models:
+            reply = httpx.get(f"{url}/v1/models/{name}", timeout=60).json()
+            (status,) = reply["model_version_status"]
+            assert (name, status["state"]) == (name, "AVAILABLE"), status
+            described = httpx.get(f"{url}/v2/models/{name}", timeout=60).json()
+            inputs = [
+                {
+                    "name": one["name"],
+                    "datatype": one["datatype"],
+                    "shape": [2 if size == -1 else size for size in one["shape"]],
+                    "data": np.zeros([2 if size == -1 else size for size in one["shape"]])
+                    .astype({"BYTES": "U1", "BOOL": bool}.get(one["datatype"], int))
+                    .ravel()
+                    .tolist(),
+                }
+                for one in described["inputs"]
+            ]
+            answer = httpx.post(
+                f"{url}/v2/models/{name}/infer", json={"inputs": inputs}, timeout=60
+            )
+            assert answer.status_code == 200, (name, answer.text)
+            assert answer.json()["outputs"]
 
 
 def test_no_folder_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
