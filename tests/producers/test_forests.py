@@ -19,7 +19,7 @@ from pinnace.ops.trees.forest_files import read_forest
 pytestmark = pytest.mark.producers
 
 CORPUS = Path(os.environ.get("PINNACE_FORESTS", "nowhere"))
-NAMES = sorted(path.name for path in CORPUS.glob("*")) if CORPUS.is_dir() else []
+NAMES = sorted(path.parent.name for path in CORPUS.glob("*/io.npz")) if CORPUS.is_dir() else []
 WITH_SETS = ("boosted_sets", "forest_sets")
 
 

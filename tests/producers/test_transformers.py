@@ -30,6 +30,8 @@ def arrays_of(name: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     return found
 
 
+# Whose seed is drawn from a state in each call, which an ONNX model does not have.
+REFUSED = {("whisper", "sampled_all"): "RandomUniformInt"}
 SIGNATURES = [(name, signature) for name in NAMES for signature in arrays_of(name)]
 
 
@@ -64,6 +66,10 @@ def test_every_signature_answers_as_in_tensorflow(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(("name", "signature"), SIGNATURES)
 def test_an_exported_file_answers_likewise(name: str, signature: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
+    if (name, signature) in REFUSED:
+        with pytest.raises(tf.errors.OpError, match=REFUSED[name, signature]):
+            onnx.export(CORPUS / name / "model", path, signature=signature)
+        return
     onnx.export(CORPUS / name / "model", path, signature=signature)
     given, wanted = arrays_of(name)[signature]
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
