@@ -34,14 +34,6 @@ class Requested(Protocol):
         """The function; None until it is compiled, and if it cannot be."""
 
 
-class Kept(Protocol):
-    """A function that may still be written to the cache folder."""
-
-    @property
-    def kept(self) -> Done:
-        """The event of its completion."""
-
-
 class Kernels:
     """Kernels that are needed together."""
 
@@ -77,8 +69,3 @@ def is_tried(kernel: Requested, *, wait: bool) -> bool:
     if wait:
         return kernel.done.wait(_LONGEST_S)
     return kernel.done.is_set()
-
-
-def is_kept(kernel: Kept) -> bool:
-    """Wait until a kernel is in the cache folder, or cannot be; whether that happened."""
-    return kernel.kept.wait(_LONGEST_S)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import compiler, general, kept
-from pinnace.engine.waiting import is_kept, is_tried
+from pinnace.engine.waiting import is_tried
 from pinnace.framework.context import compiling
 from pinnace.framework.errors import FailedPreconditionError
 
@@ -96,7 +96,7 @@ def report() -> list[Warmed]:
             compiler.errors.get(kernel.text),
         )
         for kernel in compiler.requested()
-        if is_tried(kernel, wait=True) and is_kept(kernel)
+        if is_tried(kernel, wait=True)
     ]
 
 

@@ -67,8 +67,11 @@ class CompilerProcess:
             raise EndedError("this program does not say where its Python interpreter is")
         path = json.dumps([one for one in sys.path if one])
         options = ["--for-libraries"] if for_libraries else []
-        # A file, since a pipe that nobody reads would hold the process up.
-        self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the process)
+        try:
+            # A file, since a pipe that nobody reads would hold the process up.
+            self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the process)
+        except OSError as error:
+            raise EndedError(f"no temporary file can be made: {error}") from error
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-W", "ignore", "-c", _PROGRAM, path, *options],

@@ -103,19 +103,6 @@ def _is_there(name: str) -> bool:
     return is_own or _C_FUNCTIONS.fullmatch(name) is not None
 
 
-def address_of(dispatcher: Any) -> int:
-    """The address of a kernel's machine code in this process, with Numba's calling convention.
-
-    Args:
-        dispatcher: Numba's, with one signature.
-
-    Raises:
-        UnfitError: it has several signatures.
-    """
-    library, name, _ = only(dispatcher)
-    return int(library.get_pointer_to_function(name))
-
-
 def callable_object(dispatcher: Any, symbol: str, target: Any = None) -> bytes:
     """A kernel as an object file that a process without Numba links and calls.
 

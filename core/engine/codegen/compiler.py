@@ -63,16 +63,14 @@ class Kernel:
         is_new: whether it was compiled in this process; otherwise it was in the cache folder.
         bytes: of its machine code in the cache folder; 0 if it is not stored.
         done: set when no work on it is pending.
-        kept: set when it is in the cache folder, or never will be.
     """
 
-    __slots__ = ("bytes", "done", "function", "is_new", "kept", "seconds", "text")
+    __slots__ = ("bytes", "done", "function", "is_new", "seconds", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.function: Callable[..., Any] | None = None
         self.done = threading.Event()
-        self.kept = threading.Event()
         self.seconds = 0.0
         self.is_new = False
         self.bytes = 0
@@ -129,7 +127,6 @@ def _is_ahead(kernel: Kernel) -> bool:
     kernel.function = function
     errors.pop(kernel.text, None)
     kernel.done.set()
-    kernel.kept.set()
     return True
 
 
@@ -145,7 +142,6 @@ def _is_kept(kernel: Kernel) -> bool:
     kernel.function, kernel.bytes = found
     kernel.seconds = perf_counter() - began
     kernel.done.set()
-    kernel.kept.set()
     return True
 
 
@@ -254,7 +250,6 @@ def _forget() -> None:
     _requests = queue.SimpleQueue()
     _thread = None
     for text, kernel in list(_kernels.items()):
-        kernel.kept.set()  # by the parent, if at all
         if kernel.function is None:
             del _kernels[text]
 
@@ -276,7 +271,6 @@ def _serve() -> None:
                 _make(kernel)
         finally:
             kernel.done.set()
-            kernel.kept.set()
 
 
 def _make(kernel: Kernel) -> None:

@@ -1,7 +1,7 @@
 """Machine code that replaces a kernel's NumPy code, if it is available.
 
 It is in the installed library, and used from the first call on. Without a library for this machine,
-the engine compiles it (`engine.codegen`), in a background thread and once per machine: it is
+the engine compiles it (`engine.codegen`), in the background and once per machine: it is
 requested only after its work has taken as much time as a plan needs to be compiled, so that short
 programs never import the compiler.
 """

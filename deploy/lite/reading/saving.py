@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["functions_of", "load", "write_saved_model"]
 
 _ = _operators  # registered by being imported
-# Larger files are mapped, so that what is not needed of them takes no memory.
-_MAPPED = 1 << 26
 # A GraphDef holds less than 2 GiB.
 _MOST_IN_GRAPH = 1 << 30
 # What the constants of all functions may take, beside the file itself.
@@ -138,8 +135,6 @@ def _function(translation: Translation, signature: Signature) -> ConcreteFunctio
 
 
 def _content_of(path: str | os.PathLike[str]) -> Content:
+    # Read, not mapped: who overwrites or cuts the file later must not change the weights.
     with explained("read", path), open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < _MAPPED:
-            return file.read()
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return file.read()

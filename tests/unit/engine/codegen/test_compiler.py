@@ -115,7 +115,7 @@ def test_warnings_of_the_program_reach_it_while_kernels_are_compiled() -> None:
 
 def made(mark: str) -> compiler.Kernel:
     kernel = compiler.request(TEXT.format(mark=mark))
-    assert kernel.kept.wait(120)
+    assert kernel.done.wait(120)
     return kernel
 
 
@@ -181,7 +181,7 @@ def test_a_kept_kernel_does_not_wait_for_one_that_is_being_made(
     behind = compiler.request(first.text)
     assert behind.done.is_set()
     assert works(behind)
-    assert slow.kept.wait(120)
+    assert slow.done.wait(120)
     assert works(slow)
 
 
