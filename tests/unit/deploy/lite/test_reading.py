@@ -234,18 +234,24 @@ def test_lstm(
     compare(file_of("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out], options))
 
 
-@pytest.mark.parametrize("merged", [True, False])
-def test_lstm_both_ways(merged: bool) -> None:
-    # LiteRT gives merged outputs of a second row from memory that it has not written.
-    rows = 1 if merged else 2
-    inputs: list[Tensor | None] = [tensor("x", rows, 5, 3)]
+def lstm_both_ways(*, merged: bool) -> bytes:
+    inputs: list[Tensor | None] = [tensor("x", 2, 5, 3)]
     inputs += lstm_inputs(1, peep=False, coupled=False)
     inputs += lstm_inputs(18, peep=False, coupled=False)
-    inputs += [tensor(name, rows, 4, is_state=True) for name in ("h1", "c1", "h2", "c2")]
+    inputs += [tensor(name, 2, 4, is_state=True) for name in ("h1", "c1", "h2", "c2")]
     inputs += [None] * 9
-    outs = [tensor(name, rows, 5, 8 if merged else 4) for name in (["out"] if merged else "ab")]
+    outs = [tensor(name, 2, 5, 8 if merged else 4) for name in (["out"] if merged else "ab")]
     options = {"fused_activation_function": 4, "merge_outputs": merged, "time_major": False}
-    compare(file_of("BIDIRECTIONAL_SEQUENCE_LSTM", inputs, outs, options))
+    return file_of("BIDIRECTIONAL_SEQUENCE_LSTM", inputs, outs, options)
+
+
+def test_lstm_both_ways() -> None:
+    apart = compare(lstm_both_ways(merged=False))
+    function = functions_of(lstm_both_ways(merged=True), "the file")[0]["serving_default"]
+    feeds = {one: draw(spec, 0) for one, spec in function.array_inputs.items()}
+    # LiteRT itself leaves part of a second row of merged outputs unwritten: two runs differ.
+    merged = np.concatenate([apart["a"], apart["b"]], axis=-1)
+    assert_near(function.run_arrays(feeds)["out"], merged, 3e-6, "out")
 
 
 def test_simple_recurrent_layer() -> None:
