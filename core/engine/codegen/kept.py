@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DIGEST_BYTES = 32
-_linking = threading.Lock()
+# Held while LLVM is imported, asked or links. A fork waits for it (`_hold`): the child would find
+# LLVM, and Python's locks of a half imported module, as a thread that it does not have left them.
+_llvm = threading.RLock()
 # What Numba is told about the processor it compiles for.
 _NUMBA_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
 
@@ -122,12 +124,17 @@ def symbol_of(text: str) -> str:
     return table.symbol_of(table.digest_of_text(text))
 
 
-@functools.cache
 def _version() -> str | None:
     """A digest of everything that determines machine code besides its source, and the processor.
 
     None if llvmlite is missing or cannot be loaded.
     """
+    with _llvm:
+        return _found_version()
+
+
+@functools.cache
+def _found_version() -> str | None:
     try:
         from llvmlite import binding
     except (ImportError, OSError):
@@ -164,10 +171,22 @@ def _linker() -> Any:
 
 def _linked(code: bytes, symbol: str) -> Callable[..., Any]:
     """The entry point of an object file as a Python function."""
-    from llvmlite import binding
+    with _llvm:
+        from llvmlite import binding
 
-    with _linking:
         linker = _linker()
         linker.add_object_file(binding.ObjectFileRef.from_data(code))
         linker.finalize_object()
         return calling.function_of(symbol, linker.get_global_value_address)
+
+
+def _hold() -> None:
+    _llvm.acquire()
+
+
+def _release() -> None:
+    _llvm.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)

@@ -95,6 +95,32 @@ if not os.fork():
 os.wait()
 os.write(1, b"parent " if made(3) else b"wrong ")
 """
+# The compiler's thread is in the middle of its import of LLVM when the program forks.
+IMPORTING = """
+import importlib.abc, os, sys, threading, time
+os.environ["PINNACE_CACHE"] = ""
+from pinnace.engine.codegen import compiler
+importing = threading.Event()
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "llvmlite.binding.ffi":
+            importing.set()
+            time.sleep(0.3)
+
+sys.meta_path.insert(0, Slow())
+text = "# {}\\n@njit([void(int64, WRITTEN)])\\ndef kernel(n, y):\\n    y[0] = n\\n"
+first = compiler.request(text.format(1))
+assert importing.wait(60)
+child = os.fork()
+kernel = compiler.request(text.format(2))
+ok = kernel.done.wait(120) and kernel.function is not None
+if not child:
+    compiler._compiler.kill()
+    os._exit(0 if ok else 1)
+assert ok and first.done.wait(120) and first.function is not None
+print(os.waitpid(child, 0)[1])
+"""
 LEAVING = """
 import os, time
 os.environ["PINNACE_CACHE"] = ""
@@ -231,6 +257,13 @@ def test_a_process_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatc
 def test_a_forked_process_has_a_compiler_of_its_own() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "child parent "), done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
+def test_a_fork_waits_for_the_import_of_llvm() -> None:
+    command = [sys.executable, "-c", IMPORTING]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
 def test_a_program_ends_at_once_while_a_kernel_is_made() -> None:
