@@ -113,9 +113,9 @@ def module_of(case: str) -> str:
     return case.split(".")[0]
 
 
-def export_all(cases: Path, words: list[str]) -> list[Verdict]:
-    """Each case, exported and compared; said as it comes."""
-    verdicts = []
+def export_all(cases: Path, words: list[str]) -> tuple[list[Verdict], list[str]]:
+    """Each case, exported and compared, said as it comes; and what TensorFlow does not answer."""
+    verdicts, unanswered = [], []
     file = cases.parent / "now.onnx"
     folders = [path.parent for path in cases.glob(f"*/{SETTINGS}")]
     # What the tests ask first, then the same with unknown sizes.
@@ -124,13 +124,17 @@ def export_all(cases: Path, words: list[str]) -> list[Verdict]:
         for folder in folders:
             if words and not any(word in folder.name for word in words):
                 continue
-            verdict = check(read(folder), file)
+            case = read(folder)
+            if not case.feeds:
+                unanswered.append(case.name)
+                continue
+            verdict = check(case, file)
             verdicts.append(verdict)
             out.write(json.dumps(asdict(verdict)) + "\n")
             out.flush()
             if verdict.kind != "right" or verdict.loaded:
                 _log.info("%s: %s %s", verdict.case, verdict.kind, verdict.loaded)
-    return verdicts
+    return verdicts, unanswered
 
 
 def _first(reason: str) -> str:
@@ -268,8 +272,11 @@ def main() -> int:
     is_whole = found.captured or capture(
         found.tensorflow, _environment(found.tests, found.keras2), cases, found.limit, found.words
     )
-    verdicts = export_all(cases, found.words)
+    verdicts, unanswered = export_all(cases, found.words)
     lines = table(verdicts)
+    if unanswered:
+        names = ", ".join(f"`{name}`" for name in unanswered)
+        lines += ["", f"Left out, since TensorFlow does not answer them on a processor: {names}"]
     _log.info("\n".join(lines))
     if found.words or not is_whole:
         _log.info("a part of the tests: the guide stays as it is")
