@@ -5,8 +5,9 @@ generators need not be loaded.
 """
 
 import itertools
+import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ from pinnace.ops.kernels.philox import KeyCounter, key_counter_from_seed, normal
 _BATCHES = (2, 1, 3, 4)
 _SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
 _TRIES = 48
+# Most numbers of all inputs together: 224 as the size of four axes would be ten thousand millions.
+_MOST_DRAWN = 1 << 24
 # Where one row takes longer (seconds), it is run alone here and as the last of two elsewhere.
 _DEAR_S = 0.1
 # For inputs of some form, of which there are many; a large model is not asked a thousand times.
@@ -149,7 +152,8 @@ def _drawn(program: Program, words: Array, patience: Patience) -> Iterator[Run]:
             return
         size = {"batch": _BATCHES[attempt % len(_BATCHES)], "inner": _SIZES[attempt % len(_SIZES)]}
         wanted = [kind for kind in seen if len(seen[kind]) < missing[kind]]
-        if found and wanted and all(size[kind] in seen[kind] for kind in wanted):
+        is_seen = bool(found and wanted) and all(size[kind] in seen[kind] for kind in wanted)
+        if is_seen or not _fits(program.inputs.values(), **size):
             continue
         high = 2 if attempt % 2 else 10
         arrays = [
@@ -230,6 +234,8 @@ def _styled(program: Program, words: Array, patience: Patience) -> Iterator[Run]
     demands += [(2, n) for n, _ in demands]
     began = time.perf_counter()
     for batch, inner in (*demands, *zip(itertools.cycle((2, 4, 3)), _SIZES[:5], strict=False)):
+        if not _fits(program.inputs.values(), batch, inner):
+            continue
         drawn = [
             draw(next(streams), spec, batch, inner, 10, words) for spec in program.inputs.values()
         ]
@@ -243,6 +249,17 @@ def _styled(program: Program, words: Array, patience: Patience) -> Iterator[Run]
                 break
         if found == 2:
             return
+
+
+def _fits(specs: Iterable[TensorSpec], batch: int, inner: int) -> bool:
+    """Whether inputs of these sizes may be drawn: one size may be that of many axes."""
+    return sum(math.prod(_shape_of(spec, batch, inner)) for spec in specs) <= _MOST_DRAWN
+
+
+def _shape_of(spec: TensorSpec, batch: int, inner: int) -> list[int]:
+    return [
+        (batch if axis == 0 else inner) if n is None else n for axis, n in enumerate(spec.shape)
+    ]
 
 
 def streams_from(purpose: int) -> Iterator[KeyCounter]:
@@ -268,10 +285,7 @@ def draw(
         high: whole numbers are less.
         words: what strings are drawn from.
     """
-    shape = [
-        (batch if axis == 0 else inner) if n is None else n for axis, n in enumerate(spec.shape)
-    ]
-    dtype = spec.dtype
+    shape, dtype = _shape_of(spec, batch, inner), spec.dtype
     if dtype.is_floating:
         drawn = np.float64 if dtype is dtypes.float64 else np.float32
         return normal(stream, shape, np.dtype(drawn)).astype(dtype.numpy)

@@ -1,5 +1,6 @@
 """Exports with shapes that the model does not tell, and with switches that nobody feeds."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy.onnx import export
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.deploy.sampling import samples
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from support.golden import golden
 
 ANY = tf.TensorSpec(None, tf.float32, name="x")
@@ -41,6 +43,25 @@ def test_a_shape_that_the_model_cannot_take_names_the_node() -> None:
     product = concrete(lambda x: tf.matmul(x, np.ones((3, 2), np.float32)), ANY)
     with pytest.raises(InvalidArgumentError, match=r"(?s)shapes x \[1, 5\]: node '.*got 5 and 3"):
         export(product, shapes={"x": [1, 5]})
+
+
+def test_inputs_of_many_unknown_axes_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One size may be that of four axes: of 224 it would be ten thousand million numbers."""
+    drawn: list[int] = []
+    draw = samples.normal
+
+    def counted(stream: Any, shape: Any, dtype: Any) -> Any:
+        drawn.append(math.prod(shape))
+        return draw(stream, shape, dtype)
+
+    monkeypatch.setattr(samples, "normal", counted)
+    kernel = np.ones((2, 2, 2, 7, 1), np.float32)
+    spec = tf.TensorSpec([None] * 5, tf.float32, name="x")
+    conv = concrete(lambda x: tf.nn.conv3d(x, kernel, [1] * 5, "SAME"), spec)
+    with pytest.raises(FailedPreconditionError, match="no inputs were found"):
+        export(conv)
+    assert drawn
+    assert max(drawn) <= samples._MOST_DRAWN
 
 
 def test_tags_choose_the_graph(tmp_path: Path) -> None:
