@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 grpc = pytest.importorskip("grpc")
 SERVICE = "/tensorflow.serving.PredictionService/"
+MORE = ("saved", "many", "sequential", "distributed", "language")
 PROGRAM = Path(sys.executable).with_name("tensorflow_model_server")
 
 
@@ -128,6 +130,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     module, signatures = tf_serving.model()
     tf.saved_model.save(module, str(base / "tf2" / "123"), signatures=signatures)
     shutil.copytree(golden("v1_models/half_plus_two") / "model", base / "tf1" / "123")
+    with zipfile.ZipFile(golden("text/language.zip")) as archive:
+        archive.extractall(base / "language" / "123")
     three = _half_plus(3)
     tf.saved_model.save(three, str(base / "three" / "123"), signatures=three.f)
     root = tf.train.Checkpoint()
@@ -159,7 +163,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             default=base / "tf2",
             half_plus_two=base / "tf1",
             half_plus_three=base / "three",
-            **{name: base / name for name in ("saved", "many", "sequential", "distributed")},
+            **{name: base / name for name in MORE},
         )
     )
     monitoring = base / "monitoring.config"
@@ -387,14 +391,12 @@ TESTS: dict[str, Callable[[Server], None]] = {
     "test_distrat_sequential_keras_saved_model_save": lambda server: server.predict(
         2.0, "distributed", by_name=False, shape=[1, 1]
     ),
+    "test_tf_text": lambda server: server.predict(3.0, "language"),
 }
 # Tests of what there is not.
 NOT_HERE = {
     "test_profiler_service_with_valid_trace_request": "the profiler's service; "
     "[profiles](../guide/profiler.md) are written by programs",
-    "test_tf_text": "its model has ops of TensorFlow Text that are not here (SentencePiece, "
-    "ROUGE-L, spanning trees and others); normal forms, white space, patterns, word pieces and "
-    "trimming are",
 }
 
 
