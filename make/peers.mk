@@ -17,6 +17,8 @@ oracle: $(READY) $(TENSORFLOW)/.installed ## compare every op with TensorFlow it
 text: $(TEXT)/.installed ## write again what TensorFlow Text's ops give, for the tests
 	PYTHONPATH=$(TEXT) $(TENSORFLOW)/bin/python tests/golden/op_definitions/make_text.py
 	PYTHONPATH=$(TEXT) $(TENSORFLOW)/bin/python tests/golden/text/make.py
+	PYTHONPATH=$(TEXT) $(TENSORFLOW)/bin/python tests/golden/text/make_pieces.py
+	PYTHONPATH=$(TEXT) $(TENSORFLOW)/bin/python tests/golden/text/make_language.py
 
 .PHONY: interop
 interop: export PINNACE_KERAS2 = $(abspath $(KERAS2))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import OpError
 from pinnace.serving.config.batching_config import BatchOptions, read_batching_parameters
+from pinnace.serving.config.lite_files import LiteFiles
 from pinnace.serving.config.memory_limits import default_inflight_bytes, default_run_bytes
 from pinnace.serving.config.metrics_config import read_metrics_path
 from pinnace.serving.config.model_config import ModelConfig
@@ -57,11 +58,12 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(f"pinnace serve: {remark}\n")
     from pinnace.serving.process import serve  # late: `--help` needs no server
 
-    if not settings.saved_model_tags:
+    if not settings.saved_model_tags and settings.lite_files is LiteFiles.ALONE:
         return serve(settings)
     from pinnace.serving.models.loading import load_model
 
-    return serve(settings, partial(load_model, tags=settings.saved_model_tags))
+    tags, lite_files = settings.saved_model_tags, settings.lite_files
+    return serve(settings, partial(load_model, tags=tags, lite_files=lite_files))
 
 
 def parse_settings(
@@ -99,6 +101,7 @@ def parse_settings(
             models=tuple(models),
             model_config_file=given.model_config_file,
             saved_model_tags=tuple(one for one in given.saved_model_tags.split(",") if one),
+            lite_files=_lite_files(given),
             model_config_file_poll_s=given.model_config_file_poll_wait_seconds,
             version_weights=tuple(map(parse_split, given.version_weights)),
             shadows=tuple(map(parse_shadow, given.shadow)),
@@ -167,6 +170,12 @@ def parse_settings(
     except OpError as error:
         raise UsageError(one_line(error)) from None
     return settings, remarks
+
+
+def _lite_files(given: argparse.Namespace) -> LiteFiles:
+    if given.use_tflite_model:
+        return LiteFiles.REQUIRED
+    return LiteFiles.PREFERRED if given.prefer_tflite_model else LiteFiles.ALONE
 
 
 def _batching(given: argparse.Namespace) -> BatchOptions | None:

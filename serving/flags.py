@@ -64,10 +64,8 @@ IGNORED = (
     _Ignored("enable_signature_method_name_check", "it is not checked", is_switch=True),
     _Ignored("xla_cpu_compilation_enabled", _NO_SESSION, is_switch=True),
     _Ignored("enable_profiler", "there is no profiler service", is_switch=True),
-    _Ignored("use_tflite_model", "only SavedModels are served", is_switch=True),
-    _Ignored("prefer_tflite_model", "only SavedModels are served", is_switch=True),
-    _Ignored("num_tflite_pools", "only SavedModels are served"),
-    _Ignored("num_tflite_interpreters_per_pool", "only SavedModels are served"),
+    _Ignored("num_tflite_pools", "no interpreters run; see --run_threads"),
+    _Ignored("num_tflite_interpreters_per_pool", "no interpreters run; see --enable_batching"),
     _Ignored("thread_pool_factory_config_file", _NO_SESSION),
     _Ignored("skip_initialize_tpu", _NO_DEVICE, is_switch=True),
     _Ignored("xla_gpu_compilation_enabled", _NO_DEVICE, is_switch=True),
@@ -94,6 +92,8 @@ _SWITCHES = {
     "rest_api_enable_cors_support",
     "use_alts_credentials",
     "allow_version_labels_for_unavailable_models",
+    "prefer_tflite_model",
+    "use_tflite_model",
     *(flag.name for flag in IGNORED if flag.is_switch),
 }
 
@@ -302,6 +302,11 @@ def parser() -> argparse.ArgumentParser:
         ("enable_serialization_as_tensor_content", "answer gRPC with raw bytes, not with lists"),
         ("enable_per_model_batching_parameters", "read batching_params.pbtxt of each model"),
         ("allow_version_labels_for_unavailable_models", "labels may name versions to come"),
+        (
+            "prefer_tflite_model",
+            "serve a version's model.tflite, if there is one, with names as TF Serving has them",
+        ),
+        ("use_tflite_model", "the same, and nothing but model.tflite"),
     ):
         found.add_argument(f"--{name}", type=_switch, default=False, metavar="BOOL", help=text)
     for name, text in (

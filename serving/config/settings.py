@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.config.batching_config import BatchOptions
+from pinnace.serving.config.lite_files import LiteFiles
 from pinnace.serving.config.model_config import ModelConfig, check_models, read_model_config
 from pinnace.serving.config.traffic import Shadow, Split, check_targets, check_traffic
 from pinnace.serving.requests.expansion import MOST_BYTES, MOST_REPLY_BYTES
@@ -46,6 +47,7 @@ class Settings:
         model_config_file: TensorFlow Serving's `models.config`.
         saved_model_tags: of the graph that is served, where models have several; none takes the
             one that is tagged `serve`.
+        lite_files: what a `model.tflite` in a version's folder is for.
         model_config_file_poll_s: seconds between looks at that file; 0 reads it once.
         version_weights: how requests that name no version are divided between versions.
         shadows: versions that get copies of requests and never answer.
@@ -126,6 +128,7 @@ class Settings:
     models: tuple[ModelConfig, ...] = ()
     model_config_file: str = ""
     saved_model_tags: tuple[str, ...] = ()
+    lite_files: LiteFiles = LiteFiles.ALONE
     model_config_file_poll_s: float = 0.0
     version_weights: tuple[Split, ...] = ()
     shadows: tuple[Shadow, ...] = ()

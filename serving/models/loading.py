@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pinnace.deploy.models.kinds import is_rewritten
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from pinnace.graph.effects import has_loops, is_pure
+from pinnace.serving.config.lite_files import LiteFiles
 from pinnace.serving.errors import LOG, one_line
+from pinnace.serving.models.lite_versions import lite_file_of, write_lite
 from pinnace.serving.models.loaded_model import LoadedModel, SignatureDefinition, TensorDefinition
 from pinnace.serving.models.private_copy import copy_privately, held_copy
 from pinnace.serving.models.version_files import links_within
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from pinnace.serving.running.signatures import Arrays, Runnable
 
 SERVING_TAG = "serve"
+_Written = TypeVar("_Written")
 
 
 class LoadedFunction(Protocol):
@@ -103,7 +107,9 @@ class FunctionSignature:
         return self._function.with_storage(storage)
 
 
-def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
+def load_model(
+    path: Path, tags: Sequence[str] = (), lite_files: LiteFiles = LiteFiles.ALONE
+) -> LoadedModel:
     """The SavedModel in a folder, ready to run.
 
     Args:
@@ -111,6 +117,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
             `model.json` of TensorFlow.js or one .tflite file; or of an ONNX or .tflite file, or of
             what `jax.export` or ydf wrote.
         tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
+        lite_files: what a `model.tflite` in the folder is for.
 
     Raises:
         DataLossError: a variable does not match its checksum.
@@ -118,8 +125,13 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
         FailedPreconditionError: it has no signature to serve.
         OpError: it cannot be read or run; the message says why.
     """
+    lite = lite_file_of(path, lite_files)
+    if lite is not None:
+        return _load_lite(path, lite, lite_files)
     if is_rewritten(path):
-        return _load_rewritten(path, tags)
+        from pinnace.deploy.models.rewritten import write_saved_model
+
+        return _load_rewritten(path, write_saved_model, tags)[0]
     if _onnx_file(path) is None and not is_saved_model(path):
         raise NotFoundError(f"{path}: saved_model.pb is missing")
     file = _onnx_file(path)
@@ -146,18 +158,28 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     return model
 
 
-def _load_rewritten(path: Path, tags: Sequence[str]) -> LoadedModel:
-    """A model that becomes a SavedModel first, of a copy: links out of its folder are refused."""
-    from pinnace.deploy.models.rewritten import write_saved_model
+def _load_lite(path: Path, file: Path, files: LiteFiles) -> LoadedModel:
+    """A .tflite file, with signatures as it defines them."""
 
+    def write(inside: Path, folder: Path) -> dict[str, SignatureDefinition]:
+        return write_lite(inside / file.name if inside.is_dir() else inside, folder, files)
+
+    model, definitions = _load_rewritten(path, write)
+    return replace(model, definitions=definitions)
+
+
+def _load_rewritten(
+    path: Path, write: Callable[[Path, Path], _Written], tags: Sequence[str] = ()
+) -> tuple[LoadedModel, _Written]:
+    """A model that becomes a SavedModel first, of a copy: links out of its folder are refused."""
     copy = held_copy(path) or copy_privately(path)
     inside = path if copy is None else copy.path / path.name if path.is_file() else copy.path
     try:
         with tempfile.TemporaryDirectory(prefix="pinnace-") as folder:
             place = Path(folder) / path.name
-            write_saved_model(inside, place)
+            written = write(inside, place)
             with links_within(place):  # written here: it is not below the model's base folder
-                return load_model(place, tags)
+                return load_model(place, tags), written
     except OpError as error:
         raise type(error)(str(error).replace(str(inside), str(path))) from error
     finally:

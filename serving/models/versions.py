@@ -114,6 +114,7 @@ def take_fingerprint(path: Path) -> tuple[object, ...]:
     """A fingerprint that changes with the version's files: their sizes and times."""
     prints: list[object] = []
     parts = [path] if is_file(path) else [*_messages(path), *_matching(path, "*.onnx")]
+    parts += [] if is_file(path) else _matching(path, "*.tflite")
     if not is_file(path) and is_rewritten(path):
         parts += _matching(path, "*")
     for file in (*parts, *_matching(path / "variables", "*")):

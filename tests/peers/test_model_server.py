@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 grpc = pytest.importorskip("grpc")
 SERVICE = "/tensorflow.serving.PredictionService/"
+MORE = ("saved", "many", "sequential", "distributed", "language")
 PROGRAM = Path(sys.executable).with_name("tensorflow_model_server")
 
 
@@ -128,6 +130,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     module, signatures = tf_serving.model()
     tf.saved_model.save(module, str(base / "tf2" / "123"), signatures=signatures)
     shutil.copytree(golden("v1_models/half_plus_two") / "model", base / "tf1" / "123")
+    with zipfile.ZipFile(golden("text/language.zip")) as archive:
+        archive.extractall(base / "language" / "123")
     three = _half_plus(3)
     tf.saved_model.save(three, str(base / "three" / "123"), signatures=three.f)
     root = tf.train.Checkpoint()
@@ -159,7 +163,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             default=base / "tf2",
             half_plus_two=base / "tf1",
             half_plus_three=base / "three",
-            **{name: base / name for name in ("saved", "many", "sequential", "distributed")},
+            **{name: base / name for name in MORE},
         )
     )
     monitoring = base / "monitoring.config"
@@ -306,6 +310,42 @@ def _two_signatures(server: Server) -> None:
     server.predict(1.0, "many")
 
 
+def _lite(messages: Any, tensor: str) -> Callable[[Server], None]:
+    """The file of a version is served, not the SavedModel that lies beside it."""
+
+    def ask(server: Server) -> None:
+        from support.lite_files import half_plus, signature_defs, without_signatures
+
+        folder = server.folder / f"lite_{tensor}"
+        shutil.copytree(server.folder / "three" / "123", folder / "123")
+        content = without_signatures(half_plus(2, tensor), messages and signature_defs(**messages))
+        (folder / "123" / "model.tflite").write_bytes(content)
+        flags = ("--model_name=default", f"--model_base_path={folder}")
+        with serving(server.folder, *flags, "--prefer_tflite_model=true") as lite:
+            lite.predict(3.0, by_name=False)
+            lite.predict(3.0, shape=[1, 1])
+            rows = {"instances": [1.0, 2.0, 3.0]}
+            assert lite.post("predict", rows) == {"predictions": [2.5, 3.0, 3.5]}
+            found = lite.get("/v1/models/default/metadata").json()["metadata"]["signature_def"]
+            assert list(found["signature_def"]) == ["serving_default"]
+            signature = found["signature_def"]["serving_default"]
+            dims = [{"size": "1", "name": ""}] * 2
+            shape = {"dim": dims, "unknown_rank": False}
+            told = {"dtype": "DT_FLOAT", "name": tensor, "tensor_shape": shape}
+            assert signature["inputs"] == {"x": told}
+            assert signature["outputs"] == {"y": {**told, "name": "y"}}
+            assert signature["method_name"] == "tensorflow/serving/predict"
+
+    return ask
+
+
+def _lite_with_messages(server: Server) -> None:
+    from support.lite_files import signature_def
+
+    message = signature_def({"x": "tflite_input:0"}, {"y": "y:0"})
+    _lite({"serving_default": message}, "tflite_input")(server)
+
+
 _X = [{"x": 2.0}]
 # A test -> what asks as it does.
 TESTS: dict[str, Callable[[Server], None]] = {
@@ -341,6 +381,8 @@ TESTS: dict[str, Callable[[Server], None]] = {
     "testGetModelMetadataREST": _rest_metadata,
     "testPrometheusEndpoint": _metrics,
     "testPredictUDS": _socket,
+    "testPredictOnTfLite": _lite(None, "x"),
+    "testPredictWithSignatureDefOnTfLite": _lite_with_messages,
     "test_tf_saved_model_save": lambda server: server.predict(12.0, "saved", by_name=False),
     "test_tf_saved_model_save_multiple_signatures": _two_signatures,
     "test_sequential_keras_saved_model_save": lambda server: server.predict(
@@ -349,16 +391,12 @@ TESTS: dict[str, Callable[[Server], None]] = {
     "test_distrat_sequential_keras_saved_model_save": lambda server: server.predict(
         2.0, "distributed", by_name=False, shape=[1, 1]
     ),
+    "test_tf_text": lambda server: server.predict(3.0, "language"),
 }
 # Tests of what there is not.
 NOT_HERE = {
-    "testPredictOnTfLite": "TFLite models",
-    "testPredictWithSignatureDefOnTfLite": "the same",
     "test_profiler_service_with_valid_trace_request": "the profiler's service; "
     "[profiles](../guide/profiler.md) are written by programs",
-    "test_tf_text": "its model has ops of TensorFlow Text that are not here (SentencePiece, "
-    "ROUGE-L, spanning trees and others); normal forms, white space, patterns, word pieces and "
-    "trimming are",
 }
 
 

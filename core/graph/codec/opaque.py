@@ -58,17 +58,7 @@ WITHOUT_KERNEL = {
     **dict.fromkeys(
         ("TFText>FastSentencepieceTokenize", "TFText>FastSentencepieceDetokenize"),
         "a Fast… tokenizer of TensorFlow Text keeps its model compiled into bytes of its own\n"
-        "  Try: tokenize before the model, with the package sentencepiece",
-    ),
-    **dict.fromkeys(
-        (
-            "SentencepieceOp",
-            "SentencepieceTokenizeOp",
-            "SentencepieceTokenizeWithOffsetsOp",
-            "SentencepieceDetokenizeOp",
-        ),
-        "Sentencepiece… of TensorFlow Text is run by its own library, and not here\n"
-        "  Try: tokenize before the model, with the package sentencepiece",
+        "  Try: save the model with text.SentencepieceTokenizer",
     ),
 }
 _FAMILIES = (

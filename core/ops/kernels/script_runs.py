@@ -1,4 +1,4 @@
-"""The script of each code point: Unicode 13, numbered as ICU's UScriptCode.
+"""The script of each code point: Unicode 13 and 16, numbered as ICU's UScriptCode.
 
 Runs of code points with one script, from 0 on: the length in hexadecimal, a dot, and the script. 0
 is Common, 1 Inherited, 103 Unknown.
@@ -113,6 +113,27 @@ d5.103 2d.186 3.103 e.186 2.103 a.186 4.103 2.186 170.103 3a.188 5.103 1.188 500
 1.0 1e.103 60.0 80.103 f0.1 2fe10.103
 """
 
+# What has another script since: the first code point in hexadecimal, how many, and the script.
+_NEWER = """
+61d.1.2 870.1f.2 890.2.2 897.9.2 8b5.1.2 8c8.b.2 c3c.1.36 c5d.1.36 cdd.1.21 cf3.1.21 ece.1.24
+170d.1.42 1715.1.42 171f.1.42 180f.1.27 1ac1.e.1 1b4c.1.62 1b4e.2.62 1b7d.3.62 1c89.2.8 1dfa.1.1
+20c0.1.0 2427.3.0 2c2f.1.56 2c5f.1.56 2e53.b.0 2ffc.4.0 31e4.2.0 31ef.1.0 9ffd.3.17 a7c0.2.25
+a7cb.3.25 a7d0.2.25 a7d3.1.25 a7d5.8.25 a7f2.3.25 fbc2.1.2 fd40.10.2 fdcf.1.2 fdfe.2.2 10570.b.197
+1057c.f.197 1058c.7.197 10594.2.197 10597.b.197 105a3.f.197 105b3.7.197 105bb.2.197 105c0.34.206
+10780.6.25 10787.2a.25 107b2.9.25 10d40.26.201 10d69.1d.201 10d8e.2.201 10ec2.3.2 10efc.4.2
+10f70.1a.194 11070.6.65 110c2.1.120 1123f.3.157 11380.a.207 1138b.1.207 1138e.1.207 11390.26.207
+113b7.a.207 113c2.1.207 113c5.1.207 113c7.4.207 113cc.a.207 113d7.2.207 113e1.2.207 116b9.1.153
+116d0.14.28 11740.7.161 11ab0.10.40 11b00.a.10 11bc0.22.205 11bf0.a.205 11f00.11.198 11f12.29.198
+11f3e.1d.198 12f90.63.193 1342f.1.71 13439.1d.71 13460.f9b.71 16100.3a.202 16a70.4f.195
+16ac0.a.195 16d40.3a.203 16fe2.2.17 18cff.1.191 1aff0.4.22 1aff5.7.22 1affd.2.22 1b11f.1.20
+1b120.3.22 1b132.1.20 1b155.1.22 1cc00.fa.0 1cd00.1b4.0 1cf00.2e.1 1cf30.17.1 1cf50.74.0 1d1e9.2.0
+1d2c0.14.0 1df00.1f.25 1df25.6.25 1e030.3e.8 1e08f.1.8 1e290.1f.196 1e4d0.2a.199 1e5d0.2b.204
+1e5ff.1.204 1e7e0.7.11 1e7e8.4.11 1e7ed.2.11 1e7f0.f.11 1f6dc.4.0 1f774.3.0 1f77b.5.0 1f7d9.1.0
+1f7f0.1.0 1f8b2.a.0 1f8c0.2.0 1f979.1.0 1f9cc.1.0 1fa75.3.0 1fa7b.2.0 1fa87.3.0 1fa8f.1.0
+1faa9.7.0 1fab7.9.0 1fac3.4.0 1face.2.0 1fad7.6.0 1fadf.b.0 1faf0.9.0 1fbcb.25.0 2a6de.2.17
+2b735.5.17 2ebf0.26e.17 31350.1060.17
+"""
+
 
 @cache
 def _table() -> tuple[Array, Array]:
@@ -128,3 +149,23 @@ def scripts_of(points: Array) -> Array:
     inside = (points >= 0) & (points < 0x110000)
     at = np.searchsorted(starts, np.where(inside, points, 0), side="right") - 1
     return np.where(inside, scripts[at], np.int32(-1))
+
+
+@cache
+def _newest() -> Array:
+    """The script of every code point, as Unicode 16 has it."""
+    found = scripts_of(np.arange(0x110000))
+    for run in _NEWER.split():
+        first, count, script = run.split(".")
+        start = int(first, 16)
+        found[start : start + int(count, 16)] = int(script)
+    return found
+
+
+def newest_scripts_of(points: Array) -> Array:
+    """The script of each code point in Unicode 16, which TensorFlow Text has, int32.
+
+    -1 stands for invalid ones.
+    """
+    inside = (points >= 0) & (points < 0x110000)
+    return np.where(inside, _newest()[np.where(inside, points, 0)], np.int32(-1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pinnace.saved_model.constants import PREDICT_METHOD_NAME
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -121,12 +123,14 @@ class Signature:
         inputs: name -> argument.
         outputs: name -> result.
         subgraph: which is called.
+        method: what kind of answer it gives, as a SignatureDef names it.
     """
 
     key: str
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
     subgraph: Subgraph
+    method: str = PREDICT_METHOD_NAME
 
 
 @dataclass(slots=True, eq=False)

@@ -9,6 +9,7 @@ from pinnace.deploy.lite.files.parsing import parsed
 from pinnace.deploy.lite.ir.kinds import NUMBERS, TYPES, options_of
 from pinnace.deploy.lite.ir.model import Model, Operator, Quantization, Signature, Subgraph, Tensor
 from pinnace.deploy.lite.reading.constants import decoded
+from pinnace.deploy.lite.reading.signatures import METADATA, Naming, chosen, from_messages
 from pinnace.framework import dtypes
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
@@ -37,7 +38,7 @@ _MOST_SIZE = (1 << 31) - 1
 _SUBGRAPH_FIELDS = "subgraph"  # what fields that number subgraphs have in their name
 
 
-def read_content(data: Content, where: str) -> Model:
+def read_content(data: Content, where: str, naming: Naming = Naming.OWN) -> Model:
     """The model in a file.
 
     Constants are views into the file, where they need no unpacking.
@@ -45,6 +46,7 @@ def read_content(data: Content, where: str) -> Model:
     Args:
         data: the file.
         where: its path, for errors.
+        naming: which names its signatures have.
 
     Returns:
         Its subgraphs, each reached from a signature; without signatures in the file, one named
@@ -55,7 +57,7 @@ def read_content(data: Content, where: str) -> Model:
         DataLossError: it is damaged.
         UnimplementedError: it holds what is not read here.
     """
-    return _Reader(data, where).model()
+    return _Reader(data, where).model(naming)
 
 
 def _width(dtype: dtypes.DType) -> int:
@@ -77,7 +79,7 @@ class _Reader:
     def damaged(self, what: str) -> NoReturn:
         raise DataLossError(f"{self.where} is damaged: {what}")
 
-    def model(self) -> Model:
+    def model(self, naming: Naming) -> Model:
         """Everything, with references in the place of numbers."""
         root = self.root
         if root["version"] != _VERSION:
@@ -98,7 +100,17 @@ class _Reader:
         signatures = [self._signature(one) for one in root.list("signature_defs")]
         if len({one.key for one in signatures}) < len(signatures):
             self.damaged("two of its signatures have one name")
-        return Model(signatures or [self._by_tensors()], root["description"] or "")
+        found = chosen(signatures, self._messages(), self.subgraphs[0], naming)
+        return Model(found, root["description"] or "")
+
+    def _messages(self) -> list[Signature]:
+        """Of SignatureDefs in the metadata."""
+        for one in self.root.list("metadata"):
+            if one["name"] == METADATA:
+                buffer = self.entry(self.root.list("buffers"), one["buffer"], "buffer")
+                raw = bytes(self._bytes(buffer))
+                return from_messages(raw, self.subgraphs[0], self.where) if raw else []
+        return []
 
     def entry(self, values: Sequence[Any], index: int, what: str) -> Any:
         """An entry of a list, by a number of the file."""
@@ -294,23 +306,3 @@ class _Reader:
                 f"{len(inputs)} names"
             )
         return Signature(key, inputs, named("outputs", subgraph.outputs), subgraph)
-
-    def _by_tensors(self) -> Signature:
-        """The first subgraph by the names of its tensors."""
-        subgraph = self.subgraphs[0]
-        return Signature(
-            DEFAULT_SERVING_SIGNATURE_DEF_KEY,
-            _by_name(subgraph.inputs, "input"),
-            _by_name(subgraph.outputs, "output"),
-            subgraph,
-        )
-
-
-def _by_name(tensors: Sequence[Tensor], what: str) -> dict[str, Tensor]:
-    found: dict[str, Tensor] = {}
-    for index, tensor in enumerate(tensors):
-        name = tensor.name.removesuffix(":0") or f"{what}_{index}"
-        while name in found:
-            name += f"_{index}"
-        found[name] = tensor
-    return found

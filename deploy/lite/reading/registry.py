@@ -76,9 +76,12 @@ def op(name: str, *arguments: Any, **attrs: Any) -> Tensor:
 
 
 def ops(name: str, *arguments: Any, **attrs: Any) -> tuple[Tensor, ...]:
-    """The outputs of a node that has several, or none."""
-    found = execute(registry.lookup(name), *arguments, **_fixed(attrs))
-    return (found,) if isinstance(found, Tensor) else tuple(found or ())
+    """The outputs of a node that has several, or none; those of lists one by one."""
+    found: Any = execute(registry.lookup(name), *arguments, **_fixed(attrs))
+    flat: list[Tensor] = []
+    for one in (found,) if isinstance(found, Tensor) else found or ():
+        flat += [one] if isinstance(one, Tensor) else one
+    return tuple(flat)
 
 
 def _fixed(attrs: dict[str, Any]) -> dict[str, Any]:

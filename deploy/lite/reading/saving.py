@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pinnace.deploy.lite.reading import operators as _operators
 from pinnace.deploy.lite.reading.content import read_content
+from pinnace.deploy.lite.reading.opening import open_batches
+from pinnace.deploy.lite.reading.signatures import Naming
 from pinnace.deploy.lite.reading.state import State
 from pinnace.deploy.lite.reading.translation import Translation
 from pinnace.framework import dtypes
@@ -20,16 +23,23 @@ from pinnace.framework.errors import (
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import function
+from pinnace.proto.saved_model_pb2 import SavedModel
+from pinnace.saved_model.constants import PREDICT_METHOD_NAME, SAVED_MODEL_FILENAME_PB
+from pinnace.saved_model.fingerprints import write_fingerprint
 from pinnace.saved_model.writing import save
+from pinnace.storage.atomic import write_file
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pinnace.deploy.lite.files.parsing import Content
     from pinnace.deploy.lite.ir.model import Model, Signature
+    from pinnace.framework.shapes import Shape
     from pinnace.functions.concrete import ConcreteFunction
 
-__all__ = ["functions_of", "load", "write_saved_model"]
+__all__ = ["functions_of", "load", "write_saved_model", "write_to_serve"]
 
 _ = _operators  # registered by being imported
 # A GraphDef holds less than 2 GiB.
@@ -78,37 +88,96 @@ def write_saved_model(path: str | os.PathLike[str], folder: str | os.PathLike[st
     Raises:
         OpError: as for `load`.
     """
-    functions, module = functions_of(_content_of(path), os.fspath(path))
+    where, data = os.fspath(path), _content_of(path)
+    functions, module = functions_of(data, where)
     save(module, folder, functions)
+    _keep_methods(Path(folder), read_content(data, where).signatures)
 
 
-def functions_of(data: Content, where: str) -> tuple[dict[str, ConcreteFunction], Any]:
+def write_to_serve(
+    path: str | os.PathLike[str], folder: str | os.PathLike[str], naming: Naming = Naming.OWN
+) -> list[Signature]:
+    """A .tflite file as a SavedModel for a server: with batches of any size, where it can.
+
+    An interpreter is resized by whoever runs it, so that the batch that a file fixes says little.
+
+    Args:
+        path: of the file.
+        folder: where; it is made.
+        naming: which names its signatures have.
+
+    Returns:
+        Its signatures, with the shapes that the file has.
+
+    Raises:
+        OpError: as for `load`.
+    """
+    where, data = os.fspath(path), _content_of(path)
+    try:
+        functions, module = functions_of(data, where, naming, any_batch=True)
+    except OpError:  # an operator needs the sizes that the file fixes
+        functions, module = functions_of(data, where, naming)
+    save(module, folder, functions)
+    signatures = read_content(data, where, naming).signatures
+    _keep_methods(Path(folder), signatures)
+    return signatures
+
+
+def _keep_methods(folder: Path, signatures: list[Signature]) -> None:
+    """Write what kind of answer signatures give: functions are saved as what predicts."""
+    others = {one.key: one.method for one in signatures if one.method != PREDICT_METHOD_NAME}
+    if not others:
+        return
+    file = folder / SAVED_MODEL_FILENAME_PB
+    message = SavedModel.FromString(file.read_bytes())
+    for key, method in others.items():
+        message.meta_graphs[0].signature_def[key].method_name = method
+    data = message.SerializeToString(deterministic=True)
+    write_file(file, data)
+    write_fingerprint(message, data, folder)
+
+
+def functions_of(
+    data: Content, where: str, naming: Naming = Naming.OWN, *, any_batch: bool = False
+) -> tuple[dict[str, ConcreteFunction], Any]:
     """The signatures of a file, and the object that has its variables.
 
     Args:
         data: the file.
         where: its path, for errors.
+        naming: which names its signatures have.
+        any_batch: whether the first size of inputs may be another than the file's.
 
     Raises:
         OpError: as for `load`.
     """
-    model = read_content(data, where)
+    model = read_content(data, where, naming)
     try:
         with init_scope():
-            return _traced(model, len(data))
+            return _traced(model, len(data), any_batch=any_batch)
     except OpError as error:
         raise type(error)(f"{where}: {error.message}") from error
     except RecursionError:
         raise DataLossError(f"{where}: its subgraphs stand in one another too deeply") from None
 
 
-def _traced(model: Model, size: int) -> tuple[dict[str, ConcreteFunction], Any]:
+def _traced(model: Model, size: int, *, any_batch: bool) -> tuple[dict[str, ConcreteFunction], Any]:
+    shapes = {
+        id(tensor): tensor.shape
+        for signature in model.signatures
+        for tensor in signature.inputs.values()
+    }
+    if any_batch:
+        shapes = open_batches(model)
     state = State(model)
     translation = Translation(model, state, _TIMES * size + _SLACK, spread=size > _MOST_IN_GRAPH)
-    return {one.key: _function(translation, one) for one in model.signatures}, state.module
+    functions = {one.key: _function(translation, one, shapes) for one in model.signatures}
+    return functions, state.module
 
 
-def _function(translation: Translation, signature: Signature) -> ConcreteFunction:
+def _function(
+    translation: Translation, signature: Signature, shapes: Mapping[int, Shape]
+) -> ConcreteFunction:
     inputs = signature.inputs
     if not signature.outputs:
         raise InvalidArgumentError(f"signature {signature.key!r:.120} gives nothing")
@@ -116,7 +185,7 @@ def _function(translation: Translation, signature: Signature) -> ConcreteFunctio
     for name, tensor in inputs.items():
         if tensor.dtype is dtypes.resource:
             raise UnimplementedError(f"input {name!r:.120} is a resource, which nobody can give")
-        specs[name] = TensorSpec(tensor.shape, tensor.dtype, name)
+        specs[name] = TensorSpec(shapes[id(tensor)], tensor.dtype, name)
 
     def serve(**given: Tensor) -> dict[str, Tensor]:
         by_tensor = {id(one): given[name] for name, one in inputs.items()}

@@ -264,8 +264,12 @@ _REASONS = {
     """,
     "ONNX matches strings, it does not rewrite them": "RegexReplace StaticRegexReplace",
     "ONNX neither folds nor cuts texts like this; export what comes behind it": """
-        CaseFoldUTF8 NormalizeUTF8 RegexSplitWithOffsets TFText>RoundRobinGenerateMasks
-        TFText>RoundRobinTrim TFText>WhitespaceTokenizeWithOffsetsV2 WordpieceTokenizeWithOffsets
+        CaseFoldUTF8 ConstrainedSequence MaxSpanningTree NormalizeUTF8 RegexSplitWithOffsets RougeL
+        SentenceFragments SentencepieceDetokenizeOp SentencepieceIdToStringOp SentencepieceOp
+        SentencepieceStringToIdOp SentencepieceTokenizeOp SentencepieceTokenizeWithOffsetsOp
+        SentencepieceVocabSizeOp SplitMergeTokenizeWithOffsets TFText>RoundRobinGenerateMasks
+        TFText>RoundRobinTrim TFText>WhitespaceTokenizeWithOffsetsV2
+        UnicodeScriptTokenizeWithOffsets WordpieceTokenizeWithOffsets
     """,
     "ONNX reads and writes no sound files; give the model samples": "DecodeWav EncodeWav",
     "ONNX Runtime reads no picture files; give the model pixels": """

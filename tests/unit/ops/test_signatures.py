@@ -21,6 +21,11 @@ OURS: dict[str, str] = dict.fromkeys(
         *("CaseFoldUTF8", "NormalizeUTF8", "RegexSplitWithOffsets"),
         *("TFText>WhitespaceTokenizeWithOffsetsV2", "WordpieceTokenizeWithOffsets"),
         *("TFText>RoundRobinGenerateMasks", "TFText>RoundRobinTrim"),
+        *("SentencepieceDetokenizeOp", "SentencepieceIdToStringOp", "SentencepieceOp"),
+        *("SentencepieceStringToIdOp", "SentencepieceTokenizeOp", "SentencepieceVocabSizeOp"),
+        *("SentencepieceTokenizeWithOffsetsOp", "SplitMergeTokenizeWithOffsets", "RougeL"),
+        *("ConstrainedSequence", "MaxSpanningTree", "SentenceFragments"),
+        "UnicodeScriptTokenizeWithOffsets",
     ),
     "TensorFlow Text's; it allows one type, or a string without choices",
 )

@@ -163,7 +163,7 @@ def test_errors_of_a_model_cannot_steer_the_terminal(tmp_path: Path) -> None:
     ("op", "remedy"),
     [
         ("FastWordpieceTokenizeWithOffsets", "text.BertTokenizer"),
-        ("SentencepieceTokenizeOp", "the package sentencepiece"),
+        ("TFText>FastSentencepieceTokenize", "text.SentencepieceTokenizer"),
         ("SimpleMLInferenceOp", "to_tensorflow_saved_model"),
     ],
 )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 _FLEX = "Flex"
+# Runtimes for servers have these: TensorFlow's ops of the same names, by the same options.
+_EXAMPLES = ("ParseExample", "ParseExampleV2")
 _DETECTION = "TFLite_Detection_PostProcess"
 
 
@@ -28,10 +30,15 @@ _DETECTION = "TFLite_Detection_PostProcess"
 def custom(call: Call) -> Sequence[Tensor]:
     """By its name."""
     name = call.operator.custom
+    if name in _EXAMPLES:
+        return _parsed_examples(call)
     if name.startswith(_FLEX):
         return _flex(call)
     if name != _DETECTION:
-        call.fail(f"it is not built in; TensorFlow's own ops (Flex...) and {_DETECTION} are read")
+        call.fail(
+            f"it is not built in; TensorFlow's own ops (Flex...), {', '.join(_EXAMPLES)} and "
+            f"{_DETECTION} are read"
+        )
     return _detection(call)
 
 
@@ -57,6 +64,37 @@ def _flex(call: Call) -> Sequence[Tensor]:
     of_inputs = {one for arg in definition.inputs for one in (arg.type_attr, arg.number_attr)}
     rest = {name: value for name, value in attrs.items() if name not in of_inputs}
     return ops(node.op, *packed, **rest)
+
+
+def _parsed_examples(call: Call) -> Sequence[Tensor]:
+    """Records of `tf.train.Example`, by TensorFlow's node or by how many keys there are."""
+    options = flexible(call.operator.payload) if call.operator.payload else None
+    if isinstance(options, list):
+        return _flex(call)
+    name, is_first = call.operator.custom, call.operator.custom == _EXAMPLES[0]
+    counts = (b"Nsparse", b"Ndense") if is_first else (b"num_sparse",)
+    found = [options.get(key, 0) for key in counts] if isinstance(options, dict) else []
+    if not found or not all(isinstance(one, int) and 0 <= one <= call.count for one in found):
+        call.damaged("its options do not tell how many keys it has")
+    sparse = found[0]
+    dense = found[1] if is_first else call.fixed(3).size
+    start = 2 + sparse + dense if is_first else 5
+    if call.count != start + dense or len(call.operator.outputs) != 3 * sparse + dense:
+        call.damaged(f"{sparse} sparse and {dense} dense keys do not fit its inputs and outputs")
+    if not is_first and call.fixed(4).size:
+        call.fail("it has ragged features, which LiteRT does not compute")
+    given = [call.stored(index) for index in range(call.count)]
+    defaults = given[start:]
+    attrs = {
+        "sparse_types": [call.dtype(sparse + index) for index in range(sparse)],
+        "dense_shapes": [one.shape for one in defaults],
+    }
+    if is_first:
+        keys = given[2 : 2 + sparse], given[2 + sparse : start]
+        return ops(name, *given[:2], *keys, defaults, **attrs)
+    none: list[Any] = []
+    more = {"num_sparse": sparse, "ragged_value_types": none, "ragged_split_types": none}
+    return ops(name, *given[:5], defaults, **attrs, **more)
 
 
 def _no_function(name: str, *_: Any) -> NoReturn:
