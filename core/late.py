@@ -53,15 +53,8 @@ TABLE: dict[str, str] = {
     "answer_of_shapes": "pinnace.ops.composites.ragged.with_shapes:answer_of_shapes",
     "ragged_shape": "pinnace.ops.composites.ragged.with_shapes:ragged_shape",
     "merge_dims": "pinnace.ops.composites.ragged.shaping:merge_dims",
-    # framework: the node behind a symbolic tensor, in TensorFlow's words.
-    "operation_of": "pinnace.graph.operation:operation_of",
-    "consumers_of": "pinnace.graph.operation:consumers_of",
     # engine: kernels of loops contain the plans of branches.
     "plan_of": "pinnace.engine.build:plan_of",
-    # graph: what is read of it is what would be saved.
-    "encode_node_whole": "pinnace.graph.codec.graphs:encode_node_whole",
-    "encode_whole": "pinnace.graph.codec.graphs:encode_whole",
-    "encode_op": "pinnace.graph.codec.op_definitions:encode_op",
     # graph: a module of StableHLO in a file becomes functions of this library's ops.
     "decode_xla": "pinnace.saved_model.stablehlo.xla_ops:decode_xla",
     # framework: `config.threading` reaches BLAS.
@@ -106,11 +99,6 @@ if TYPE_CHECKING:  # the table again
     from pinnace.engine.threads import limit_threads as limit_threads
     from pinnace.functions.jacobian import batch_jacobian as batch_jacobian
     from pinnace.functions.jacobian import jacobian as jacobian
-    from pinnace.graph.codec.graphs import encode_node_whole as encode_node_whole
-    from pinnace.graph.codec.graphs import encode_whole as encode_whole
-    from pinnace.graph.codec.op_definitions import encode_op as encode_op
-    from pinnace.graph.operation import consumers_of as consumers_of
-    from pinnace.graph.operation import operation_of as operation_of
     from pinnace.keras.layers.operators import apply_operator as apply_operator
     from pinnace.keras.layers.symbolic_activations import apply_activation as apply_activation
     from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor

@@ -335,7 +335,7 @@ class SymbolicTensor(Tensor):
     @property
     def op(self) -> Any:
         """The operation that computes it."""
-        return late.operation_of(self)
+        return self._value.operation(self.graph)
 
     @property
     def value_index(self) -> int:
@@ -344,7 +344,8 @@ class SymbolicTensor(Tensor):
 
     def consumers(self) -> list[Any]:
         """The operations of its graph that take it."""
-        return late.consumers_of(self)
+        found: list[Any] = self._value.consumers(self.graph)
+        return found
 
     def set_shape(self, shape: object) -> None:
         """Merge static shape information; ValueError if it contradicts."""

@@ -123,7 +123,7 @@ class ConcreteFunction(Trackable):
     @property
     def function_def(self) -> FunctionDef:
         """The function as a file has it."""
-        from pinnace.graph.codec.functions import FunctionNames, encode_function
+        from pinnace.graph.codec.encoding import FunctionNames, encode_function
 
         names = FunctionNames()
         return encode_function(self.graph, names.of(self.graph), names.of_ref)
