@@ -74,10 +74,6 @@ TABLE: dict[str, str] = {
     "derived_operators": "pinnace.linear_operators.derived_operators",
     # data: the class of the values of a DatasetSpec.
     "Dataset": "pinnace.data.dataset:Dataset",
-    # keras: operators of symbolic inputs are layers.
-    "apply_operator": "pinnace.keras.layers.operators:apply_operator",
-    "mask_of_keras_tensor": "pinnace.keras.mask_operation:mask_of_keras_tensor",
-    "apply_activation": "pinnace.keras.layers.symbolic_activations:apply_activation",
 }
 # Modules with the specs of composite values, imported when a file has one.
 SPEC_MODULES = (
@@ -99,9 +95,6 @@ if TYPE_CHECKING:  # the table again
     from pinnace.engine.threads import limit_threads as limit_threads
     from pinnace.functions.jacobian import batch_jacobian as batch_jacobian
     from pinnace.functions.jacobian import jacobian as jacobian
-    from pinnace.keras.layers.operators import apply_operator as apply_operator
-    from pinnace.keras.layers.symbolic_activations import apply_activation as apply_activation
-    from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor
     from pinnace.linear_operators import derived_operators as derived_operators
     from pinnace.ops.array.casting import cast as cast
     from pinnace.ops.array.gathered_slices import summed_slices as summed_slices

@@ -23,6 +23,7 @@ from pinnace.keras import public_functions as _public_functions  # noqa: F401 (r
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving
+from pinnace.keras import symbolic_methods as _symbolic_methods  # noqa: F401 (binds them)
 from pinnace.keras import tree as tree
 from pinnace.keras import utils_namespace as _utils_namespace
 from pinnace.keras import variable_operators as _variable_operators  # noqa: F401 (binds them)

@@ -52,6 +52,9 @@ def mask_of_keras_tensor(x: KerasTensor) -> KerasTensor:
     return mask
 
 
+KerasTensor._made_mask = mask_of_keras_tensor  # type: ignore[method-assign]
+
+
 def _of_operations(x: KerasTensor) -> Any:
     node = x.node
     if node is None or len(node.args) != 1 or not isinstance(node.args[0], KerasTensor):
