@@ -832,6 +832,9 @@ class Dataset:
         )
 
 
+DatasetSpec._value_type = Dataset
+
+
 def stage_of(dataset: Any, who: str) -> Stage:
     """The stage of a dataset; TypeError for anything else."""
     if not isinstance(dataset, Dataset):

@@ -52,7 +52,7 @@ def mask_of_keras_tensor(x: KerasTensor) -> KerasTensor:
     return mask
 
 
-KerasTensor._made_mask = mask_of_keras_tensor  # type: ignore[method-assign]
+KerasTensor._made_mask = mask_of_keras_tensor  # type: ignore[method-assign,assignment]
 
 
 def _of_operations(x: KerasTensor) -> Any:
