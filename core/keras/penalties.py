@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import structure
 from pinnace.framework.tensor import Operands
 from pinnace.keras.call_context import calls
-from pinnace.keras.part import Part
+from pinnace.keras.layer_part import LayerPart
 from pinnace.ops.array import casting, shapes
 from pinnace.ops.math import division
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
 
 
-class Penalties(Part):
+class Penalties(LayerPart):
     """What a layer adds to the loss: by `add_loss`, by its outputs, by its weights.
 
     Attributes:

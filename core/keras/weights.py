@@ -13,7 +13,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.trackable import is_variable
 from pinnace.keras import constraints, initializers, regularizers, replicas, restoring
 from pinnace.keras.keras_variable import KerasVariable
-from pinnace.keras.part import Part
+from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.seeds import SeedGenerator
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
 
 
-class WeightStore(Part):
+class WeightStore(LayerPart):
     """The variables of a layer and of the layers in it.
 
     Attributes:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pinnace.serving.config.batching_config import BatchOptions
     from pinnace.serving.config.settings import Settings
     from pinnace.serving.models.loaded_model import LoadedModel
-    from pinnace.serving.models.sources import Place
+    from pinnace.serving.models.sources import VersionLocation
     from pinnace.serving.observing.load_metrics import LoadMetrics
 
 Loader: TypeAlias = "Callable[[Path], LoadedModel]"
@@ -47,7 +47,7 @@ class VersionLoader:
         self,
         name: str,
         version: int,
-        place: Place,
+        place: VersionLocation,
         where: str,
         *,
         stop: Stop,
