@@ -1,4 +1,4 @@
-"""What low layers need of high ones: every edge that runs up the layers, in one file.
+"""Names of high layers that low ones call: every edge that runs up the layers, in one file.
 
 `late.read_variable(v)` is a call of `read_variable` in `pinnace.ops.state.variables`: its module is
 imported when the name is first used, and the function is an ordinary name of this module from then

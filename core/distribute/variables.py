@@ -271,12 +271,12 @@ class SyncOnReadVariable(DistributedVariable):
         self._write_all(method, value, options)
 
     def _share(self, value: Any) -> Any:
-        """What each copy is given so that their sum is `value`."""
+        """The share that is assigned to each copy, so that their sum is `value`."""
         shared = casting.cast(value, self.dtype) / self._strategy.num_replicas_in_sync
         return casting.cast(shared, self.dtype)
 
     def stored_value(self) -> Array:
-        """What checkpoints and SavedModels keep: the aggregate."""
+        """The value for checkpoints and SavedModels: the aggregate."""
         with init_scope(), entered(ReplicaPlace(self._strategy)):
             found: Array = self.read_value()._array
             return found

@@ -90,7 +90,7 @@ class Operands:
         def __ne__(self, other: object) -> Tensor | bool: ...  # type: ignore[override]
         def __getitem__(self, key: object) -> Tensor: ...
         def _as_tensor(self) -> Tensor:
-            """What an op takes: the tensor itself, or the value that a variable has now."""
+            """The operand of an op: the tensor itself, or the value that a variable has now."""
 
     # Classes with elementwise comparison are not hashable; each subclass says so.
 

@@ -35,7 +35,7 @@ class MaskOf(Operation):
         return mask
 
     def compute_output_spec(self, x: Any) -> Any:
-        """What is known of the mask."""
+        """The static type of the mask."""
         return x.mask_spec if isinstance(x, KerasTensor) else super().compute_output_spec(x)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Penalties(LayerPart):
-    """What a layer adds to the loss: by `add_loss`, by its outputs, by its weights.
+    """The penalties that a layer adds to the loss: by `add_loss`, by its outputs, by its weights.
 
     Attributes:
         added: by the last call.
@@ -60,7 +60,7 @@ class Penalties(LayerPart):
                 self._owner.add_loss(division.divide(penalty, size))
 
     def losses(self) -> list[Any]:
-        """What was added in the last call, here and in the layers inside, then `of_weights`."""
+        """The penalties of the last call, here and in the layers inside, then `of_weights`."""
         found: list[Any] = []
         seen: set[int] = set()
 

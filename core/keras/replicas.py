@@ -1,4 +1,4 @@
-"""What a model and its parts do in a strategy: losses of a share of the batch, gradients of all."""
+"""Models in a strategy: losses of a share of the batch, gradients of all."""
 
 from __future__ import annotations
 

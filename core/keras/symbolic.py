@@ -152,7 +152,7 @@ class KerasTensor:
 
     @property
     def ragged_rank(self) -> int | None:
-        """How many axes of a ragged one are stored as row splits; None if it is not ragged."""
+        """The number of ragged axes that are stored as row splits; None if it is not ragged."""
         return self.spec.ragged_rank if self.ragged else None
 
     @property

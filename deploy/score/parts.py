@@ -44,7 +44,7 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         if not is_url(self.location):
             return self.location
         from pinnace.serving.config.urls import public_url
@@ -77,7 +77,7 @@ class Part:
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         if self.stop is None and not self.begin.row:
             return self.source.shown
         last = "" if self.stop is None else self.stop - 1

@@ -141,7 +141,7 @@ class VersionLoader:
         return through_onnx(name, model, path)
 
     def _batching(self, path: Path) -> BatchOptions | None:
-        """How requests for the version in this folder are joined."""
+        """The batching of requests for the version in this folder."""
         own = path / PER_MODEL_FILE
         if self._settings.batching_per_model and own.is_file():
             return read_batching_parameters(own)

@@ -50,7 +50,7 @@ class RequestedOutput:
     place: TensorInRegion | None = None
 
     def of(self, array: Array) -> Array:
-        """What is sent of the output.
+        """The part of the output that is sent.
 
         Raises:
             InvalidArgumentError: classes are asked for, and it has none.

@@ -83,7 +83,7 @@ class TensorInRegion:
     byte_size: int
 
     def parameters(self, size: int) -> dict[str, str | int]:
-        """What an answer says of a tensor of so many bytes that was written there."""
+        """The answer's parameters for a tensor of so many bytes that was written there."""
         found: dict[str, str | int] = {
             "shared_memory_region": self.region,
             "shared_memory_byte_size": size,

@@ -343,7 +343,7 @@ def _current_core() -> int | None:
 
 
 class _Load:
-    """How many threads of the whole system are runnable, if Linux reports it."""
+    """The number of runnable threads of the whole system, if Linux reports it."""
 
     def __init__(self) -> None:
         self._cores = os.cpu_count() or 1
@@ -429,7 +429,7 @@ def size() -> int:
 
 
 def members() -> int:
-    """How many threads may share work now, including the caller's."""
+    """The number of threads that may share work now, including the caller's."""
     return max(1, _opened)
 
 

@@ -1,4 +1,4 @@
-"""What a format offers: its columns, its rows in chunks, and places to begin in the middle."""
+"""The interface of a format: its columns, its rows in chunks, and places to begin in the middle."""
 
 from __future__ import annotations
 
