@@ -1,4 +1,14 @@
-"""Keras: what people write models with."""
+"""Keras: layers, models, training.
+
+- `layer.Layer` and its parts (`weights`, `penalties`, `call_context`); `layers`: all layers.
+- `models`: Model, Functional, Sequential; `symbolic.KerasTensor`, of which functional models are
+  made, with its operators in `symbolic_methods`.
+- `training`: compile, fit, evaluate, predict; `losses`, `metrics`, `optimizers`, `callbacks`.
+- `ops`: the functions `keras.ops`, by Keras' promotion; `random`, `quantizers`.
+- `saving`, `export`, `legacy`: files of Keras 1 to 3, and SavedModels.
+- `registry`: class ↔ registered name ↔ configuration; `dtype_policy`.
+- `applications`, `datasets`, `preprocessing`, `augmentation`, `drawing`: loaded when named.
+"""
 
 from __future__ import annotations
 
