@@ -1,4 +1,4 @@
-"""What TensorFlow calls experimental: NumPy's names, extension types, functions called instead."""
+"""The namespace `tf.experimental`: NumPy's names, extension types, functions called instead."""
 
 from pinnace import numpy_names as numpy
 from pinnace.data.optionals import Optional as Optional

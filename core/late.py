@@ -1,13 +1,14 @@
-"""What low layers need of high ones: every edge that runs up the layers, in one file.
+"""Names of high layers that low ones call: every edge that runs up the layers, in one file.
 
 `late.read_variable(v)` is a call of `read_variable` in `pinnace.ops.state.variables`: its module is
 imported when the name is first used, and the function is an ordinary name of this module from then
 on. Nothing has to be filled or installed, so nothing can be missing or come too early; a test
 resolves each entry, finds each use, and compares `TABLE` with what type checkers are told.
 
-Within `ops`, methods of ragged tensors that make ragged tensors are here too, for no order of files
-has all of these calls run down. Where two ops are each other's gradient, the lower one says
-`GRADIENT_ABOVE` and the upper file gives it (`registry.gradient_of`).
+A name is here only where nothing else lets the call run down. Where two ops are each other's
+gradient, the lower one says `GRADIENT_ABOVE` and the upper file gives it (`registry.gradient_of`);
+a method that only calls a function above its class is bound to that by the file above (ADR 60). A
+test holds how many pairs of modules are left.
 
 Beside these, `@takes_composites` (`ops/composite_arguments.py`) names functions of `ops.composites`
 where the functions stand that hand ragged and sparse arguments over to them.
@@ -20,17 +21,16 @@ from typing import TYPE_CHECKING
 
 # name -> "module:object", or a module.
 TABLE: dict[str, str] = {
-    # framework: what becomes a tensor may be several tensors in a sequence.
+    # framework: what becomes a tensor may be a list of tensors, which an op stacks.
     "packed": "pinnace.ops.array.packing:packed",
-    # framework: a name that is missed may be one of version 1.
+    # framework: a name that is missed may be one of version 1, whose table few programs load.
     "of_version_1": "pinnace.compat.v1.names:of_version_1",
-    # framework: tensors are iterated over, indexed slices summed; `dtypes.cast` and its like.
-    "unstack": "pinnace.ops.array.joining:unstack",
-    "summed_slices": "pinnace.ops.array.gathered_slices:summed_slices",
+    # framework: `dtypes.cast` and its like are functions of TensorFlow's namespace of dtypes.
     "cast": "pinnace.ops.array.casting:cast",
     "complex": "pinnace.ops.math.complexes:complex",
     "saturate_cast": "pinnace.ops.array.saturation:saturate_cast",
-    # framework: methods of variables, which ops read and write.
+    # framework: methods of variables, which ops read and write; fast paths of arithmetic ask
+    # whether an operand is a variable, so that the class stands below all ops.
     "read_variable": "pinnace.ops.state.variables:read_variable",
     "assign": "pinnace.ops.state.variables:assign",
     "assign_add": "pinnace.ops.state.variables:assign_add",
@@ -42,29 +42,19 @@ TABLE: dict[str, str] = {
     "gather_nd_of": "pinnace.ops.state.scatters:gather_nd_of",
     "scatter": "pinnace.ops.state.scatters:scatter",
     "scatter_nd": "pinnace.ops.state.scatters:scatter_nd",
-    # ops: what undoes a broadcast is a sum, whose gradient is a broadcast.
+    # ops: what undoes a broadcast is a sum, which stands above arithmetic, whose gradients undo
+    # broadcasts.
     "sum_over": "pinnace.ops.math.reduction:sum_over",
     "reduce_sum": "pinnace.ops.math.reduction:reduce_sum",
-    # ops: methods of ragged tensors that are functions beside the class.
-    "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
-    "from_sparse": "pinnace.ops.composites.ragged.construction:from_sparse",
-    "from_tensor": "pinnace.ops.composites.ragged.construction:from_tensor",
-    "getitem": "pinnace.ops.composites.ragged.indexing:getitem",
+    # ops: the shape of a ragged tensor is ragged; programs that ask for none load none of it.
     "answer_of_shapes": "pinnace.ops.composites.ragged.with_shapes:answer_of_shapes",
     "ragged_shape": "pinnace.ops.composites.ragged.with_shapes:ragged_shape",
-    "merge_dims": "pinnace.ops.composites.ragged.shaping:merge_dims",
-    # framework: the node behind a symbolic tensor, in TensorFlow's words.
-    "operation_of": "pinnace.graph.operation:operation_of",
-    "consumers_of": "pinnace.graph.operation:consumers_of",
-    # engine: kernels of loops contain the plans of branches.
+    # engine: a plan contains the plans of its branches and loops, which are built the same way.
     "plan_of": "pinnace.engine.build:plan_of",
-    # graph: what is read of it is what would be saved.
-    "encode_node_whole": "pinnace.graph.codec.graphs:encode_node_whole",
-    "encode_whole": "pinnace.graph.codec.graphs:encode_whole",
-    "encode_op": "pinnace.graph.codec.op_definitions:encode_op",
-    # graph: a module of StableHLO in a file becomes functions of this library's ops.
+    # graph: a module of StableHLO in a node becomes functions of this library's ops, whoever reads
+    # the graph.
     "decode_xla": "pinnace.saved_model.stablehlo.xla_ops:decode_xla",
-    # framework: `config.threading` reaches BLAS.
+    # framework: `config.threading` reaches the pools of BLAS and of the engine.
     "limit_threads": "pinnace.engine.threads:limit_threads",
     # ops: an op, or a function, that was given ragged or sparse arguments.
     "execute_on_composites": "pinnace.ops.composites.dispatching:execute_on_composites",
@@ -77,14 +67,9 @@ TABLE: dict[str, str] = {
     # autodiff: jacobians are loops.
     "jacobian": "pinnace.functions.jacobian:jacobian",
     "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
-    # linear_operators: methods of the base class give operators of its subclasses.
+    # linear_operators: methods of the base class give operators of its subclasses, loaded when one
+    # is asked for.
     "derived_operators": "pinnace.linear_operators.derived_operators",
-    # data: the class of the values of a DatasetSpec.
-    "Dataset": "pinnace.data.dataset:Dataset",
-    # keras: operators of symbolic inputs are layers.
-    "apply_operator": "pinnace.keras.layers.operators:apply_operator",
-    "mask_of_keras_tensor": "pinnace.keras.mask_operation:mask_of_keras_tensor",
-    "apply_activation": "pinnace.keras.layers.symbolic_activations:apply_activation",
 }
 # Modules with the specs of composite values, imported when a file has one.
 SPEC_MODULES = (
@@ -97,7 +82,6 @@ SPEC_MODULES = (
 
 if TYPE_CHECKING:  # the table again
     from pinnace.compat.v1.names import of_version_1 as of_version_1
-    from pinnace.data.dataset import Dataset as Dataset
     from pinnace.engine.build import bind_function as bind_function
     from pinnace.engine.build import call_function as call_function
     from pinnace.engine.build import finish_loop as finish_loop
@@ -106,27 +90,12 @@ if TYPE_CHECKING:  # the table again
     from pinnace.engine.threads import limit_threads as limit_threads
     from pinnace.functions.jacobian import batch_jacobian as batch_jacobian
     from pinnace.functions.jacobian import jacobian as jacobian
-    from pinnace.graph.codec.graphs import encode_node_whole as encode_node_whole
-    from pinnace.graph.codec.graphs import encode_whole as encode_whole
-    from pinnace.graph.codec.op_definitions import encode_op as encode_op
-    from pinnace.graph.operation import consumers_of as consumers_of
-    from pinnace.graph.operation import operation_of as operation_of
-    from pinnace.keras.layers.operators import apply_operator as apply_operator
-    from pinnace.keras.layers.symbolic_activations import apply_activation as apply_activation
-    from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor
     from pinnace.linear_operators import derived_operators as derived_operators
     from pinnace.ops.array.casting import cast as cast
-    from pinnace.ops.array.gathered_slices import summed_slices as summed_slices
-    from pinnace.ops.array.joining import unstack as unstack
     from pinnace.ops.array.packing import packed as packed
     from pinnace.ops.array.saturation import saturate_cast as saturate_cast
     from pinnace.ops.composites.dispatching import call_on_composites as call_on_composites
     from pinnace.ops.composites.dispatching import execute_on_composites as execute_on_composites
-    from pinnace.ops.composites.ragged.construction import from_sparse as from_sparse
-    from pinnace.ops.composites.ragged.construction import from_tensor as from_tensor
-    from pinnace.ops.composites.ragged.indexing import getitem as getitem
-    from pinnace.ops.composites.ragged.shaping import merge_dims as merge_dims
-    from pinnace.ops.composites.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
     from pinnace.ops.composites.ragged.with_shapes import answer_of_shapes as answer_of_shapes
     from pinnace.ops.composites.ragged.with_shapes import ragged_shape as ragged_shape
     from pinnace.ops.math.complexes import complex as complex

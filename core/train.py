@@ -1,4 +1,4 @@
-"""What training leaves on disk: checkpoints, and the examples of record files."""
+"""The namespace `tf.train`: checkpoints, and the examples of record files."""
 
 from pinnace.checkpoint import Checkpoint as Checkpoint
 from pinnace.checkpoint import CheckpointManager as CheckpointManager

@@ -3,7 +3,7 @@
 import platform
 
 from pinnace.framework.versions import VERSION as VERSION
-from pinnace.graph.codec.graphs import PRODUCER as GRAPH_DEF_VERSION
+from pinnace.graph.codec.encoding import PRODUCER as GRAPH_DEF_VERSION
 
 __all__ = [
     "COMPILER_VERSION",

@@ -1,4 +1,14 @@
-"""A loaded model elsewhere: ONNX, files of rows, the command line."""
+"""A model elsewhere: other file formats, commands, containers.
+
+- `program`: a loaded model as a stateless graph with weights; `sampling`: inputs on which files are
+  compared; `refusals`: why a model is not exported.
+- `onnx`, `lite`, `tfjs`: converters, files and their verification; `lite` and `tfjs` read, too.
+- `tokenizer`: the steps of a model on strings, as data.
+- `models`: kinds of model files, and how each is run.
+- `score`: files of rows through a model; `upgrade`: programs of TensorFlow 1 rewritten.
+- `cli`: the commands of `pinnace`, one file each.
+- `containers`, `kubernetes`, `systemd`: how the server is run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every page of docs/ has when pytest runs it: a folder and settings of its own."""
+"""Fixtures of every page of docs/ when pytest runs it: a folder and settings of its own."""
 
 import os
 import shutil

@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def _protoc(*arguments: str) -> str:
-    """What protoc prints; RuntimeError with its complaints if it fails."""
+    """The output of protoc; RuntimeError with its complaints if it fails."""
     command = [sys.executable, "-m", "grpc_tools.protoc", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

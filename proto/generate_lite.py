@@ -24,7 +24,7 @@ SCALARS = {
     "ulong": "uint64",
     "float": "float32",
 }
-HEAD = '''"""What a .tflite file is made of, from lite.fbs. Written by proto/generate_lite.py."""
+HEAD = '''"""The tables of a .tflite file, from lite.fbs. Written by proto/generate_lite.py."""
 
 from typing import Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a .tflite file is made of, from lite.fbs. Written by proto/generate_lite.py."""
+"""The tables of a .tflite file, from lite.fbs. Written by proto/generate_lite.py."""
 
 from typing import Final, NamedTuple
 

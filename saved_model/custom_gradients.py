@@ -10,7 +10,7 @@ from pinnace.framework import structure
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexed_slices import IndexedSlicesSpec
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.codec.functions import called_graphs
+from pinnace.graph.codec.encoding import called_graphs
 from pinnace.graph.codec.gradients import Captured, StoredGradient, Within
 from pinnace.graph.copying import Copy
 from pinnace.graph.gradients import custom_gradient_of

@@ -109,7 +109,7 @@ def read_fingerprint(export_dir: str | os.PathLike[str]) -> Fingerprint:
 
 
 class VariablePolicy(enum.Enum):
-    """How a SavedModel describes variables that are placed on several devices.
+    """The policy by which a SavedModel describes variables that are placed on several devices.
 
     Here is one device, and one copy of each variable: each policy writes the same.
     """

@@ -18,8 +18,13 @@ from pinnace.framework.shapes import SCALAR, UNKNOWN
 from pinnace.framework.trackable import Trackable
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import Function
-from pinnace.graph.codec.functions import FunctionNames, encode_library, tensor_name
-from pinnace.graph.codec.graphs import MIN_CONSUMER, PRODUCER
+from pinnace.graph.codec.encoding import (
+    MIN_CONSUMER,
+    PRODUCER,
+    FunctionNames,
+    encode_library,
+    tensor_name,
+)
 from pinnace.graph.codec.shapes import encode_shape
 from pinnace.proto.saved_model_pb2 import AssetFileDef, MetaGraphDef, SavedModel
 from pinnace.saved_model import layout

@@ -86,7 +86,7 @@ class Service:
         self.exchange.observers.extend(watcher.observe for watcher in self._watchers)
 
     def shadow_report(self, model: str, version: int) -> dict[str, Any] | None:
-        """How a shadow does, as `ShadowMetrics.report`; None for a version that is none."""
+        """The report of a shadow, as `ShadowMetrics.report`; None for a version that is none."""
         if self._shadows is None:
             return None
         for shadow in self.settings.shadows:

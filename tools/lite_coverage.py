@@ -41,7 +41,7 @@ def page() -> str:
 
 
 def _read() -> list[str]:
-    """What becomes of the operators of a file that is read."""
+    """The handling of the operators of a file that is read."""
     kinds = importlib.import_module("pinnace.deploy.lite.ir.kinds").NUMBERS
     readers = importlib.import_module("pinnace.deploy.lite.reading.registry").readers()
     reason_of = importlib.import_module("pinnace.deploy.lite.reading.unsupported").reason_of

@@ -128,7 +128,7 @@ def _look(space: object, name: str) -> object:
 
 
 def difference(theirs: str, found: object) -> str:
-    """How an object here has other parameters; empty if it accepts all of theirs."""
+    """The difference of an object's parameters here; empty if it accepts all of theirs."""
     if not theirs or not callable(found):
         return ""
     try:

@@ -28,7 +28,7 @@ Bar = tuple[str, float, str, bool]  # label, value, what stands beside it, ours
 
 
 def ratios(table: str) -> str:
-    """How many times faster than TensorFlow, from the rows of RESULTS.md."""
+    """The speed relative to TensorFlow, from the rows of RESULTS.md."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
     found = [
         (row[0], 1 / float(row[4].rstrip("×")))

@@ -44,7 +44,7 @@ pre > span:target {{ background: #4a4420; }}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class SourceLine:
     """A line of a file of the repository.
 
     Attributes:
@@ -66,7 +66,7 @@ class Place:
         return f"../{FOLDER}/{self.path}.html#L-{self.line}"
 
 
-def place(value: type) -> Place | None:
+def place(value: type) -> SourceLine | None:
     """The source position of a class; None if it is not in this repository."""
     if descriptor := getattr(value, "DESCRIPTOR", None):
         return _of_message(descriptor)
@@ -76,7 +76,7 @@ def place(value: type) -> Place | None:
         return None
     if not path.is_relative_to(ROOT) or ".venv" in path.parts:
         return None
-    return Place(path.relative_to(ROOT).as_posix(), _line(value, path))
+    return SourceLine(path.relative_to(ROOT).as_posix(), _line(value, path))
 
 
 def _line(value: type, path: Path) -> int:
@@ -88,12 +88,12 @@ def _line(value: type, path: Path) -> int:
         return next((at for at, line in enumerate(lines, 1) if line.startswith(name)), 1)
 
 
-def _of_message(descriptor: object) -> Place | None:
+def _of_message(descriptor: object) -> SourceLine | None:
     """The line of a .proto that defines a message."""
     for file, lines in _protos().items():
         for number, line in enumerate(lines, 1):
             if line.startswith(f"message {descriptor.name} "):  # type: ignore[attr-defined]
-                return Place(file, number)
+                return SourceLine(file, number)
     return None
 
 

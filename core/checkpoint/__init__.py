@@ -1,4 +1,13 @@
-"""Checkpoints: the values below an object in a bundle, found again by the names of children."""
+"""Checkpoints: the values below an object in a bundle, found again by the names of children.
+
+- `checkpoint.Checkpoint` writes and restores; `manager.CheckpointManager` keeps several in a
+  folder, which `state_file` lists.
+- `object_graph`: the objects below a root, numbered, as TensorFlow stores them; `keys`: the keys of
+  their values in the bundle (`storage.bundle`).
+- `restoring`: values go to objects, also to those that are created later.
+- `sharding`: which values share a data file; `python_state`: objects that serialise themselves.
+- `reader` and `views`: the tensors and objects of a checkpoint without a program's objects.
+"""
 
 from pinnace.checkpoint import experimental as experimental
 from pinnace.checkpoint.checkpoint import Checkpoint as Checkpoint

@@ -76,7 +76,7 @@ class ShardingCallback(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """What it does, in words."""
+        """The rule, in words."""
 
     @abstractmethod
     def __call__(self, shardable_tensors: Sequence[ShardableTensor]) -> Sequence[Shard]:
@@ -99,7 +99,7 @@ class ShardByTaskPolicy(ShardingCallback):
 
     @property
     def description(self) -> str:
-        """What it does, in words."""
+        """The rule, in words."""
         return "Split shards based on task."
 
     def __call__(self, shardable_tensors: Sequence[ShardableTensor]) -> Sequence[Shard]:
@@ -131,7 +131,7 @@ class MaxShardSizePolicy(ShardingCallback):
 
     @property
     def description(self) -> str:
-        """What it does, in words."""
+        """The rule, in words."""
         return "Split shards based on max shard size."
 
     def __call__(self, shardable_tensors: Sequence[ShardableTensor]) -> Sequence[Shard]:

@@ -87,7 +87,7 @@ class _Alias(ModuleType):
 
 
 def _exported(module: ModuleType) -> list[str]:
-    """What `from module import *` gives: public names, but not what the module itself imports."""
+    """The names that `from module import *` binds: public ones without the module's imports."""
     names = set(getattr(module, "__all__", ()))
     for name in set(dir(module)) - {"TYPE_CHECKING"}:
         value = getattr(module, name, None)

@@ -1,4 +1,14 @@
-"""Input pipelines: TensorFlow's `tf.data`."""
+"""Input pipelines: TensorFlow's `tf.data`.
+
+- `dataset.Dataset`: the public class. Each method makes a `stage.Stage`, one step of a pipeline.
+- Stages by subject: `sources`, `records` and `file_datasets` (where elements come from), `map`,
+  `batch`, `shuffle`, `windows`, `interleave`, `counting`, `sampling`, `reducing`, `storing`.
+- `elements`: a tuple of arrays inside, the user's structure of tensors outside; `functions`: the
+  user's functions, traced once and run as plans, by `row_wise` on several batches in one call.
+- `iterator`: one pass, whose position is saved; `traced_iterator`, `loops` and `variants`: datasets
+  in traced functions and in SavedModels.
+- `prefetch` and `workers`: threads that work ahead; `options`: how many, and in what order.
+"""
 
 from pinnace.data import experimental as experimental
 from pinnace.data import loops as _loops

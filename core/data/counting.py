@@ -137,7 +137,7 @@ class Repeat(Stage):
         return UNKNOWN if each == UNKNOWN else each * count
 
 
-class Part(Stage):
+class SkipAndTake(Stage):
     """The elements of another stage from `skip` on, `take` of them at most."""
 
     def __init__(self, source: Stage, skip: Any = 0, take: Any = -1) -> None:

@@ -508,12 +508,12 @@ class Dataset:
     def take(self, count: Any, name: str | None = None) -> Dataset:
         """The first `count` elements; all for -1."""
         del name
-        return self._with(counting.Part(self._stage, 0, count))
+        return self._with(counting.SkipAndTake(self._stage, 0, count))
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
         """The elements after the first `count`; none for -1."""
         del name
-        return self._with(counting.Part(self._stage, count, -1))
+        return self._with(counting.SkipAndTake(self._stage, count, -1))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from `index`."""
@@ -830,6 +830,9 @@ class Dataset:
         return self._with(
             windows.bucketed(self._stage, length, bounds, sizes, padding, drop_remainder)
         )
+
+
+DatasetSpec._value_type = Dataset
 
 
 def stage_of(dataset: Any, who: str) -> Stage:

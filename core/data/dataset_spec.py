@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from pinnace import late
 from pinnace.data.elements import compatible, merged
 from pinnace.framework import structure
 from pinnace.framework.shapes import Shape, as_shape
@@ -26,6 +25,8 @@ class DatasetSpec(TypeSpec):
     """
 
     __slots__ = ("element_spec", "shape")
+    # `Dataset`, which stands above: its file sets it.
+    _value_type: ClassVar[type]
 
     def __init__(self, element_spec: Nest, dataset_shape: ShapeLike = ()) -> None:
         self.element_spec = element_spec
@@ -34,7 +35,7 @@ class DatasetSpec(TypeSpec):
     @property
     def value_type(self) -> type:
         """`Dataset`."""
-        return late.Dataset
+        return self._value_type
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a dataset, or one of that spec, conforms to this spec."""

@@ -9,7 +9,7 @@ from pinnace.framework.no_effect import ignored
 
 
 class AutoShardPolicy(IntEnum):
-    """How a strategy distributes a dataset to the processes of a job.
+    """The policies by which a strategy distributes a dataset to the processes of a job.
 
     FILE: each process reads separate files; DATA: its part of each batch; AUTO: FILE if everything
     is read from files, else DATA; OFF and HINT: each reads everything.
@@ -115,7 +115,7 @@ class ThreadingOptions(_Choices):
 
 
 class DistributeOptions(_Choices):
-    """How a dataset is distributed to the processes of a job.
+    """Options for the distribution of a dataset to the processes of a job.
 
     auto_shard_policy: an AutoShardPolicy; it has an effect in a strategy over several processes.
     num_devices: accepted.

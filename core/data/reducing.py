@@ -77,7 +77,7 @@ def traced_reduce(
 
 
 class Reducer:
-    """How elements of one key become one.
+    """A reduction of the elements of one key to one.
 
     Args:
         init_func: takes the key, gives the state at the start.

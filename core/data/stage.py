@@ -293,7 +293,7 @@ class Flattened:
 
 
 def block_length(row_bytes: int) -> int:
-    """How many elements to process at once: a balance of call overhead and cache size."""
+    """The number of elements to process at once: a balance of call overhead and cache size."""
     return max(1, min(_BLOCK, _BLOCK_BYTES // max(1, row_bytes)))
 
 

@@ -196,14 +196,14 @@ class Pool:
                     daemon=True,
                 ).start()
 
-    def submit(self, function: Callable[[Element], Element], element: Element) -> Job:
+    def submit(self, function: Callable[[Element], Element], element: Element) -> PendingCall:
         """Call the function in one of the threads."""
-        job = Job(function, element)
+        job = PendingCall(function, element)
         self._jobs.put(job)
         return job
 
 
-class Job:
+class PendingCall:
     """One call, with its result or exception."""
 
     __slots__ = ("_done", "_element", "_function", "_result")
@@ -214,7 +214,7 @@ class Job:
         self._result: Any = None
         self._done = threading.Event()
 
-    def run(self, when_done: Callable[[Job], None] | None = None) -> None:
+    def run(self, when_done: Callable[[PendingCall], None] | None = None) -> None:
         """Call it, in this thread."""
         try:
             if self._function is not None and self._element is not None:
@@ -271,7 +271,7 @@ class InParallel:
         self._source = source
         self._function = function
         self._pool = Pool(count)
-        self._waiting: deque[Job | Failure] = deque()
+        self._waiting: deque[PendingCall | Failure] = deque()
         self._ahead = 2 * count
         self._in_order = in_order
         self._ended = False
@@ -296,13 +296,13 @@ class InParallel:
             raise StopIteration
         if not self._in_order:
             for position, job in enumerate(self._waiting):
-                if type(job) is Failure or job.done:  # type: ignore[union-attr]  # the other is a Job
+                if type(job) is Failure or job.done:  # type: ignore[union-attr]  # a PendingCall
                     del self._waiting[position]
                     return self._given(job)
         return self._given(self._waiting.popleft())
 
     @staticmethod
-    def _given(job: Job | Failure) -> Element:
+    def _given(job: PendingCall | Failure) -> Element:
         if isinstance(job, Failure):
             raise job.error
         return job.result()

@@ -18,7 +18,7 @@ from pinnace.distribute.replica_context import ReplicaContext
 from pinnace.distribute.values import DistributedValues, PerReplica, select
 from pinnace.distribute.variables import DistributedVariable, MirroredVariable
 from pinnace.framework.context import state
-from pinnace.framework.places import Place, entered, require_between_replicas, require_same
+from pinnace.framework.places import ReplicaPlace, entered, require_between_replicas, require_same
 from pinnace.functions.function import Function
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class StrategyExtended:
         require_same(strategy)
         arguments, named = tuple(args), dict(kwargs or {})
         if len(self._replica_numbers) == 1:
-            with entered(Place(strategy, 0)):
+            with entered(ReplicaPlace(strategy, 0)):
                 return fn(*select(0, arguments), **select(0, named))
         if isinstance(fn, Function):
             return self._function_around(fn)(*arguments, **named)
@@ -230,7 +230,7 @@ class StrategyExtended:
         copies = var.values if isinstance(var, DistributedVariable) else (var,)
         results = []
         for replica, copy in enumerate(copies):
-            with entered(Place(strategy, updates=replica)):
+            with entered(ReplicaPlace(strategy, updates=replica)):
                 results.append(
                     function(copy, *select(replica, tuple(args)), **select(replica, named))
                 )

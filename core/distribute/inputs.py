@@ -38,7 +38,7 @@ class _InputOptions(NamedTuple):
 
 
 class InputOptions(_InputOptions):
-    """How elements are transferred to devices.
+    """Options for the transfer of elements to devices.
 
     Args:
         experimental_fetch_to_device: whether they are copied ahead, True if None; all is in one

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.distribute.values import regroup, select
 from pinnace.framework.context import state, taken_along, tapes_hidden
-from pinnace.framework.places import Place, entered
+from pinnace.framework.places import ReplicaPlace, entered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,7 +84,7 @@ class Meeting:
         if replica:
             state.scope = f"{self._scope}replica_{replica}/"
         try:
-            here = entered(Place(self._strategy, replica), self)
+            here = entered(ReplicaPlace(self._strategy, replica), self)
             with tapes_hidden(), here, self._sharing(replica):
                 return self._function(*select(replica, self._args), **select(replica, self._kwargs))
         finally:
@@ -137,7 +137,7 @@ class Meeting:
             if other.done:
                 raise RuntimeError(_UNEQUAL)
             gathered.append(other.given)
-        with tapes_hidden(), entered(Place(self._strategy)):
+        with tapes_hidden(), entered(ReplicaPlace(self._strategy)):
             merged = function(
                 self._strategy,
                 *regroup([one for one, _ in gathered]),

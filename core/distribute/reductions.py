@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ReduceOp(Enum):
-    """How the replicas' values are combined: sum or mean."""
+    """The reduction of the replicas' values: sum or mean."""
 
     SUM = "SUM"
     MEAN = "MEAN"

@@ -9,7 +9,7 @@ from pinnace.framework import structure
 from pinnace.framework.context import state, tapes_hidden
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.indexed_slices import IndexedSlices
-from pinnace.framework.places import Place, current, entered
+from pinnace.framework.places import ReplicaPlace, current, entered
 from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import constants, joining, reshaping, shapes, slicing
 from pinnace.ops.math import reduction
@@ -80,7 +80,7 @@ class ReplicaContext:
         if place is not None and meeting is not None:
             return meeting.merge(place.replica, function, arguments, named)
         # Alone: there is nobody to wait for.
-        with entered(Place(self._strategy)):
+        with entered(ReplicaPlace(self._strategy)):
             return function(self._strategy, *arguments, **named)
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.context import state
-from pinnace.framework.places import Place, current, require_between_replicas, require_same
+from pinnace.framework.places import ReplicaPlace, current, require_between_replicas, require_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ class Scope:
             require_same(self._strategy)
         self._saved.append((state.place, state.creators))
         if self._creator is not None and current() is None:
-            state.place = Place(self._strategy)
+            state.place = ReplicaPlace(self._strategy)
             state.creators = (*state.creators, self._creator)
         return self._strategy
 

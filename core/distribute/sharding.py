@@ -1,4 +1,4 @@
-"""What a process of a job reads of a dataset: files of its own, or pieces of each batch.
+"""The share of a dataset that a process of a job reads: files of its own, or pieces of each batch.
 
 Source:
     TensorFlow `tf.data.experimental.AutoShardPolicy`, `tf.data.experimental.DistributeOptions`.

@@ -1,4 +1,4 @@
-"""How a process finds the job it is one of: MPI is loaded, begun in bounded time, and ended."""
+"""Joining a job of processes: MPI is loaded, initialised in bounded time, and finalised."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class MirroredStrategy(Strategy):
 
 
 class MirroredExtended(StrategyExtended):
-    """What libraries ask of a MirroredStrategy."""
+    """The extended interface of a MirroredStrategy, which libraries use."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class OneDeviceStrategy(Strategy):
 
 
 class OneDeviceExtended(StrategyExtended):
-    """What libraries ask of a OneDeviceStrategy."""
+    """The extended interface of a OneDeviceStrategy, which libraries use."""
 
     _wraps_one = False
 
@@ -126,7 +126,7 @@ class CentralStorageStrategy(Strategy):
 
 
 class CentralStorageExtended(StrategyExtended):
-    """What libraries ask of a CentralStorageStrategy."""
+    """The extended interface of a CentralStorageStrategy, which libraries use."""
 
     _wraps_one = False
 

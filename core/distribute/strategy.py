@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Strategy:
-    """How a program runs on several replicas: a base class, which `MirroredStrategy` is one of.
+    """The base class of strategies: `MirroredStrategy` and others run a program on replicas.
 
     Args:
         extended: what it is made of, a StrategyExtended.
@@ -36,17 +36,17 @@ class Strategy:
 
     @property
     def extended(self) -> StrategyExtended:
-        """What libraries ask of it."""
+        """The strategy's extended interface, which libraries use."""
         return self._extended
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas add up their gradients."""
+        """The number of replicas whose gradients are summed."""
         return self._extended._num_replicas
 
     @property
     def cluster_resolver(self) -> Any:
-        """What knows the processes of the cluster; None of a strategy of one process."""
+        """The resolver of the cluster's processes; None for a strategy of one process."""
         return self._extended._cluster_resolver
 
     def scope(self) -> Any:
@@ -165,7 +165,7 @@ class Strategy:
         return self.experimental_local_results(value)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """What each replica of this process has of a value, in their order.
+        """The values of the replicas of this process, in their order.
 
         Args:
             value: a PerReplica, a variable, or a structure of them.
@@ -252,7 +252,7 @@ class Strategy:
 
 
 def _rows(tensor: Any, axes: tuple[int, ...]) -> Any:
-    """How many elements of a tensor are added into one along these axes, a scalar of int64."""
+    """The number of elements that are summed into one along these axes, a scalar of int64."""
     sizes = shapes.shape(tensor, out_type="int64")
     rank = tensor.shape.rank
     return reduction.reduce_prod(joining.stack([sizes[axis % rank] for axis in axes]))

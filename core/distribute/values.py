@@ -37,12 +37,12 @@ class DistributedValues:
         return self._values
 
     def of_replica(self, replica: int) -> Any:
-        """What replica number `replica` has."""
+        """The value of replica number `replica`."""
         return self._values[replica]
 
 
 class PerReplica(DistributedValues, CompositeTensor):
-    """What each replica gave or is given: an argument of `run` and `function`, a leaf to nest."""
+    """A value for each replica: an argument or result of `run` and `function`, a leaf to nest."""
 
     @property
     def spec(self) -> PerReplicaSpec:
@@ -123,7 +123,7 @@ def described(name: str, values: Sequence[Any]) -> str:
 
 
 def local_values(value: Any, count: int) -> list[Any]:
-    """What each replica has of a value: of one that is no DistributedValues, the value alone."""
+    """The values of the replicas: of one that is no DistributedValues, the value alone."""
     if isinstance(value, DistributedValues):
         return [value.of_replica(replica) for replica in range(count)]
     return [value]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.distribute.reductions import ReduceOp
 from pinnace.distribute.values import DistributedValues, PerReplica, described, select
 from pinnace.framework.context import init_scope, state
-from pinnace.framework.places import Place, current, entered, replica_of
+from pinnace.framework.places import ReplicaPlace, current, entered, replica_of
 from pinnace.framework.variable import (
     Variable,
     VariableAggregation,
@@ -271,20 +271,20 @@ class SyncOnReadVariable(DistributedVariable):
         self._write_all(method, value, options)
 
     def _share(self, value: Any) -> Any:
-        """What each copy is given so that their sum is `value`."""
+        """The share that is assigned to each copy, so that their sum is `value`."""
         shared = casting.cast(value, self.dtype) / self._strategy.num_replicas_in_sync
         return casting.cast(shared, self.dtype)
 
     def stored_value(self) -> Array:
-        """What checkpoints and SavedModels keep: the aggregate."""
-        with init_scope(), entered(Place(self._strategy)):
+        """The value for checkpoints and SavedModels: the aggregate."""
+        with init_scope(), entered(ReplicaPlace(self._strategy)):
             found: Array = self.read_value()._array
             return found
 
     def restore_value(self, value: Array) -> None:
         """Take what was kept; of a sum each copy takes its share."""
         if self._aggregation is VariableAggregation.SUM:
-            with init_scope(), entered(Place(self._strategy)):
+            with init_scope(), entered(ReplicaPlace(self._strategy)):
                 value = self._share(value)._array
         super().restore_value(value)
 

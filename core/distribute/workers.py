@@ -80,7 +80,7 @@ OlderMultiWorkerMirroredStrategy.__qualname__ = "MultiWorkerMirroredStrategy"
 
 
 class WorkersExtended(StrategyExtended):
-    """What libraries ask of a MultiWorkerMirroredStrategy.
+    """The extended interface of a MultiWorkerMirroredStrategy, which libraries use.
 
     Args:
         container_strategy: the strategy it belongs to.

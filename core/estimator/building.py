@@ -117,7 +117,7 @@ class BuiltModel:
         return {name: metric for name, metric in given.items() if isinstance(metric, Metric)}
 
     def run(self, features: Any, labels: Any) -> dict[str, Any]:
-        """What the model function answered, for one batch; may be called while tracing."""
+        """The result of the model function for one batch; may be called while tracing."""
         found: dict[str, Any] = self._concrete.call_flat(_flat(features, labels))
         return found
 

@@ -95,7 +95,7 @@ class Estimator:
 
     @property
     def config(self) -> RunConfig:
-        """How it runs; `model_dir` filled in."""
+        """The configuration of its runs; `model_dir` filled in."""
         return self._config
 
     @property
@@ -116,7 +116,7 @@ class Estimator:
         return call
 
     def _known(self, mode: str) -> dict[str, Any]:
-        """What the model function and the input function may take."""
+        """The optional arguments by name of the model function and the input functions."""
         return {"mode": mode, "params": self.params, "config": self._config}
 
     def _build(self, mode: str, batches: Batches) -> BuiltModel:

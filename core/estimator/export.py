@@ -1,4 +1,4 @@
-"""What `export_saved_model` takes: receivers and outputs, `tf.estimator.export`."""
+"""The arguments of `export_saved_model`: receivers and outputs, `tf.estimator.export`."""
 
 from pinnace.estimator.export_outputs import ClassificationOutput as ClassificationOutput
 from pinnace.estimator.export_outputs import PredictOutput as PredictOutput

@@ -1,4 +1,4 @@
-"""What the signatures of an exported model answer."""
+"""The outputs of an exported model's signatures."""
 
 from __future__ import annotations
 

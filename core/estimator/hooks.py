@@ -21,7 +21,7 @@ class NanLossDuringTrainingError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class SessionRunArgs:
-    """What a hook wants to see of a step.
+    """A hook's request for values of a step.
 
     Attributes:
         fetches: tensors of the model function, or variables, in any structure.
@@ -40,7 +40,7 @@ class SessionRunArgs:
 
 @dataclass(frozen=True, slots=True)
 class SessionRunValues:
-    """What a hook gets to see of a step.
+    """The values of a step that a hook asked for.
 
     Attributes:
         results: the fetches' values, as arrays, in their structure.
@@ -54,7 +54,7 @@ class SessionRunValues:
 
 
 class SessionRunContext:
-    """How a hook asks the loop to stop.
+    """The context of a step, by which a hook asks the loop to stop.
 
     Args:
         original_args: what the step would have computed without hooks.

@@ -1,4 +1,4 @@
-"""What an input function gives: batches of features and labels, one after another."""
+"""The results of input functions: batches of features and labels, one after another."""
 
 from __future__ import annotations
 

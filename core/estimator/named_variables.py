@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class NamedVariables:
-    """What a model function made, by name; a second one of a name is `name_1`.
+    """The variables that a model function made, by name; a second one of a name is `name_1`.
 
     The model function runs anew for each mode and each call, so its objects cannot be found again
     by their place, as `train.Checkpoint` finds them; names can.

@@ -157,11 +157,11 @@ class Optimizer(AutoTrackable):
         """After the last variable."""
 
     def get_slot_names(self) -> list[str]:
-        """What is kept per variable."""
+        """The names of the slots that are kept per variable."""
         return list(self._slot_names)
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """What is kept for a variable; None before the first step."""
+        """The slot of a variable; None before the first step."""
         found: Variable | None = self._slots.get(name, {}).get(id(var))
         return found
 

@@ -12,7 +12,7 @@ _EVERY_S = 600
 
 @dataclass(frozen=True)
 class RunConfig:
-    """How an Estimator runs.
+    """The settings for an Estimator's runs.
 
     Attributes:
         model_dir: folder of checkpoints and summaries.

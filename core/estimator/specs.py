@@ -20,7 +20,7 @@ _MISSING: Any = object()
 
 
 class ModeKeys:
-    """What a model function is called for."""
+    """The modes in which a model function is called."""
 
     TRAIN = "train"
     EVAL = "eval"
@@ -32,7 +32,7 @@ _MODES = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
 
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """What a model function built, for one mode.
+    """The result of a model function, for one mode.
 
     Attributes:
         mode: one of ModeKeys.

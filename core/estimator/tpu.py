@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class InputPipelineConfig:
-    """How input functions are called on TPU hosts; of no consequence here."""
+    """Names for the calls of input functions on TPU hosts; of no consequence here."""
 
     PER_SHARD_V1 = 1
     PER_HOST_V1 = 2
@@ -34,7 +34,7 @@ class InputPipelineConfig:
 
 @dataclass(frozen=True)
 class TPUConfig:
-    """How a program runs on TPUs; on the processor there is one shard, and one step at a time.
+    """Settings for TPUs; on the processor there is one shard, and one step at a time.
 
     Attributes:
         iterations_per_loop: steps between two returns to the host.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrainSpec:
-    """What is trained on.
+    """The input and the duration of training.
 
     Attributes:
         input_fn: see `Estimator.train`.
@@ -38,7 +38,7 @@ class TrainSpec:
 
 @dataclass(frozen=True, slots=True)
 class EvalSpec:
-    """What is evaluated on.
+    """The input and the schedule of evaluation.
 
     Attributes:
         input_fn: see `Estimator.evaluate`.

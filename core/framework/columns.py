@@ -66,7 +66,7 @@ def column_array(value: Any, what: str = "an array") -> Array:
 
 
 def _missing_in(column: Any) -> int:
-    """How many values a column declares missing, besides NaN in columns of NumPy floats."""
+    """The number of declared missing values, besides NaN in columns of NumPy floats."""
     count = getattr(column, "null_count", None)
     if count is not None:  # an attribute of Arrow's, a method of Polars'; tables answer per column
         found: Any = count() if callable(count) else count

@@ -59,7 +59,7 @@ class _Way(NamedTuple):
 
 @functools.cache
 def _way() -> _Way | None:
-    """How to flush on this machine; None if it is not supported."""
+    """The way to flush denormals on this machine; None if it is not supported."""
     register = _REGISTERS.get(platform.machine())
     if register is None or not sys.platform.startswith("linux"):
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace import late
 from pinnace.framework.composite import CompositeSpec, CompositeTensor, kept_in_files_as
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import DType, DTypeLike, as_dtype, float32, int64
@@ -119,7 +118,11 @@ class IndexedSlices(CompositeTensor):
                 f"{self!r} has no dense_shape, so that it cannot become a tensor\n"
                 "  Try: IndexedSlices(values, indices, dense_shape)"
             )
-        return late.summed_slices(self._values, self._indices, self._dense_shape, name)
+        return self._summed(name)
+
+    if TYPE_CHECKING:  # `ops/array/gathered_slices.py` binds it
+
+        def _summed(self, name: str | None) -> Tensor: ...
 
     def __str__(self) -> str:
         shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Job(Protocol):
+class ProcessGroup(Protocol):
     """Processes that do the same steps in the same order."""
 
     rank: int
@@ -40,19 +40,19 @@ class Job(Protocol):
 class _Present:
     """The job of this process, if there is one, and how deep it is in blocks of `chief_writes`."""
 
-    job: Job | None = None
+    job: ProcessGroup | None = None
     depth = 0
 
 
 _present = _Present()
 
 
-def enter(job: Job) -> None:
+def enter(job: ProcessGroup) -> None:
     """Make this process one of several from now on."""
     _present.job = job
 
 
-def current() -> Job | None:
+def current() -> ProcessGroup | None:
     """The job of this process, None if it is alone."""
     return _present.job
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReplicaPlace:
     """A strategy, and the replica of it that runs.
 
     Functions share graphs between equal places: tracing decides what a replica reads.
@@ -30,9 +30,9 @@ class Place:
     updates: int | None = None
 
 
-def current() -> Place | None:
+def current() -> ReplicaPlace | None:
     """The place of this thread, None outside any strategy."""
-    place: Place | None = state.place
+    place: ReplicaPlace | None = state.place
     return place
 
 
@@ -51,7 +51,7 @@ def replica_count() -> int:
     return count
 
 
-def for_files(place: Place | None) -> Place | None:
+def for_files(place: ReplicaPlace | None) -> ReplicaPlace | None:
     """The place in which functions for files are traced: a variable has one copy there.
 
     Args:
@@ -62,11 +62,11 @@ def for_files(place: Place | None) -> Place | None:
     """
     if place is None or (place.replica is None and place.updates is not None):
         return place
-    return Place(place.strategy, updates=0)
+    return ReplicaPlace(place.strategy, updates=0)
 
 
 @contextlib.contextmanager
-def entered(place: Place | None, meeting: Any = None) -> Iterator[None]:
+def entered(place: ReplicaPlace | None, meeting: Any = None) -> Iterator[None]:
     """Be there inside the block.
 
     Args:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.eager_members import TensorMembers
@@ -29,6 +28,12 @@ if TYPE_CHECKING:
 
         def refine(self, shape: Shape) -> None:
             """Merge additional knowledge about the shape."""
+
+        def operation(self, owner: Any) -> Any:
+            """The operation that computes it."""
+
+        def consumers(self, owner: Any) -> list[Any]:
+            """The operations that take it."""
 
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -85,7 +90,7 @@ class Operands:
         def __ne__(self, other: object) -> Tensor | bool: ...  # type: ignore[override]
         def __getitem__(self, key: object) -> Tensor: ...
         def _as_tensor(self) -> Tensor:
-            """What an op takes: the tensor itself, or the value that a variable has now."""
+            """The operand of an op: the tensor itself, or the value that a variable has now."""
 
     # Classes with elementwise comparison are not hashable; each subclass says so.
 
@@ -335,7 +340,7 @@ class SymbolicTensor(Tensor):
     @property
     def op(self) -> Any:
         """The operation that computes it."""
-        return late.operation_of(self)
+        return self._value.operation(self.graph)
 
     @property
     def value_index(self) -> int:
@@ -344,7 +349,7 @@ class SymbolicTensor(Tensor):
 
     def consumers(self) -> list[Any]:
         """The operations of its graph that take it."""
-        return late.consumers_of(self)
+        return self._value.consumers(self.graph)
 
     def set_shape(self, shape: object) -> None:
         """Merge static shape information; ValueError if it contradicts."""
@@ -391,13 +396,6 @@ class SymbolicTensor(Tensor):
         if rank and self.shape[0] is not None:
             return int(self.shape[0])
         self._refuse("len() of", "shape(x)[0]")
-        return None
-
-    def __iter__(self) -> Iterator[Tensor]:
-        rank = self.shape.rank
-        if rank and self.shape[0] is not None:
-            return iter(late.unstack(self))
-        self._refuse("iterating over", "map_fn, while_loop, or a first axis of known size")
         return None
 
     def __hash__(self) -> int:

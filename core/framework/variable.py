@@ -54,7 +54,7 @@ class VariableSynchronization(IntEnum):
 
 
 class VariableAggregation(IntEnum):
-    """How the values that replicas assign to a variable are combined.
+    """The aggregation of the values that replicas assign to a variable.
 
     NONE keeps a separate value per replica. Without a strategy it has no effect.
     """

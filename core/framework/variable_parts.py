@@ -62,13 +62,13 @@ class _Assignable:
         return self.assign(variable[key] - delta, use_locking, name)
 
 
-class Part(_Assignable, Tensor):
+class VariableSlice(_Assignable, Tensor):
     """A slice of a variable, as read."""
 
     __slots__ = ("_origin",)
 
 
-class SymbolicPart(_Assignable, SymbolicTensor):
+class SymbolicVariableSlice(_Assignable, SymbolicTensor):
     """A slice of a variable that a graph will read."""
 
     __slots__ = ("_origin",)
@@ -182,4 +182,4 @@ class VariableParts:
         return self
 
 
-__all__ = ["Part", "SymbolicPart", "VariableParts"]
+__all__ = ["SymbolicVariableSlice", "VariableParts", "VariableSlice"]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.plan import Plan
-    from pinnace.framework.places import Place
+    from pinnace.framework.places import ReplicaPlace
     from pinnace.graph.graph import Graph
     from pinnace.proto.function_pb2 import FunctionDef
 
@@ -72,7 +72,7 @@ class ConcreteFunction(Trackable):
         self.by_name = by_name
         # The strategy and replica in which it was traced, None outside: these decide what it
         # accesses.
-        self.place: Place | None = None
+        self.place: ReplicaPlace | None = None
         # Names and kinds of the positional parameters, and the name of `*args`, if it was traced.
         self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
         # Computed on first use, by `_described`.
@@ -123,7 +123,7 @@ class ConcreteFunction(Trackable):
     @property
     def function_def(self) -> FunctionDef:
         """The function as a file has it."""
-        from pinnace.graph.codec.functions import FunctionNames, encode_function
+        from pinnace.graph.codec.encoding import FunctionNames, encode_function
 
         names = FunctionNames()
         return encode_function(self.graph, names.of(self.graph), names.of_ref)

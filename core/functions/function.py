@@ -162,7 +162,7 @@ class Function(Trackable, Generic[P, R]):
                     self._concrete_for(args, kwargs)
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the Python function has been traced."""
+        """The number of times that the Python function has been traced."""
         return self._traces
 
     @overload

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class AggregationMethod:
-    """How gradients of one tensor are added up, by TensorFlow's names; all are equivalent here."""
+    """The names of ways to sum the gradients of one tensor; all are equivalent here."""
 
     ADD_N = 0
     DEFAULT = 0

@@ -14,7 +14,10 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
+from pinnace.graph.function_ref import FunctionRef as FunctionRef
+from pinnace.graph.function_ref import functions_of as functions_of
 from pinnace.graph.known import known_shape, known_value
+from pinnace.graph.operation import Operation
 from pinnace.graph.reading import Readable
 from pinnace.ops.execute import infer_shapes
 from pinnace.ops.opdef import InferCall, OpDef
@@ -57,6 +60,14 @@ class Value:
         """The shape as far as it is known."""
         return self.spec.shape
 
+    def operation(self, owner: Graph | GraphBuilder) -> Operation:
+        """TensorFlow's view of the node that computes it, in the graph that it is in."""
+        return Operation(self.node, owner)
+
+    def consumers(self, owner: Graph | GraphBuilder) -> list[Operation]:
+        """TensorFlow's views of the nodes that take it, in the graph that it is in."""
+        return [Operation(node, owner) for node in owner.nodes if self in node.inputs]
+
     def refine(self, shape: Shape) -> None:
         """Narrow the shape."""
         self.spec = TensorSpec.of(shape, self.spec.dtype, self.spec.name)
@@ -98,44 +109,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.name!r}>"
-
-
-class FunctionRef:
-    """The value of a `func` attribute: a function's name, and its graph, decoded on demand."""
-
-    __slots__ = ("_graph", "name")
-
-    def __init__(self, name: str, graph: Graph | Any) -> None:
-        self.name = name
-        self._graph = graph
-
-    @property
-    def graph(self) -> Graph:
-        """The function's graph; decoded now if it was not yet."""
-        if not isinstance(self._graph, Graph):
-            self._graph = self._graph()
-        return self._graph
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FunctionRef) and self.name == other.name and self.graph is other.graph
-        )
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def __repr__(self) -> str:
-        return f"<function {self.name!r}>"
-
-
-def functions_of(node: Node) -> list[FunctionRef]:
-    """The functions that a node refers to."""
-    return [
-        ref
-        for attr in node.attrs.values()
-        for ref in (attr if isinstance(attr, tuple) else (attr,))
-        if isinstance(ref, FunctionRef)
-    ]
 
 
 _BAD = re.compile(r"[^A-Za-z0-9_.\\/>-]")

@@ -1,10 +1,13 @@
-"""Operation: a read-only view of a node with TensorFlow's interface."""
+"""Operation: a read-only view of a node with TensorFlow's interface.
+
+What gives messages imports the codec when it is called: most programs need none, and load no
+protobuf.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.tensor import SymbolicTensor, Tensor
@@ -82,12 +85,16 @@ class Operation:
     @property
     def node_def(self) -> NodeDef:
         """The node as a NodeDef, with attributes that have their defaults."""
-        return late.encode_node_whole(self._node, {})
+        from pinnace.graph.codec.encoding import encode_node_whole
+
+        return encode_node_whole(self._node, {})
 
     @property
     def op_def(self) -> OpDefMessage:
         """The definition of its op."""
-        return late.encode_op(self._node.op)
+        from pinnace.graph.codec.op_definitions import encode_op
+
+        return encode_op(self._node.op)
 
     def get_attr(self, name: str) -> Any:
         """An attribute.
@@ -151,15 +158,3 @@ def symbol_of(value: Value, owner: Graph | GraphBuilder) -> SymbolicTensor:
     if value.tensor is None:
         value.tensor = SymbolicTensor(value, owner)
     return value.tensor
-
-
-def operation_of(tensor: SymbolicTensor) -> Operation:
-    """The operation that computes a symbolic tensor."""
-    return Operation(tensor.value.node, tensor.graph)
-
-
-def consumers_of(tensor: SymbolicTensor) -> list[Operation]:
-    """The operations of its graph that take a symbolic tensor."""
-    owner = tensor.graph
-    value = tensor.value
-    return [Operation(node, owner) for node in owner.nodes if value in node.inputs]

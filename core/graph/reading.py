@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace import late
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.graph.operation import Operation, symbol_of
 
@@ -130,7 +129,10 @@ class Readable:
         Returns:
             A GraphDef: TensorFlow reads its bytes.
         """
-        return late.encode_whole(self, from_version or 0, add_shapes)  # type: ignore[arg-type]  # a graph
+        # Imported here, for most programs need no message and load no protobuf.
+        from pinnace.graph.codec.encoding import encode_whole
+
+        return encode_whole(self, from_version or 0, add_shapes)  # type: ignore[arg-type]  # a graph
 
     @property
     def version(self) -> int:

@@ -72,5 +72,5 @@ class PinnaceModelHandler(ModelHandler[Any, PredictionResult, Runner]):  # type:
         ]
 
     def get_metrics_namespace(self) -> str:
-        """What Beam calls the metrics of this handler."""
+        """The namespace under which Beam shows the metrics of this handler."""
         return "BeamML_Pinnace"

@@ -330,7 +330,7 @@ def _ask(where: str) -> None:
 
 
 def _until_refused(asked: subprocess.Popen[str]) -> str | None:
-    """What the process said last, or of a token; None if the cluster took it."""
+    """The last message of a process that failed or was refused; None if the cluster took it."""
     said = ""
     for line in asked.stderr or ():
         said = line.strip() or said

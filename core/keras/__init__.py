@@ -1,4 +1,14 @@
-"""Keras: what people write models with."""
+"""Keras: layers, models, training.
+
+- `layer.Layer` and its parts (`weights`, `penalties`, `call_context`); `layers`: all layers.
+- `models`: Model, Functional, Sequential; `symbolic.KerasTensor`, of which functional models are
+  made, with its operators in `symbolic_methods`.
+- `training`: compile, fit, evaluate, predict; `losses`, `metrics`, `optimizers`, `callbacks`.
+- `ops`: the functions `keras.ops`, by Keras' promotion; `random`, `quantizers`.
+- `saving`, `export`, `legacy`: files of Keras 1 to 3, and SavedModels.
+- `registry`: class ↔ registered name ↔ configuration; `dtype_policy`.
+- `applications`, `datasets`, `preprocessing`, `augmentation`, `drawing`: loaded when named.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +33,7 @@ from pinnace.keras import public_functions as _public_functions  # noqa: F401 (r
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving
+from pinnace.keras import symbolic_methods as _symbolic_methods  # noqa: F401 (binds them)
 from pinnace.keras import tree as tree
 from pinnace.keras import utils_namespace as _utils_namespace
 from pinnace.keras import variable_operators as _variable_operators  # noqa: F401 (binds them)

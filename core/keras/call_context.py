@@ -1,4 +1,4 @@
-"""What a layer's call inherits from the calls around it: `training`, and whose losses to clear."""
+"""The context that a layer's call inherits: `training`, and whose losses to clear."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CallContext(threading.local):
-    """What one thread is in the middle of. Class attributes are each new thread's start."""
+    """The calls that one thread is in. Class attributes are each new thread's start."""
 
     # The outermost layer that is being called.
     entry: Layer | None = None

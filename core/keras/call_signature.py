@@ -1,4 +1,4 @@
-"""What `call` and `build` of a layer's class take: read off their signatures once per class."""
+"""The parameters of `call` and `build` of a layer's class, read off once per class."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def needed_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, ...]:
-    """What a call was given behind its first argument, as far as there are no defaults for it."""
+    """The arguments of a call after the first one, as far as there are no defaults for them."""
     required = required_build_parameters(plain(call))
     found = []
     for place, name in enumerate(signature.names[1:], start=1):
@@ -132,7 +132,7 @@ def build_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What to call `build` with for these arguments of `call`: their specs."""
+    """The arguments of `build` for these arguments of `call`: their specs."""
     specs = {
         name: structure.map_structure(spec_of, value)
         for name, value in [*zip(signature.names, args, strict=False), *kwargs.items()]

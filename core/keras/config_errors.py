@@ -1,4 +1,4 @@
-"""What is wrong with a configuration that nothing can be made of."""
+"""Errors in configurations that nothing can be made of."""
 
 
 class UnknownNameError(ValueError):

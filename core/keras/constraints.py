@@ -25,7 +25,7 @@ class Constraint(Constructed):
         return w  # type: ignore[no-any-return]  # the value that it was given
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {}
 
     @classmethod
@@ -48,7 +48,7 @@ class MaxNorm(Constraint):
         return arithmetic.multiply(w, division.divide(wanted, norms + epsilon()))
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"max_value": self.max_value, "axis": self.axis}
 
 
@@ -71,7 +71,7 @@ class UnitNorm(Constraint):
         return division.divide(w, _norms(w, self.axis) + epsilon())
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"axis": self.axis}
 
 
@@ -94,7 +94,7 @@ class MinMaxNorm(Constraint):
         return arithmetic.multiply(w, division.divide(wanted, norms + epsilon()))
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "min_value": self.min_value,
             "max_value": self.max_value,

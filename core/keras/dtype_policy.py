@@ -71,7 +71,7 @@ class DTypePolicy:
 
     @property
     def quantization_mode(self) -> str | None:
-        """How weights are quantized; None if they are not."""
+        """The quantization of weights; None if they are not quantized."""
         return None
 
     def at(self, path: str) -> DTypePolicy:
@@ -84,7 +84,7 @@ class DTypePolicy:
         return self
 
     def with_policy(self, path: str, policy: DTypePolicy) -> DTypePolicy:
-        """What the layer of that path has once it is given `policy`: that, but of a DTypePolicyMap.
+        """The policy of that path's layer once it is given `policy`: that, but of a DTypePolicyMap.
 
         Args:
             path: of a layer.
@@ -94,7 +94,7 @@ class DTypePolicy:
         return policy
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"name": self._name}
 
     @classmethod

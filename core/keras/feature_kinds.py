@@ -66,15 +66,15 @@ class TFDConcat(Layer):
 
 
 class _Saved:
-    """What stands in a configuration."""
+    """The part of a feature that a configuration holds."""
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         raise NotImplementedError(f"{type(self).__name__} must define get_config")
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """What has that configuration."""
+        """The object with that configuration."""
         return cls(**config)
 
 
@@ -103,13 +103,13 @@ class Cross(_Saved):
         return "_X_".join(self.feature_names)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         names = ("feature_names", "crossing_dim", "output_mode")
         return {name: getattr(self, name) for name in names}
 
 
 class Feature(_Saved):
-    """How one feature is encoded.
+    """The encoding of one feature.
 
     Args:
         dtype: of the raw values.
@@ -126,7 +126,7 @@ class Feature(_Saved):
         self.output_mode = checked_mode("FeatureSpace.feature", output_mode, _FEATURE_MODES)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "dtype": self.dtype,
             "preprocessor": registry.serialize_keras_object(self.preprocessor),
@@ -141,7 +141,7 @@ class FeatureKinds:
     def cross(
         cls, feature_names: Sequence[str], crossing_dim: int, output_mode: str = "one_hot"
     ) -> Cross:
-        """What features have at once, hashed.
+        """The combination of features' values, hashed.
 
         Args:
             feature_names: of the features.

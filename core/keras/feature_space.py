@@ -155,7 +155,7 @@ class FeatureSpace(FeatureKinds, Layer):
         return self.inputs
 
     def get_encoded_features(self) -> Any:
-        """What the inputs become: a KerasTensor, [?, n], or a dict of them.
+        """The encoded inputs: a KerasTensor, [?, n], or a dict of them.
 
         Raises:
             ValueError: it is not adapted.
@@ -248,7 +248,7 @@ class FeatureSpace(FeatureKinds, Layer):
     # Saving it.
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         names = ("output_mode", "crossing_dim", "hashing_dim", "num_discretization_bins")
         return {
             "features": registry.serialize_keras_object(self.features),
@@ -311,7 +311,7 @@ def _column(dataset: Any, name: str) -> Any:
 
 
 def _categories(layer: Any) -> int | None:
-    """How many categories a layer tells apart; None if it does not say."""
+    """The number of categories of a layer; None if it does not say."""
     if isinstance(layer, IndexLookup):
         return layer.vocabulary_size()
     if isinstance(layer, CategoryEncoding):

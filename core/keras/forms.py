@@ -14,7 +14,7 @@ from pinnace.ops.array import shapes
 
 
 class RaggedOptions(TypedDict, total=False):
-    """What may be told of a ragged tensor besides its shape."""
+    """The properties of a ragged tensor besides its shape."""
 
     ragged_rank: int | None
     row_splits_dtype: Any
@@ -111,7 +111,7 @@ def in_form(value: Any, spec: Any) -> Any:
 
 
 def samples_of(x: Any) -> Any:
-    """How many samples a batch has, of whatever form, as a scalar tensor."""
+    """The number of samples in a batch of any form, as a scalar tensor."""
     if is_composite(x):
         return x.nrows() if is_ragged(x.spec) else x.dense_shape[0]
     return shapes.shape(x)[0]

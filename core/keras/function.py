@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Function(Operation):
-    """What `outputs` are for other values of `inputs`: a functional model without what trains it.
+    """The function from `inputs` to `outputs`: a functional model without what trains it.
 
     Args:
         inputs: KerasTensors in any structure, at least one.

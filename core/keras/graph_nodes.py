@@ -53,7 +53,7 @@ class TensorFlowOpLayer(Operation):
         self._op = gate.admitted(op, self._attrs)
 
     def call(self, *inputs: Any) -> Any:
-        """What the op gives."""
+        """The op's results."""
         flat = structure.flatten(list(inputs))
         for at, value in sorted((int(at), value) for at, value in self.constants.items()):
             flat.insert(at, value)

@@ -20,7 +20,7 @@ class Initializer(Constructed):
         raise NotImplementedError(f"{type(self).__name__} must define __call__(shape, dtype)")
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {}
 
     @classmethod

@@ -52,7 +52,7 @@ class InputSpec:
         self.name = name
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "dtype": self.dtype,
             "shape": None if self.shape is None else self.shape.dims,
@@ -68,7 +68,7 @@ class InputSpec:
         return cls(**config)
 
     def problem(self, shape: Shape) -> str | None:
-        """What is wrong with an input of that shape; None if nothing is."""
+        """The problem with an input of that shape; None if there is none."""
         dims = shape.dims
         if dims is None:
             return None

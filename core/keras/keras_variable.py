@@ -80,7 +80,7 @@ class KerasVariable(Variable):
 
     @property
     def regularizer(self) -> Any:
-        """What adds a penalty for its value, or None."""
+        """The regularizer, which adds a penalty for its value, or None."""
         return self._regularizer
 
     @regularizer.setter

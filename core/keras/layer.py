@@ -34,8 +34,8 @@ from pinnace.keras.call_signature import (
 from pinnace.keras.forms import is_spec
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.layer_members import LayerMembers
+from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.names import checked_name, class_name_in_snake_case, scope_of, unique_name
-from pinnace.keras.part import Part
 from pinnace.keras.penalties import Penalties
 from pinnace.keras.symbolic import KerasTensor, Node, spec_of
 from pinnace.keras.weights import (
@@ -347,7 +347,7 @@ class Layer(LayerMembers, Module):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state from pickle or copy; parts refer to this layer."""
         for name, value in state.items():
-            vars(self)[name] = value.of(self) if isinstance(value, Part) else value
+            vars(self)[name] = value.of(self) if isinstance(value, LayerPart) else value
 
     # Building it.
 

@@ -75,7 +75,7 @@ class LayerMembers:
 
     @property
     def quantization_mode(self) -> str | None:
-        """How its weights are quantized, such as `int8`; None if they are not."""
+        """The quantization of its weights, such as `int8`; None if they are not quantized."""
         return self._policy.quantization_mode
 
     @property
@@ -144,7 +144,7 @@ class LayerMembers:
         )
 
     def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call on symbolic tensors gives, known by shape and dtype only.
+        """The result of a call on symbolic tensors, known by shape and dtype only.
 
         Args:
             *args: those of `call`.

@@ -35,7 +35,7 @@ class MaskOf(Operation):
         return mask
 
     def compute_output_spec(self, x: Any) -> Any:
-        """What is known of the mask."""
+        """The static type of the mask."""
         return x.mask_spec if isinstance(x, KerasTensor) else super().compute_output_spec(x)
 
 
@@ -50,6 +50,9 @@ def mask_of_keras_tensor(x: KerasTensor) -> KerasTensor:
         made = MaskOf()(x)
     mask: KerasTensor = made
     return mask
+
+
+KerasTensor._made_mask = mask_of_keras_tensor  # type: ignore[method-assign,assignment]
 
 
 def _of_operations(x: KerasTensor) -> Any:

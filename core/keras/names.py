@@ -45,7 +45,7 @@ def checked_name(who: str, name: object) -> str:
 
 
 def scope_of(name: str) -> str:
-    """What stands before the names of what belongs to `name`: nothing, if that is empty."""
+    """The prefix of the names of what belongs to `name`: empty, if that is empty."""
     return f"{name}/" if name else ""
 
 

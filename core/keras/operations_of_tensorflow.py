@@ -210,7 +210,7 @@ def _told(  # noqa: C901 (one question after the other)
 
 
 def with_slices(key: Any) -> Any:
-    """What stands in brackets; in files of Keras 2 slices are dicts, in which tensors may stand."""
+    """The key in brackets; in files of Keras 2 slices are dicts, in which tensors may stand."""
     if isinstance(key, dict):
         return slice(*(key.get(part) for part in ("start", "stop", "step")))
     return tuple(map(with_slices, key)) if isinstance(key, (list, tuple)) else key

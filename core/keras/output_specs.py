@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def traced(layer: Layer, specs: tuple[Any, ...], options: dict[str, Any], given: Any = None) -> Any:
-    """What `call` gives for these specs, found by tracing it; `given` may carry masks."""
+    """The result of `call` for these specs, found by tracing it; `given` may carry masks."""
     outer, known = state.scope, masks.foreseen(given or (specs, options))
 
     def call(held: Any, *inputs: Any, **others: Any) -> Any:
@@ -48,7 +48,7 @@ def by_shapes(layer: Layer, specs: tuple[Any, ...]) -> Any:
 
 
 def _taken(function: Any) -> int | None:
-    """How many arguments a function takes by position; None: any number."""
+    """The number of arguments that a function takes by position; None: any number."""
     kinds = [one.kind for one in inspect.signature(function).parameters.values()]
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         return None

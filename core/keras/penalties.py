@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import structure
 from pinnace.framework.tensor import Operands
 from pinnace.keras.call_context import calls
-from pinnace.keras.part import Part
+from pinnace.keras.layer_part import LayerPart
 from pinnace.ops.array import casting, shapes
 from pinnace.ops.math import division
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
 
 
-class Penalties(Part):
-    """What a layer adds to the loss: by `add_loss`, by its outputs, by its weights.
+class Penalties(LayerPart):
+    """The penalties that a layer adds to the loss: by `add_loss`, by its outputs, by its weights.
 
     Attributes:
         added: by the last call.
@@ -60,7 +60,7 @@ class Penalties(Part):
                 self._owner.add_loss(division.divide(penalty, size))
 
     def losses(self) -> list[Any]:
-        """What was added in the last call, here and in the layers inside, then `of_weights`."""
+        """The penalties of the last call, here and in the layers inside, then `of_weights`."""
         found: list[Any] = []
         seen: set[int] = set()
 

@@ -1,4 +1,4 @@
-"""What stands for one array rather than for a structure: lists of Python values, and columns."""
+"""Values that stand for one array, not a structure: lists of Python values, and columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_values(value: Any) -> bool:
 
 
 def one_array(value: Any, what: str) -> Array:
-    """What stands for one array as an array: numbers as NumPy has them, text as bytes.
+    """A value that stands for one array, as an array: numbers as NumPy has them, text as bytes.
 
     Raises:
         ValueError: rows of different lengths, missing values, or values of different kinds.

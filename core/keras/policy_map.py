@@ -84,7 +84,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
 
     @property
     def quantization_mode(self) -> str | None:
-        """How the layer's weights are quantized; of no layer's, those of the default policy."""
+        """The quantization of the layer's weights; of no layer's, those of the default policy."""
         return self._present.quantization_mode
 
     def __getitem__(self, key: str) -> DTypePolicy:
@@ -125,7 +125,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         return iter(self._policies)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "default_policy": self._default,
             "policy_map": registry.serialize_keras_object(self._policies),

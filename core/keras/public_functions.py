@@ -132,7 +132,7 @@ class TFOpLambda(Operation):
         self._call = public_function(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives; of KerasTensors a node, of an operation if one does the same."""
+        """The function's result; of KerasTensors a node, of an operation if one does the same."""
         if is_symbolic(args, kwargs):
             specs = self.compute_output_spec(*args, **kwargs)
             found = same_operation(self.function, self.name, args, kwargs, specs)
@@ -141,7 +141,7 @@ class TFOpLambda(Operation):
         return super().__call__(*args, **kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives."""
+        """The function's result."""
         return self._call(*args, **kwargs)
 
 
@@ -164,7 +164,7 @@ class ClassMethod(Operation):
         self._call = getattr(importlib.import_module("pinnace").RaggedTensor, method_name)
 
     def call(self, args: Any, kwargs: Any = None) -> Any:
-        """What the method gives."""
+        """The method's result."""
         return self._call(*args, **(kwargs or {}))
 
 
@@ -184,7 +184,7 @@ class InstanceProperty(Operation):
             raise UnknownFunctionError(f"the model asks a tensor for {attr_name!r:.80}")
 
     def call(self, x: Any) -> Any:
-        """What the property is."""
+        """The property's value."""
         return getattr(x, self.attr_name)
 
 
@@ -193,7 +193,7 @@ class InstanceMethod(InstanceProperty):
     """A method of a sparse or ragged tensor."""
 
     def call(self, x: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What the method gives."""
+        """The method's result."""
         return getattr(x, self.attr_name)(*args, **(kwargs or {}))
 
 

@@ -34,12 +34,12 @@ class PyDataset:
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__(self, index)")
 
     def __len__(self) -> int:
-        """How many batches there are."""
+        """The number of batches."""
         raise NotImplementedError(f"{type(self).__name__} must define __len__(self)")
 
     @property
     def num_batches(self) -> int | None:
-        """How many batches there are; a subclass may say None: as many as `steps_per_epoch`."""
+        """The number of batches; a subclass may say None: as many as `steps_per_epoch`."""
         return len(self)
 
     def on_epoch_begin(self) -> None:

@@ -55,7 +55,7 @@ class QuantizedDTypePolicy(DTypePolicy):
         return self._mode
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"mode": self._mode, "source_name": self._source_name}
 
     def __eq__(self, other: object) -> bool:
@@ -103,7 +103,7 @@ class Int4DTypePolicy(QuantizedDTypePolicy):
         return self._mode
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"mode": f"int4/{self.block_size}", "source_name": self._source_name}
 
 
@@ -135,7 +135,7 @@ class QuantizedFloat8DTypePolicy(QuantizedDTypePolicy):
         self.amax_history_length = amax_history_length
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {**super().get_config(), "amax_history_length": self.amax_history_length}
 
 

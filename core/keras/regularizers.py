@@ -27,7 +27,7 @@ class Regularizer(Constructed):
         raise NotImplementedError(f"{type(self).__name__} must define __call__(x)")
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_config")
 
     @classmethod
@@ -63,7 +63,7 @@ class L1L2(Regularizer):
         return parts[0] if len(parts) == 1 else arithmetic.add(parts[0], parts[1])
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"l1": self.l1, "l2": self.l2}
 
 
@@ -74,7 +74,7 @@ class L1(L1L2):
         super().__init__(l1=0.01 if l1 is None else l1)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"l1": self.l1}
 
 
@@ -85,7 +85,7 @@ class L2(L1L2):
         super().__init__(l2=0.01 if l2 is None else l2)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"l2": self.l2}
 
 
@@ -124,7 +124,7 @@ class OrthogonalRegularizer(Regularizer):
         return arithmetic.multiply(total, self.factor * 0.5 / pairs)
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"factor": self.factor, "mode": self.mode}
 
 

@@ -1,11 +1,11 @@
-"""What a model and its parts do in a strategy: losses of a share of the batch, gradients of all."""
+"""Models in a strategy: losses of a share of the batch, gradients of all."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.places import Place, current, entered, replica_count
+from pinnace.framework.places import ReplicaPlace, current, entered, replica_count
 from pinnace.framework.variable import VariableAggregation, VariableSynchronization
 from pinnace.ops.array import casting
 
@@ -61,7 +61,7 @@ def first_copies(variables: Iterable[Any]) -> Iterator[None]:
     if not spread or (place is not None and place.replica is not None):
         yield
         return
-    with entered(Place(spread[0].distribute_strategy, updates=0)):
+    with entered(ReplicaPlace(spread[0].distribute_strategy, updates=0)):
         yield
     for one in spread:
         first, *others = one.values

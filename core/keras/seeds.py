@@ -104,7 +104,7 @@ class SeedGenerator(AutoTrackable):
         return seed
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {"seed": self._initial_seed}
 
     @classmethod

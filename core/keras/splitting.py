@@ -109,7 +109,7 @@ def _stacked(column: Sequence[Any]) -> Any:
 
 
 def _sizes(left: float | None, right: float | None, total: int) -> tuple[int, int]:
-    """How many elements go into each part."""
+    """The number of elements in each part."""
     for name, size in (("left_size", left), ("right_size", right)):
         if size is None:
             continue

@@ -168,7 +168,7 @@ def paired(
 
 
 def values_after(scope: StatelessScope, variables: Iterable[Variable]) -> list[Any]:
-    """What the variables are at the end of a block; those that it does not know are themselves."""
+    """The variables' values at the end of a block; unknown variables are themselves."""
     found = []
     for variable in variables:
         value = scope.get_current_value(variable)

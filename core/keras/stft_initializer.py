@@ -90,7 +90,7 @@ class STFT(Initializer):
         return values / scale
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "side": self.side,
             "window": self.window,

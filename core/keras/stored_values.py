@@ -12,7 +12,7 @@ from pinnace.framework.specs import TensorSpec
 
 
 def stored_value(thing: Any) -> Any:
-    """What `deserialize_keras_object` makes the value of again.
+    """The stored form of a value, which `deserialize_keras_object` restores.
 
     Args:
         thing: bytes, a scalar or an array of NumPy, a tensor, a dtype, a shape or a spec.

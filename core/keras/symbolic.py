@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
-from pinnace import late
 from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
 from pinnace.framework.no_effect import no_effect
@@ -138,7 +137,7 @@ class KerasTensor:
         if self.mask_spec is None:
             raise AttributeError(f"{self!r} has no mask: attribute '_keras_mask' is not set")
         if self._mask is None:
-            self._mask = late.mask_of_keras_tensor(self)
+            self._mask = self._made_mask()
         return self._mask
 
     @property
@@ -153,7 +152,7 @@ class KerasTensor:
 
     @property
     def ragged_rank(self) -> int | None:
-        """How many axes of a ragged one are stored as row splits; None if it is not ragged."""
+        """The number of ragged axes that are stored as row splits; None if it is not ragged."""
         return self.spec.ragged_rank if self.ragged else None
 
     @property
@@ -173,113 +172,52 @@ class KerasTensor:
         """The number of axes."""
         return len(self.spec.shape)
 
-    def __add__(self, other: Any) -> Any:
-        return late.apply_operator("add", self, other)
+    if TYPE_CHECKING:  # `symbolic_methods` and `mask_operation` bind them
 
-    def __radd__(self, other: Any) -> Any:
-        return late.apply_operator("add", other, self)
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __matmul__(self, other: Any) -> Any: ...
+        def __rmatmul__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+        def __rpow__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __rfloordiv__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __rmod__(self, other: Any) -> Any: ...
+        def __and__(self, other: Any) -> Any: ...
+        def __rand__(self, other: Any) -> Any: ...
+        def __or__(self, other: Any) -> Any: ...
+        def __ror__(self, other: Any) -> Any: ...
+        def __xor__(self, other: Any) -> Any: ...
+        def __rxor__(self, other: Any) -> Any: ...
+        def __lt__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __ge__(self, other: Any) -> Any: ...
+        def __ne__(self, other: object) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __round__(self, ndigits: int | None = None) -> Any: ...
+        def __getitem__(self, key: Any) -> Any: ...
+        def reshape(self, newshape: Any) -> Any:
+            """The same values in another shape, as a layer's output."""
 
-    def __sub__(self, other: Any) -> Any:
-        return late.apply_operator("subtract", self, other)
+        def squeeze(self, axis: Any = None) -> Any:
+            """Without axes of size 1, as a layer's output."""
 
-    def __rsub__(self, other: Any) -> Any:
-        return late.apply_operator("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return late.apply_operator("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return late.apply_operator("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return late.apply_operator("truediv", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return late.apply_operator("truediv", other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return late.apply_operator("matmul", self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return late.apply_operator("matmul", other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return late.apply_operator("power", self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return late.apply_operator("power", other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return late.apply_operator("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return late.apply_operator("floor_divide", other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return late.apply_operator("mod", self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return late.apply_operator("mod", other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return late.apply_operator("logical_and", self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return late.apply_operator("logical_and", other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return late.apply_operator("logical_or", self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return late.apply_operator("logical_or", other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return late.apply_operator("logical_xor", self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return late.apply_operator("logical_xor", other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return late.apply_operator("less", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return late.apply_operator("less_equal", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return late.apply_operator("greater", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return late.apply_operator("greater_equal", self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return late.apply_operator("not_equal", self, other)
+        def _activated(self, name: str, **settings: Any) -> Any: ...
+        def _made_mask(self) -> KerasTensor: ...
 
     # Equality is identity, as in Keras: tensors stand in sets and dicts.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
-
-    def __neg__(self) -> Any:
-        return late.apply_operator("negative", self)
-
-    def __abs__(self) -> Any:
-        return late.apply_operator("absolute", self)
-
-    def __invert__(self) -> Any:
-        return late.apply_operator("logical_not", self)
-
-    def __round__(self, ndigits: int | None = None) -> Any:
-        return late.apply_operator("round", self, ndigits or 0)
-
-    def __getitem__(self, key: Any) -> Any:
-        return late.apply_operator("getitem", self, key)
-
-    def reshape(self, newshape: Any) -> Any:
-        """The same values in another shape, as a layer's output."""
-        return late.apply_operator("reshape", self, newshape)
-
-    def squeeze(self, axis: Any = None) -> Any:
-        """Without axes of size 1, as a layer's output."""
-        return late.apply_operator("squeeze", self, axis)
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(

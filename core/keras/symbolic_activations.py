@@ -6,7 +6,6 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pinnace import late
 from pinnace.framework import tracebacks
 from pinnace.keras.symbolic import KerasTensor
 
@@ -37,6 +36,7 @@ def of_symbols_too(function: F) -> F:
                 raise
         bound = parameters.bind(x, *args, **kwargs)
         bound.apply_defaults()
-        return late.apply_activation(function.__name__, **bound.arguments)
+        settings = dict(bound.arguments)
+        return settings.pop("x")._activated(function.__name__, **settings)
 
     return called  # type: ignore[return-value]  # of the same signature

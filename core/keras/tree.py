@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MAP_TO_NONE:  # noqa: N801 (Keras' name)
-    """What a function given to `traverse` gives for None, which means that it looks on."""
+    """The result of a function given to `traverse` that means None: None itself goes on inside."""
 
     def __init__(self) -> None:
         raise NotImplementedError("keras.tree.MAP_TO_NONE: the class itself is the value")
@@ -51,7 +51,7 @@ def flatten_with_path(structure: Any) -> list[tuple[tuple[Any, ...], Any]]:
 
 
 def map_structure(func: Callable[..., Any], *structures: Any, none_is_leaf: bool = True) -> Any:
-    """What a function gives for the leaves in the same places.
+    """The results of a function for the leaves in the same places.
 
     Args:
         func: takes a leaf of each structure.
@@ -83,7 +83,7 @@ def map_structure(func: Callable[..., Any], *structures: Any, none_is_leaf: bool
 
 
 def map_structure_up_to(shallow_structure: Any, func: Callable[..., Any], *structures: Any) -> Any:
-    """What a function gives for the parts in the places of the leaves of a shallow structure.
+    """The results of a function for the parts in the places of a shallow structure's leaves.
 
     Args:
         shallow_structure: how far the others are taken apart.
@@ -231,7 +231,7 @@ def lists_to_tuples(structure: Any) -> Any:
 
 
 def map_shape_structure(func: Callable[[Any], Any], structure: Any) -> Any:
-    """What a function gives for each shape: a list or tuple of numbers and None.
+    """The results of a function for each shape: a list or tuple of numbers and None.
 
     Args:
         func: takes a shape.

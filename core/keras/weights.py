@@ -13,7 +13,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.trackable import is_variable
 from pinnace.keras import constraints, initializers, regularizers, replicas, restoring
 from pinnace.keras.keras_variable import KerasVariable
-from pinnace.keras.part import Part
+from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.seeds import SeedGenerator
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
 
 
-class WeightStore(Part):
+class WeightStore(LayerPart):
     """The variables of a layer and of the layers in it.
 
     Attributes:
@@ -275,18 +275,18 @@ def is_any(variable: Variable, active: bool) -> bool:
 
 
 def is_weight(variable: Variable, active: bool) -> bool:
-    """What training or `set_weights` change: no states of seed generators."""
+    """Whether training or `set_weights` change it: states of seed generators are excluded."""
     del active
     return not is_seed_state(variable)
 
 
 def is_trained(variable: Variable, active: bool) -> bool:
-    """What training changes by gradients."""
+    """Whether training changes it by gradients."""
     return active and variable.trainable
 
 
 def is_not_trained(variable: Variable, active: bool) -> bool:
-    """What training does not change by gradients, seed states too."""
+    """Whether training does not change it by gradients, as seed states too."""
     return not is_trained(variable, active)
 
 

@@ -99,7 +99,7 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         return self
 
     def predict(self, X: Any) -> Array:  # noqa: N803 (scikit-learn's name)
-        """What the model says, in the form of the y that it was trained on.
+        """The model's predictions, in the form of the y that it was trained on.
 
         Args:
             X: [samples, features].
@@ -184,7 +184,7 @@ class SKLearnClassifier(_ClassifierMixin, _Wrapped):  # type: ignore[misc]  # sc
         return tags
 
     def decision_function(self, X: Any) -> Array:  # noqa: N803 (scikit-learn's name)
-        """What the model gives for each class.
+        """The model's output for each class.
 
         Args:
             X: [samples, features].

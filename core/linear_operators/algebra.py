@@ -1,4 +1,4 @@
-"""What is known of products of operators before they are made."""
+"""Facts about products of operators before they are made."""
 
 from __future__ import annotations
 

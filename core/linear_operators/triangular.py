@@ -68,7 +68,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     @property
     def tril(self) -> Any:
-        """What the constructor was given, [..., n, n]."""
+        """The constructor's argument, [..., n, n]."""
         return self._tril
 
     def _shape(self) -> Shape:

@@ -91,7 +91,7 @@ class LinearOperatorTridiag(LinearOperator):
 
     @property
     def diagonals(self) -> Any:
-        """What the constructor was given: a tensor, or a list of three."""
+        """The constructor's argument: a tensor, or a list of three."""
         return self._diagonals
 
     @property

@@ -15,6 +15,7 @@ from pinnace.ops.array import (
     joining,
     padding,
     permutations,
+    rearranged,
     reshaping,
     shapes,
     tiling,
@@ -83,9 +84,8 @@ def transpose(a: TensorLike, axes: Any = None) -> Tensor:
 def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
     """`a` with two axes in each other's place."""
     x = made_array(a)
-    order = list(range(known_rank("swapaxes", x)))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return permutations.transpose(x, order)
+    known_rank("swapaxes", x)
+    return rearranged.swapped(x, axis1, axis2)
 
 
 def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
@@ -107,10 +107,7 @@ def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
             "moveaxis: the lengths of source and destination must be equal, got "
             f"{source!r} and {destination!r}"
         )
-    order = [axis for axis in range(rank) if axis not in sources]
-    for place, axis in sorted(zip(places, sources, strict=True)):
-        order.insert(place, axis)
-    return permutations.transpose(x, order)
+    return rearranged.moved(x, sources, places)
 
 
 def _normal(axes: Any, rank: int) -> list[int]:
@@ -145,10 +142,7 @@ def roll(a: TensorLike, shift: TensorLike, axis: Any = None) -> Tensor:
         shift: by how many places, for each axis.
         axis: along which axes; None for the values in row-major order.
     """
-    x = made_array(a)
-    if axis is not None:
-        return permutations.roll(x, shift, axis)
-    return reshaping.reshape(permutations.roll(ravel(x), shift, 0), shapes.sizes(x))
+    return rearranged.rolled(made_array(a), shift, axis)
 
 
 def rot90(m: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:

@@ -9,7 +9,7 @@ from pinnace.numpy_names import reductions
 from pinnace.numpy_names.axes import moveaxis, ravel
 from pinnace.numpy_names.making import tri
 from pinnace.numpy_names.promotion import asked_type, known_rank, made_array
-from pinnace.ops.array import casting, constants, reshaping, selecting, shapes
+from pinnace.ops.array import casting, constants, rearranged, reshaping, selecting
 from pinnace.ops.linalg import bands
 from pinnace.ops.math import exponents
 
@@ -52,12 +52,7 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
         axis1: the axis of the rows.
         axis2: the axis of the columns.
     """
-    x = moveaxis(a, (axis1, axis2), (-2, -1))
-    rows, columns = x.shape[-2], x.shape[-1]
-    beyond = (rows is not None and -offset >= rows) or (columns is not None and offset >= columns)
-    if beyond:
-        return constants.zeros([*shapes.axis_sizes(x)[:-2], 0], x.dtype)
-    return bands.diag_part(x, k=offset)
+    return rearranged.diagonal(moveaxis(a, (axis1, axis2), (-2, -1)), offset)
 
 
 def trace(

@@ -26,7 +26,7 @@ ITSELF = "itself"
 
 
 class Composites(NamedTuple):
-    """How a function handles composite arguments: see `takes_composites`."""
+    """A function's rule for composite arguments: see `takes_composites`."""
 
     ragged: str
     sparse: str

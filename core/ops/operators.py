@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.tensor import Operands, Tensor, TensorLike
-from pinnace.ops.array import slicing
+from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor, TensorLike
+from pinnace.ops.array import joining, slicing
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import (
     arithmetic,
@@ -29,7 +29,7 @@ from pinnace.ops.math import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 @takes_composites(values=2)
@@ -70,6 +70,13 @@ def _equal(x: Operands, y: object) -> Tensor | bool:
 
 def _not_equal(x: Operands, y: object) -> Tensor | bool:
     return comparison.differs(x, y) if y is not None else True
+
+
+def _rows(x: SymbolicTensor) -> Iterator[Tensor]:
+    if x.shape.rank and x.shape[0] is not None:
+        return iter(joining.unstack(x))
+    x._refuse("iterating over", "map_fn, while_loop, or a first axis of known size")
+    return None
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -175,3 +182,4 @@ for _name, _function in _BINARY.items():
     setattr(Operands, f"__r{_name}__", _reflected(_asked[0]))
 for _name, _function in _OTHERS.items():
     setattr(Operands, f"__{_name}__", _function)
+SymbolicTensor.__iter__ = _rows  # type: ignore[method-assign,assignment]

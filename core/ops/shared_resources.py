@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 
 class Container:
-    """What the functions of one model share; it lives as long as somebody holds it.
+    """Resources that one model's functions share; they live as long as somebody holds them.
 
     Attributes:
         name: what the nodes have as their `container`.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def operations(op: OpDef, attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int | None:
-    """What an op computes.
+    """The operations that an op computes.
 
     Args:
         op: the op.
@@ -49,7 +49,7 @@ def operations(op: OpDef, attrs: Mapping[str, Any], took: Shapes, gave: Shapes) 
 
 
 def of_nodes(nodes: Sequence[Node], known: Mapping[Value, tuple[int, ...]]) -> int | None:
-    """What several steps compute together; None if one's shapes, or its count, are not known."""
+    """The operations of several steps; None if one's shapes, or its count, are not known."""
     total = 0
     for node in nodes:
         took, gave = _shapes(node.inputs, known), _shapes(node.outputs, known)

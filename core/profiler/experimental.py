@@ -19,7 +19,7 @@ __all__ = ["Profile", "ProfilerOptions", "Trace", "start", "stop"]
 
 
 class ProfilerOptions(NamedTuple):
-    """What TensorFlow's profiler is told.
+    """The options of TensorFlow's profiler.
 
     Attributes:
         host_tracer_level: without effect, and told so; 2 is TensorFlow's default.

@@ -1,4 +1,4 @@
-"""What this machine reaches at best, measured once in a process."""
+"""The peak rates of this machine, measured once in a process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROUNDS = 5
 
 
 class Peak(NamedTuple):
-    """What the machine reaches.
+    """The peak rates of the machine.
 
     Attributes:
         flops: float32 operations a second, in a product of matrices by BLAS on all its threads.
@@ -42,7 +42,7 @@ class Peak(NamedTuple):
 
 @functools.cache
 def peak() -> Peak:
-    """What was measured when it was first asked for; that takes about 0.2 s."""
+    """The peak rates, measured when first asked for; that takes about 0.2 s."""
     a = np.full((_SIDE, _SIDE), 0.5, np.float32)
     b, c = a.copy(), np.empty_like(a)
     source = np.ones(_COPIED // 8)

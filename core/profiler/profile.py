@@ -50,7 +50,7 @@ class Profile:
 
     @property
     def peak(self) -> Peak:
-        """What this machine reaches at best."""
+        """The peak rates of this machine."""
         return peak()
 
     @property
@@ -76,7 +76,7 @@ class Profile:
         return "\n".join([*lines, "", *self.notes()])
 
     def notes(self) -> list[str]:
-        """What stands below the table: sums, contests, rejections, kernels made ahead, the peak."""
+        """The notes below the table: sums, contests, rejections, kernels made ahead, the peak."""
         sums = (
             f"{1e3 * self.seconds:.3f} ms in all, {1e3 * self.covered_s:.3f} ms of them in what is "
             "listed; the rest is Python's"

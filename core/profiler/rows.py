@@ -1,4 +1,4 @@
-"""What a recorder was told, as rows of a table."""
+"""A recorder's events as rows of a table."""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ def graph_bytes(graph: Any) -> bytes:
     graph = getattr(graph, "graph", graph)
     if not isinstance(graph, Graph):
         raise TypeError(f"summary.graph: a graph or a concrete function is required, got {graph!r}")
-    from pinnace.graph.codec import graphs
+    from pinnace.graph.codec.encoding import encode_graph
 
-    message: Any = graphs.encode_graph(graph)
+    message: Any = encode_graph(graph)
     return message.SerializeToString()  # type: ignore[no-any-return]
 
 

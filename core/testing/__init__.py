@@ -1,1 +1,1 @@
-"""What tests of programs are written with."""
+"""Tools for the tests of programs."""

@@ -21,7 +21,7 @@ _NOTHING = object()
 
 
 class Assertions(unittest.TestCase):
-    """What `unittest.TestCase` lacks of `absl.testing.absltest.TestCase`."""
+    """The assertions of `absl.testing.absltest.TestCase` that `unittest.TestCase` lacks."""
 
     def _refuse(self, message: object, problem: str) -> None:
         self.fail(problem if message is None else f"{message}: {problem}")

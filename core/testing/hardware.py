@@ -1,4 +1,4 @@
-"""What programs ask about the build and the machine before they test: one CPU, and nothing else."""
+"""Inquiries about the build and the machine before a test: one CPU, and nothing else."""
 
 from __future__ import annotations
 

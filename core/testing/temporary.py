@@ -39,11 +39,11 @@ class TempFile(_Temporary):
     """A file of a test."""
 
     def read_text(self, encoding: str = "utf8", errors: str = "strict") -> str:
-        """What it holds, as text."""
+        """The file's contents as text."""
         return Path(self).read_text(encoding, errors)
 
     def read_bytes(self) -> bytes:
-        """What it holds."""
+        """The file's contents."""
         return Path(self).read_bytes()
 
     def write_text(

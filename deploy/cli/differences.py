@@ -1,4 +1,4 @@
-"""How two SavedModels differ: signatures, ops, functions, variables, and what they answer."""
+"""The differences of two SavedModels: signatures, ops, functions, variables, and their answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHUNK = 1 << 22  # numbers that are compared at a time
 
 @dataclass(frozen=True, slots=True)
 class ArrayDifference:
-    """How two arrays of one name differ.
+    """The difference of two arrays of one name.
 
     Attributes:
         name: of both.
@@ -46,7 +46,7 @@ class ArrayDifference:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """How two models differ; everything is empty if they do not.
+    """The differences of two models; everything is empty if there are none.
 
     Attributes:
         signatures: sentences.
@@ -230,7 +230,7 @@ def is_beyond(one: ArrayDifference, tolerance: float) -> bool:
 
 
 def array_difference(name: str, a: Array, b: Array) -> ArrayDifference:
-    """How two arrays differ; part by part, so that large ones need little memory."""
+    """The difference of two arrays; taken part by part, so that large ones need little memory."""
     if a.shape != b.shape or a.dtype != b.dtype:
         text = f"{_spec(a)} in A, {_spec(b)} in B"
         return ArrayDifference(name, None, None, max(a.size, b.size), a.size, text)

@@ -287,7 +287,7 @@ def _found(model: Path, inputs: str | None, outputs: str | None) -> object:
 
 
 def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
-    """What was made, and what was left out."""
+    """A summary of what was written and what was left out."""
     if found.variant is None:
         largest = found.largest_difference
         yield (

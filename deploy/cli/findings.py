@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What was found in a model.
+    """The findings in a model.
 
     Attributes:
         path: of the model.

@@ -1,4 +1,4 @@
-"""What a Keras file could do, from its configuration; none of it is run or unpickled."""
+"""The dangers of a Keras file, from its configuration; none of it is run or unpickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ONNX file could do, from its messages; it is not run, and no other file is opened."""
+"""The dangers of an ONNX file, from its messages; it is not run, and no other file is opened."""
 
 from __future__ import annotations
 

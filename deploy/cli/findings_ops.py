@@ -1,4 +1,4 @@
-"""What the ops of a SavedModel could do, by their names and the checks at load."""
+"""The dangers of a SavedModel's ops, by their names and the checks at load."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def known(node: NodeDef) -> tuple[str, str, str] | None:
 
 
 def _reach(node: NodeDef) -> str:
-    """What the gate says that a node reaches out of the process."""
+    """The resources outside the process that a node reaches, as the gate says."""
     op = registry.find(node.op)
     if op is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a SavedModel could do, from its messages and files; it is not run."""
+"""The dangers of a SavedModel, from its messages and files; it is not run."""
 
 from __future__ import annotations
 

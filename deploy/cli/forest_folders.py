@@ -43,7 +43,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What there is to say about a forest.
+    """The report of a forest.
 
     Attributes:
         kind: ydf's name of the kind of model.

@@ -89,7 +89,7 @@ def names_of(text: str) -> list[str]:
 
 
 def shapes_of(given: Iterable[str]) -> dict[str, list[int | None]]:
-    """What `name=1,224,224,3` says, each: a shape by the name of an input.
+    """The shapes that options `name=1,224,224,3` give, by the name of an input.
 
     Raises:
         InvalidArgumentError: it is of another form.

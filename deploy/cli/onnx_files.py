@@ -39,7 +39,7 @@ class Border:
 
 @dataclass(frozen=True, slots=True)
 class OnnxReport:
-    """What is in an ONNX file.
+    """The contents of an ONNX file.
 
     Attributes:
         writer: who wrote it.
@@ -90,7 +90,7 @@ def read_onnx(path: Path) -> Any:
 
 
 def inspect_onnx(path: Path) -> OnnxReport:
-    """What an ONNX file says of itself.
+    """The report of an ONNX file, from its own description.
 
     Raises:
         InvalidArgumentError: the package onnx is not installed.

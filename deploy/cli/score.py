@@ -233,7 +233,7 @@ def _stdout_kept() -> Iterator[None]:
 def _progress(
     plan: "Plan",
 ) -> Iterator[tuple[Callable[[int], object], Callable[["PartResult"], object]]]:
-    """What is told of rows and of parts; drawn where somebody looks."""
+    """The progress in rows and parts; drawn where somebody looks."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

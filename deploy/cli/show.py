@@ -200,7 +200,7 @@ def _print_ops(terminal: Terminal, report: "ModelReport", everything: bool) -> N
 
 
 def _print_readiness(terminal: Terminal, report: "ModelReport") -> None:
-    """What loading and running will say."""
+    """Print the messages that loading and running will give."""
     if report.load_error:
         terminal.heading("loading", "it cannot be loaded here")
         terminal.line(f"  {report.load_error}", "red")

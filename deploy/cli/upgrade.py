@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Mode(enum.StrEnum):
-    """How much is rewritten."""
+    """The extent of the rewriting."""
 
     DEFAULT = "DEFAULT"
     SAFETY = "SAFETY"

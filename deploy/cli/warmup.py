@@ -87,7 +87,7 @@ def warmup(
 
 
 class Asked:
-    """What a command is to call, as its options say.
+    """The call that a command is to make, as its options say.
 
     Args:
         model: its path; None for the kernels of all models alone.
@@ -130,7 +130,7 @@ class Asked:
 
 
 def visible_name(model: Path) -> str:
-    """What to call a model in the progress bar, which reads brackets as markup."""
+    """The name of a model in the progress bar, which reads brackets as markup."""
     from rich.markup import escape
 
     from pinnace.framework.visible_text import visible

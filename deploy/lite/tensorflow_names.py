@@ -18,7 +18,7 @@ from pinnace.saved_model import load
 
 
 class Optimize(enum.Enum):
-    """What to make smaller; all of them ask for fewer bits."""
+    """The optimizations to ask for; all of them ask for fewer bits."""
 
     DEFAULT = "DEFAULT"
     OPTIMIZE_FOR_SIZE = "OPTIMIZE_FOR_SIZE"

@@ -23,7 +23,7 @@ _MOST_PIXELS = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class PictureScale:
-    """What the brightest and the darkest value of a picture become."""
+    """The values of the brightest and the darkest pixel of a picture."""
 
     low: float
     high: float

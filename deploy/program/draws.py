@@ -1,4 +1,4 @@
-"""What depends on numbers that are drawn anew in each run."""
+"""Values that depend on numbers drawn anew in each run."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""How many axes values have that the graph does not tell: as a sample has them.
+"""Ranks that the graph does not tell: those of a sample.
 
 Formats want ranks written down. A sample's are those of one call; the file's metadata names where
 they come from.

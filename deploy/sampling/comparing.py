@@ -40,7 +40,7 @@ Runs = Callable[[Sequence[Sequence[Array]]], Sequence[Mapping[str, Array] | str]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How well the answers agree.
+    """The agreement of the answers.
 
     Attributes:
         largest: output -> the largest absolute difference.
@@ -183,7 +183,7 @@ class Judge:
         return True
 
     def _check_form(self, name: str, spec: TensorSpec, expected: Array, got: Array) -> None:
-        """What holds of an output, whatever numbers are drawn for it."""
+        """Check what holds of an output whatever numbers are drawn for it."""
         self._check_dtype(name, expected, got)
         is_told = spec.shape.is_compatible_with(Shape.of(got.shape))
         if not is_told or (got.dtype.kind == "f" and got.size and not np.isfinite(got).any()):

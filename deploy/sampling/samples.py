@@ -56,7 +56,7 @@ class Run(NamedTuple):
 
 
 class Patience:
-    """How long a run on drawn inputs may take: a loop may never end on some, and on others it may.
+    """The time limit for a run on drawn inputs: a loop may never end on some, and on others it may.
 
     Args:
         most_s: for one run, and for all that were too long together.

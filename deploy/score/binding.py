@@ -148,7 +148,7 @@ def _listed(names: Any) -> str:
 def parse_features(
     given: Sequence[str], inputs: Sequence[str], where: object
 ) -> dict[str, tuple[str, ...]]:
-    """What `--features` says: columns by input.
+    """The columns by input that `--features` gives.
 
     Args:
         given: `a,b,c` for a model with one input, or `INPUT=a,b,c`.

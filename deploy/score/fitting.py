@@ -28,7 +28,7 @@ _B64 = "b64"
 
 @dataclass(frozen=True, slots=True)
 class RowSpec:
-    """What one row of an input is.
+    """The type of one row of an input.
 
     Attributes:
         dtype: of its elements.
@@ -237,7 +237,7 @@ def _bytes_of(value: Any) -> Any:
 
 
 def _parsed(text: str, spec: RowSpec) -> Any:
-    """What a cell of a CSV file says."""
+    """The value of a cell of a CSV file."""
     is_list = spec.sizes is None or len(spec.sizes) > 0
     if text[:1] == "[" and is_list:
         try:

@@ -15,7 +15,7 @@ from pinnace.deploy.score.formats import (
     output_format,
     split_name,
 )
-from pinnace.deploy.score.reading.reader import Place
+from pinnace.deploy.score.reading.reader import RowPosition
 from pinnace.deploy.score.stores import find_files, is_url
 from pinnace.framework.errors import InvalidArgumentError, OpError
 
@@ -44,7 +44,7 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         if not is_url(self.location):
             return self.location
         from pinnace.serving.config.urls import public_url
@@ -67,7 +67,7 @@ class Part:
     source: Source
     target: str
     format: str
-    begin: Place = field(default_factory=Place)
+    begin: RowPosition = field(default_factory=RowPosition)
     stop: int | None = None
 
     @property
@@ -77,7 +77,7 @@ class Part:
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         if self.stop is None and not self.begin.row:
             return self.source.shown
         last = "" if self.stop is None else self.stop - 1
@@ -169,7 +169,7 @@ def _cut(source: Source, name: str, kind: str, rows: int | None) -> list[Part]:
     if rows is None:
         return [whole]
     if source.format == PICTURES_FOLDER:
-        places = [Place(row) for row in range(0, max(1, len(source.files)), rows)]
+        places = [RowPosition(row) for row in range(0, max(1, len(source.files)), rows)]
     else:
         with open_reader(source) as reader:
             places = reader.places(rows)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Summary:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
         parts: how many are this process's.
@@ -50,7 +50,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is left of a run.
+    """The work that is left of a run.
 
     Attributes:
         settings: of the run.

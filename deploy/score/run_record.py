@@ -1,4 +1,4 @@
-"""What the results in a folder were made with: a run that would mix others in is refused."""
+"""The record of how a folder's results were made: a run that would mix others in is refused."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def changed(model: str) -> FailedPreconditionError:
 
 
 def _differences(output: Output, found: bytes, recorded: Mapping[str, Any]) -> list[str]:
-    """What a record says otherwise."""
+    """The entries in which a record differs."""
     try:
         document = json.loads(found)
         version, made_with = document["version"], dict(document["made_with"])

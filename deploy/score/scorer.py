@@ -50,7 +50,7 @@ _HOPELESS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What became of a part.
+    """The outcome of a part.
 
     Attributes:
         target: name of its file of results.
@@ -199,7 +199,7 @@ class Scorer:
         troubles: _Troubles,
         report: Callable[[int], object],
     ) -> int:
-        """How many rows have results now."""
+        """The number of rows that have results now."""
         feeds, bad = binding.feeds(chunk)
         done = 0
         for first in range(0, chunk.count, self._batches.size):

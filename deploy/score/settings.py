@@ -1,4 +1,4 @@
-"""What a run of scoring is told, and what of it the results depend on."""
+"""Settings of a run of scoring, and those that the results depend on."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ScoreSettings:
         check_place("--output", self.output)
 
     def recorded(self) -> dict[str, Any]:
-        """What the results depend on: two runs with the same give the same files.
+        """The settings that determine the results: two runs with the same give the same files.
 
         Where the model and the data are, how large batches are and who does which part is not
         among it.
@@ -124,7 +124,7 @@ def fingerprint(model: Path) -> str:
 
 
 def identities(model: Path) -> tuple[tuple[object, ...], ...]:
-    """What changes when one of a model's files does: device, number, size and time of each.
+    """The identity of each of a model's files: device, number, size and time.
 
     Args:
         model: its path.

@@ -39,7 +39,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class _Work:
-    """What is left to do."""
+    """The remaining work."""
 
     waiting: deque[Part]
     deaths: dict[str, int] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def _error(kind: Any, text: str) -> OpError:
 
 
 def _work(settings: ScoreSettings, threads: int, connection: Connection) -> None:
-    """What a process does, until nothing more comes."""
+    """The loop of a worker process, until nothing more comes."""
     # An interrupt reaches all processes of a terminal, and the first one ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with sigterm_raises():

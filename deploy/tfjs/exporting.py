@@ -270,7 +270,7 @@ def _fed(program: Program, read: Program, arrays: Sequence[Array]) -> list[Array
 
 
 def _moved(program: Program, runs: Sequence[Run], read: Program) -> dict[str, tuple[float, float]]:
-    """How far other weights move the outputs."""
+    """The change of the outputs under other weights."""
     found = {name: (0.0, 0.0) for name, spec in program.outputs.items() if spec.dtype.is_floating}
     for run in runs:
         results = dict(zip(read.outputs, read.run(_fed(program, read, run.inputs)), strict=True))

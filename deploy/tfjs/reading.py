@@ -235,7 +235,7 @@ def _tensor(array: Array, wanted: DType, name: str, where: str) -> Any:
 
 
 def _signature(content: Mapping[str, Any], graph: GraphDef, where: str) -> SignatureDef:
-    """What is given and what is computed; without a signature, the ends of the graph."""
+    """The inputs and outputs; without a signature, the ends of the graph."""
     told = content.get("userDefinedMetadata")
     given = content.get("signature")
     if isinstance(told, dict) and isinstance(told.get("signature"), dict):

@@ -1,4 +1,4 @@
-"""What an export to TensorFlow.js tells."""
+"""The report of an export to TensorFlow.js."""
 
 import json
 import os
@@ -19,7 +19,7 @@ NOT_VERIFIED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TfjsReport:
-    """What was written, and how well it agrees.
+    """The files written, and how well the model agrees.
 
     Attributes:
         path: the folder.
@@ -76,7 +76,7 @@ class TfjsReport:
 
     @property
     def node_count(self) -> int:
-        """How many nodes the graph has, functions included."""
+        """The number of nodes of the graph, functions included."""
         return sum(self.op_counts.values())
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a model does with strings before they are numbers, as data, and the programs that run it.
+"""The steps from a model's strings to numbers, as data, and the programs that run them.
 
 Ops become steps (`steps`: strings, `numbers`: what stands between them and token ids), regular
 expressions trees (`expressions`, `sets`), and both a JSON file (`document`). `tokenizer.py` and

@@ -60,7 +60,7 @@ class NodeView:
         return value
 
     def rank(self, index: int = 0) -> int:
-        """How many axes an input has."""
+        """The number of axes of an input."""
         rank = self.inputs[index].shape.rank
         if rank is None:
             self.fail("how many axes there are must be known")

@@ -125,7 +125,7 @@ def _constant(one: Mapping[str, Any]) -> Tensor:
 
 
 def _element(dtype: str, item: Any) -> Any:
-    """What JSON has for an element: large integers are written as texts."""
+    """The JSON form of an element: large integers are written as texts."""
     if dtype == "string":
         return bytes_of(item)
     return int(item) if dtype in _BITS else item
@@ -483,7 +483,7 @@ def _spread(*xs: Tensor) -> tuple[tuple[int, ...], list[list[Any]]]:
 
 
 def _rows(step: dict[str, Any], x: Tensor) -> tuple[tuple[int, ...], list[list[Any]]]:
-    """What is reduced to each element, and the shape of these."""
+    """The elements that are reduced to each result, and the shape of the results."""
     axes, strides = step["axes"], _strides(x.shape)
     steps = [[i * stride for i in range(n)] for n, stride in zip(x.shape, strides, strict=True)]
     kept = _offsets(one for axis, one in enumerate(steps) if axis not in axes)
@@ -700,7 +700,7 @@ def _cumsum(step: dict[str, Any], x: Tensor) -> Tensor:
 
 @_step
 def _search(step: dict[str, Any], rows: Tensor, values: Tensor) -> Tensor:
-    """How many of each sorted row are less than a value, or at most it."""
+    """The number of elements of each sorted row that are less than a value, or at most it."""
     (count, width), (_, wanted) = rows.shape, values.shape
     data = []
     for row in range(count):
@@ -735,7 +735,7 @@ def _bincount_rows(step: dict[str, Any], splits: Tensor, x: Tensor, size: Tensor
 
 @_step
 def _count_by_row(step: dict[str, Any], x: Tensor, owners: Tensor, rows: Tensor) -> Tensor:
-    """How often each number stands in each row; numbers and rows that are none do not count."""
+    """The count of each number in each row; numbers and rows out of range do not count."""
     found: list[list[int]] = [[] for _ in range(_number(rows))]
     for item, owner in zip(x.data, owners.data, strict=True):
         if 0 <= owner < len(found) and 0 <= item < step["size"]:

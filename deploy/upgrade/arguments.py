@@ -96,7 +96,7 @@ def added(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
 
 
 def _between(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
-    """What stands between two arguments of a call: a line's end if each has a line of its own."""
+    """The separator of two arguments of a call: a line's end if each has a line of its own."""
     commas = [arg.comma for arg in call.args[:-1] if isinstance(arg.comma, cst.Comma)]
     candidates = [comma.whitespace_after for comma in commas] or [call.whitespace_before_args]
     for space in candidates:

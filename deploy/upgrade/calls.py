@@ -60,7 +60,7 @@ class Called:
 
     @property
     def shown(self) -> str:
-        """What is called, for a person."""
+        """The name of the called function, for a person."""
         return self.name or f"the method {self.last}"
 
     @property

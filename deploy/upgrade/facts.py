@@ -1,4 +1,4 @@
-"""What changed between the names of TensorFlow 1 and 2.
+"""The changes between the names of TensorFlow 1 and 2.
 
 The facts are TensorFlow's; `tools/upgrade_facts.py` writes them.
 """
@@ -17,7 +17,7 @@ _FILE = Path(__file__).with_name("facts.json")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How the calls of a function are changed, where new names are not enough.
+    """The rewriting of a function's calls, where new names are not enough.
 
     Attributes:
         way: a name of `ways.WAYS`.

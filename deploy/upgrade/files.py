@@ -129,7 +129,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _link(file: Path, source: Path, target: Path) -> Path:
-    """What a link of the new folder shows: a file of the new folder if it was one of the old."""
+    """The target of a link in the new folder: a file of the new folder if it was one of the old."""
     shown = file.readlink()
     if not shown.is_absolute() or not shown.is_relative_to(source.resolve()):
         return shown

@@ -1,4 +1,4 @@
-"""What an upgrade has to tell: of each line what was changed, or what a person must do."""
+"""Findings of an upgrade: of each line what was changed, or what a person must do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ADVICE = Path(__file__).with_name("advice.toml")
 
 
 class Level(enum.StrEnum):
-    """How much a finding matters; the two that are not INFO are for a person."""
+    """The severity of a finding; the two that are not INFO are for a person."""
 
     INFO = "INFO"
     WARNING = "WARNING"
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """What was found in one program, in the order of its lines."""
+    """The findings in one program, in the order of its lines."""
 
     found: list[Finding] = field(default_factory=list)
 

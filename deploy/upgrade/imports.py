@@ -29,7 +29,7 @@ _SPACE = cst.SimpleWhitespace(" ")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What the imports of a program say.
+    """The names that a program's imports bind.
 
     Attributes:
         roots: what TensorFlow itself is called at the top of the program.

@@ -19,7 +19,7 @@ from pinnace.deploy.upgrade.naming import dotted
 
 
 def names_that_are_missing(text: str, module: str) -> tuple[Finding, ...]:
-    """What a program names and a package does not have.
+    """The names that a program uses and a package does not have.
 
     Args:
         text: the program, which imports the package.

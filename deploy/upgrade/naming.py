@@ -21,7 +21,7 @@ _USUAL = "tf"
 
 
 def _above(full: str, parts: list[str]) -> str:
-    """What the first part stands for."""
+    """The full name of what the first part stands for."""
     return full.removesuffix("".join(f".{part}" for part in parts[1:]))
 
 

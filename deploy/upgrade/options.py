@@ -1,4 +1,4 @@
-"""What a person chooses of an upgrade."""
+"""The options of an upgrade."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TENSORFLOW = "tensorflow"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How programs are rewritten.
+    """The options of the rewriting.
 
     Attributes:
         safety: names stay as they are, and what is imported is version 1 of them.

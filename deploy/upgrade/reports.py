@@ -14,12 +14,12 @@ _DOUBLE = "=" * 80
 
 
 def issues(files: Sequence[UpgradedFile]) -> int:
-    """How many findings are for a person."""
+    """The number of findings for a person."""
     return sum(one.for_a_person for file in files for one in file.findings)
 
 
 def summary(files: Sequence[UpgradedFile]) -> str:
-    """How much was done, and what is left to a person, by file and line."""
+    """A summary of what was done, and what is left to a person, by file and line."""
     read = sum(file.read for file in files)
     changed = sum(file.changed for file in files)
     unread = f"{len(files) - read} not readable"

@@ -51,7 +51,7 @@ class Value:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """What a region holds: arguments, then ops in order, the last of which returns."""
+    """The contents of a region: arguments, then ops in order, the last of which returns."""
 
     arguments: tuple[Value, ...]
     operations: tuple[Operation, ...]

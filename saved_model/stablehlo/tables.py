@@ -30,7 +30,7 @@ _Place: TypeAlias = "tuple[str, bool, int, int]"
 
 
 class Tables:
-    """What the ops of a file refer to by number.
+    """The tables whose entries the ops of a file refer to by number.
 
     Args:
         data: the file.

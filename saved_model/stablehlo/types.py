@@ -145,7 +145,7 @@ def dtype_of(element: str) -> DType:
 
 
 def width_of(element: Type) -> int:
-    """How many bits an element takes as a number in the file."""
+    """The width of an element in bits as a number in the file."""
     if not isinstance(element, str):
         refuse("a number is of a type that has none")
     if element.startswith("f") or element in _WIDTHS:

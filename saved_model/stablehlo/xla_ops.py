@@ -208,7 +208,7 @@ class _XlaNode:
         functions: Sequence[str] = (),
         results: Sequence[TensorType] | None = None,
     ) -> list[Tensor]:
-        """What an op of StableHLO gives.
+        """The results of an op of StableHLO.
 
         Args:
             operation: its name.
@@ -368,7 +368,7 @@ def lower_node(call: Call) -> Sequence[Operand]:
 
 
 def _outputs(name: str, *arguments: Any, **attrs: Any) -> Sequence[Tensor]:
-    """What a node of that op gives, however many outputs it has."""
+    """The results of a node of that op, however many there are."""
     found: Any = execute(lookup(name), *arguments, **attrs)
     return [found] if isinstance(found, Tensor) else list(found or ())
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.requests.long_values import Long
-    from pinnace.serving.requests.regions import Place
+    from pinnace.serving.requests.regions import TensorInRegion
     from pinnace.serving.requests.reply import ReplyHeaders
     from pinnace.serving.running.sequences import Mark
     from pinnace.serving.running.signatures import Array, Arrays, Runnable
@@ -67,7 +67,7 @@ class _Input:
     shape: tuple[int, ...]
     size: int | None  # bytes after the header; None if the values stand in `data` or in memory
     data: Any
-    place: Place | None = None
+    place: TensorInRegion | None = None
 
 
 @dataclass(frozen=True, slots=True)

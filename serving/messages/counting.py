@@ -32,7 +32,7 @@ _SHAPES = frozenset({"pinnace.inference.ModelInferRequest.InferInputTensor.shape
 
 
 class Level:
-    """How one kind of message is counted.
+    """The limits for one kind of message.
 
     Attributes:
         inner: the fields whose occurrences count, by number; with the kind of message that they
@@ -159,7 +159,7 @@ def _holds_many(kind: Descriptor, seen: set[str]) -> bool:
 
 
 def _left(data: bytes, begin: int, end: int, level: Level, left: int, depth: int) -> int:
-    """How many more messages are allowed; negative if there are too many.
+    """The number of messages still allowed; negative if there are too many.
 
     Args:
         data: that it is in.

@@ -183,6 +183,6 @@ def read_input(message: SerializedInput) -> Array:
 
 
 def count_examples(message: SerializedInput) -> int:
-    """How many examples a request has."""
+    """The number of examples in a request."""
     # Of the two lists, one has what was sent, and the other nothing.
     return len(message.example_list.examples) + len(message.example_list_with_context.examples)

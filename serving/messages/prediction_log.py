@@ -60,7 +60,7 @@ def wires_of(log: PredictionLog) -> list[Wire]:
 def _asked(
     request: ClassificationRequest | RegressionRequest,
 ) -> tuple[ModelSpec, SerializedInput]:
-    """What a request asks for, and its examples as bytes."""
+    """The target of a request, and its examples as bytes."""
     found = ExamplesRequest.FromString(request.SerializeToString())
     return found.model_spec, found.input
 

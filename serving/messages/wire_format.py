@@ -63,6 +63,6 @@ def end_of_run(data: bytes, begin: int, end: int) -> int:
 
 @functools.cache
 def _run(tag: int) -> re.Pattern[bytes]:
-    """What matches short fields with this tag. It never tries a field in another way."""
+    """A pattern for short fields with this tag. It never tries a field in another way."""
     fields = b"|".join(b"\\x%02x.{%d}" % (size, size) for size in range(_SHORT))
     return re.compile(b"(?>\\x%02x(?>%s)){1,%d}+" % (tag, fields, _MOST), re.DOTALL)

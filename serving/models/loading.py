@@ -99,7 +99,7 @@ class FunctionSignature:
         return self._function.assigned
 
     def with_storage(self, storage: Mapping[Resource, Resource]) -> Callable[[Arrays], Arrays]:
-        """What runs it on other values of variables.
+        """The runner on other values of variables.
 
         Args:
             storage: in place of which other one.

@@ -131,7 +131,7 @@ class ServedModel:
 
 
 def _models_in(base: str) -> str:
-    """What to write if a folder is one of models, each in a folder of its own."""
+    """The advice if a folder is one of models, each in a folder of its own."""
     try:
         inner = sorted(one for one in Path(base).iterdir() if one.is_dir())
     except OSError:  # an address, or nothing

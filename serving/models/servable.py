@@ -131,7 +131,7 @@ class Servable:
         )
 
     def batches(self, signature: str) -> str:
-        """How calls of a signature are batched, as text."""
+        """The batching of a signature's calls, as text."""
         options = self._batching
         if options is None or not _may_join(self.signatures[signature]):
             return "none"

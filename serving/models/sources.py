@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)(?:::|://)")
 
 
-class Place(Protocol):
+class VersionLocation(Protocol):
     """Where one version is."""
 
     def fingerprint(self) -> tuple[object, ...]:
@@ -62,7 +62,7 @@ def is_remote(base_path: str) -> bool:
     return match is not None and match[1].lower() not in ("file", "local")
 
 
-def find_places(base_path: str) -> Mapping[int, Place]:
+def find_places(base_path: str) -> Mapping[int, VersionLocation]:
     """Find the versions of a model, by number.
 
     Args:

@@ -132,7 +132,7 @@ def _beside(path: Path, base: Path) -> Iterator[tuple[Path, VersionFile]]:
 
 
 def _facts_at(path: Path) -> os.stat_result | None:
-    """What is at a path; None if it is nothing, or a link to nothing."""
+    """The facts about the file at a path; None if it is nothing, or a link to nothing."""
     try:
         return path.stat()
     except OSError as error:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pinnace.serving.config.batching_config import BatchOptions
     from pinnace.serving.config.settings import Settings
     from pinnace.serving.models.loaded_model import LoadedModel
-    from pinnace.serving.models.sources import Place
+    from pinnace.serving.models.sources import VersionLocation
     from pinnace.serving.observing.load_metrics import LoadMetrics
 
 Loader: TypeAlias = "Callable[[Path], LoadedModel]"
@@ -47,7 +47,7 @@ class VersionLoader:
         self,
         name: str,
         version: int,
-        place: Place,
+        place: VersionLocation,
         where: str,
         *,
         stop: Stop,
@@ -141,7 +141,7 @@ class VersionLoader:
         return through_onnx(name, model, path)
 
     def _batching(self, path: Path) -> BatchOptions | None:
-        """How requests for the version in this folder are joined."""
+        """The batching of requests for the version in this folder."""
         own = path / PER_MODEL_FILE
         if self._settings.batching_per_model and own.is_file():
             return read_batching_parameters(own)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pinnace.serving.models.load_queue import LoadQueue
     from pinnace.serving.models.model_state import ServedModel
     from pinnace.serving.models.servable import Servable
-    from pinnace.serving.models.sources import Place
+    from pinnace.serving.models.sources import VersionLocation
     from pinnace.serving.models.tables import Table
     from pinnace.serving.models.version_loader import Loader
 
@@ -109,7 +109,7 @@ class VersionUpdater:
         aside = model.table.aside
         return model.config.policy.choose(found - aside) | (found & (aside | named))
 
-    def _try_load(self, model: ServedModel, version: int, place: Place) -> bool:
+    def _try_load(self, model: ServedModel, version: int, place: VersionLocation) -> bool:
         """Whether the version answers, now or already."""
         if version in model.table.servables:
             return True

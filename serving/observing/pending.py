@@ -88,7 +88,7 @@ class PendingRequests:
         return (waiting, in_flight)
 
     def _everywhere(self) -> dict[str, _Pending]:
-        """What all workers have; of the others a moment ago."""
+        """The state of all workers; of the others, that of a moment ago."""
         if self._ledger is None:
             return self._count()
         self.tell()

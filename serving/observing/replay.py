@@ -71,7 +71,7 @@ class Target(Protocol):
 
 @dataclass(slots=True)
 class Compared:
-    """How the answers for one output differ.
+    """The difference of the answers for one output.
 
     Attributes:
         count: answers that were compared.

@@ -129,7 +129,7 @@ def mismatch(outputs: Arrays, expected: Arrays) -> str:
 
 
 def difference(outputs: Arrays, expected: Arrays) -> tuple[float, float]:
-    """How far the numbers of outputs are apart, over all outputs.
+    """The distance between the numbers of outputs, over all outputs.
 
     Args:
         outputs: of the same names, dtypes and shapes as `expected`.

@@ -196,7 +196,7 @@ class Exchange:
             )
 
     def timeout_s(self, headers: RequestHeaders) -> float:
-        """How long a request may take: the server's limit, or less if the client says so.
+        """The time limit of a request: the server's, or less if the client says so.
 
         Raises:
             InvalidArgumentError: the header is no number of milliseconds.

@@ -34,7 +34,7 @@ COPIES = 4
 
 
 class _Allowance(threading.local):
-    """What the request that this thread works for may take.
+    """The allowance of the request that this thread works for.
 
     Attributes:
         most: bytes that it may still expand to while it is decoded.

@@ -21,7 +21,7 @@ from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pinnace.serving.requests.regions import Place
+    from pinnace.serving.requests.regions import TensorInRegion
     from pinnace.serving.running.signatures import Array
 
 # What says nothing in these is what a client sends that does not use them.
@@ -47,10 +47,10 @@ class RequestedOutput:
     name: str
     is_binary: bool
     classes: int
-    place: Place | None = None
+    place: TensorInRegion | None = None
 
     def of(self, array: Array) -> Array:
-        """What is sent of the output.
+        """The part of the output that is sent.
 
         Raises:
             InvalidArgumentError: classes are asked for, and it has none.

@@ -78,7 +78,7 @@ def _unsigned(numbers: Array) -> Array:
 
 
 def _lengths(numbers: Array) -> Array:
-    """How many bytes each number takes."""
+    """The number of bytes of each number."""
     lengths = np.ones(numbers.shape, np.int64)
     most = int(numbers.max(initial=0))
     for place in range(1, _LONGEST_VARINT):

@@ -69,7 +69,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TensorInRegion:
     """Where a request has a tensor.
 
     Attributes:
@@ -83,7 +83,7 @@ class Place:
     byte_size: int
 
     def parameters(self, size: int) -> dict[str, str | int]:
-        """What an answer says of a tensor of so many bytes that was written there."""
+        """The answer's parameters for a tensor of so many bytes that was written there."""
         found: dict[str, str | int] = {
             "shared_memory_region": self.region,
             "shared_memory_byte_size": size,
@@ -158,7 +158,7 @@ class Regions:
             else:
                 self._regions.clear()
 
-    def read(self, place: Place) -> memoryview:
+    def read(self, place: TensorInRegion) -> memoryview:
         """A copy of the bytes at a place.
 
         Raises:
@@ -179,7 +179,7 @@ class Regions:
             done += count
         return found
 
-    def write(self, output: str, place: Place, data: bytes) -> None:
+    def write(self, output: str, place: TensorInRegion, data: bytes) -> None:
         """Put an output at a place.
 
         Raises:
@@ -206,7 +206,7 @@ class Regions:
             piece = view[done : done + PIECE_BYTES]
             done += os.pwrite(region.file.number, piece, first + done)
 
-    def _around(self, place: Place) -> Region:
+    def _around(self, place: TensorInRegion) -> Region:
         with self._lock:
             region = self._regions.get(place.region)
         if region is None:
@@ -249,7 +249,7 @@ def no_gpu(name: str) -> InvalidArgumentError:
     )
 
 
-def place_of(whose: str, parameters: Mapping[str, object]) -> Place | None:
+def place_of(whose: str, parameters: Mapping[str, object]) -> TensorInRegion | None:
     """Where the parameters of a tensor say that it is; None if they do not.
 
     Args:
@@ -274,7 +274,7 @@ def place_of(whose: str, parameters: Mapping[str, object]) -> Place | None:
     if not isinstance(region, str):
         raise InvalidArgumentError(f"'{name}' of {whose} must be a name")
     begin = _bytes(f"'{offset}' of {whose}", parameters.get(offset, 0))
-    return Place(region, begin, _bytes(f"'{size}' of {whose}", parameters.get(size)))
+    return TensorInRegion(region, begin, _bytes(f"'{size}' of {whose}", parameters.get(size)))
 
 
 def _bytes(what: str, number: object) -> int:
@@ -283,7 +283,7 @@ def _bytes(what: str, number: object) -> int:
     return number
 
 
-def read_places(places: Mapping[str, Place]) -> dict[str, memoryview]:
+def read_places(places: Mapping[str, TensorInRegion]) -> dict[str, memoryview]:
     """The bytes of inputs, by their names.
 
     Raises:

@@ -66,7 +66,7 @@ class Wire(Protocol):
 
     @property
     def entrypoint(self) -> str:
-        """How it came in, as metrics call it: `REST` or `GRPC`."""
+        """The entry point, as metrics name it: `REST` or `GRPC`."""
 
     def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], /) -> Decoded:
         """The request body parsed. May run in any thread.

@@ -162,7 +162,7 @@ class RunLimits:
 
 
 def loading_bytes() -> int:
-    """What a model may take for what it runs while it is loaded; 0 for no limit."""
+    """The limit in bytes for what a model runs while it is loaded; 0 for no limit."""
     return _LOADING.get()
 
 

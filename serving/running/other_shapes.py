@@ -27,11 +27,11 @@ class Reshapeable(Protocol):
     """A function that can be run on arguments of other shapes."""
 
     def for_shapes(self, shapes: Mapping[str, Shape]) -> Callable[[Arrays], Arrays]:
-        """What runs it on them."""
+        """The runner for those shapes."""
 
 
 class OtherShapes:
-    """What runs a signature on shapes that it does not declare.
+    """The runner of a signature on shapes that it does not declare.
 
     Args:
         signature: that declares its inputs.

@@ -1,4 +1,4 @@
-"""How long runs of a signature take."""
+"""Durations of a signature's runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _NEAR = 0.9  # run times that differ by less leave expectations as they are
 
 
 class RunTimes:
-    """How long a signature runs, by the size of its inputs: measured, and interpolated between."""
+    """A signature's durations by the size of its inputs: measured, and interpolated between."""
 
     __slots__ = ("_expected", "_seconds", "_told")
 

@@ -72,7 +72,7 @@ class Stateful(Protocol):
         """The storage of these variables; None if it changes anything else, too."""
 
     def with_storage(self, storage: Mapping[Resource, Resource]) -> Callable[[Arrays], Arrays]:
-        """What runs it on other storage."""
+        """The runner on other storage."""
 
 
 class Sequences:

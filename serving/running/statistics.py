@@ -21,7 +21,7 @@ _MOST_SIZES = 1024  # of batches that are told apart; clients choose them
 
 @dataclass(slots=True)
 class Duration:
-    """How often something happened, and how long it took together.
+    """The count of an event, and its total duration.
 
     Attributes:
         count: how often.

@@ -56,7 +56,7 @@ class RunThreads:
 
     @property
     def lost(self) -> int:
-        """How many threads count as hung."""
+        """The number of threads that count as hung."""
         return self._lost
 
     def start(self, work: Callable[[], object]) -> None:

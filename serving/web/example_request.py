@@ -43,7 +43,7 @@ class Filling:
 
     @property
     def count(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return math.prod(self.dims)
 
     def nested(self) -> object:
@@ -72,7 +72,7 @@ class Example:
 
     @property
     def count(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return sum(filling.count for filling in self.fillings.values())
 
     def document(self) -> dict[str, object]:

@@ -27,7 +27,7 @@ _DEPTH = 8  # functions in functions that are looked through
 
 @dataclass(frozen=True, slots=True)
 class ImageForm:
-    """How one image lies in a tensor, without its batch axis.
+    """The layout of one image in a tensor, without its batch axis.
 
     Attributes:
         height: in pixels.
@@ -43,7 +43,7 @@ class ImageForm:
 
 
 def image_form(spec: TensorSpec) -> ImageForm | None:
-    """How images lie in a tensor of this dtype and shape; None if it looks like something else.
+    """The layout of images in a tensor of this dtype and shape; None if it looks otherwise.
 
     Args:
         spec: [batch, height, width, 1 or 3], [batch, height, width] or [batch, n] with n a square,

@@ -1,4 +1,4 @@
-"""What the eager context tells: whether code runs at once, and on which device."""
+"""State of the eager context: whether code runs at once, and on which device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Context:
 
     @property
     def device_spec(self) -> DeviceSpec:
-        """That name, in its parts."""
+        """The device's name, parsed into its parts."""
         return DeviceSpec.from_string(_DEVICE)
 
     def num_gpus(self) -> int:

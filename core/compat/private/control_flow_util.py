@@ -1,4 +1,4 @@
-"""What programs ask about the form of control flow: it is version 2's, and there is no XLA."""
+"""Inquiries about the form of control flow: it is version 2's, and there is no XLA."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class _TrackedKind(type):
 
 
 class TrackableDataStructure(metaclass=_TrackedKind):
-    """What all tracked containers are instances of."""
+    """The base class of all tracked containers."""
 
 
 def wrap_or_unwrap(value: Any) -> Any:

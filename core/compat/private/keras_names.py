@@ -1,4 +1,4 @@
-"""What packages take from Keras 3's private modules and Keras shows nowhere.
+"""Names of Keras 3's private modules that packages import and Keras publishes nowhere.
 
 `pinnace.compat.as_tensorflow` gives these names under the modules they have there.
 """

@@ -18,7 +18,7 @@ def pfor(
     parallel_iterations: int | None = None,
     warn: bool = False,
 ) -> Any:
-    """What a function gives of 0, 1, ..., stacked.
+    """The results of a function for 0, 1, ..., stacked.
 
     Args:
         loop_fn: takes a scalar of int32, gives tensors in any structure.

@@ -19,7 +19,7 @@ BaseResourceVariable = ResourceVariable = Variable
 
 
 class VariableSpec(TensorSpec):
-    """What a variable holds, and whether it is trained.
+    """The type of a variable's value, and whether it is trained.
 
     Args:
         shape: of its value.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def smart_cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """What one of two functions gives; both are traced only if the condition is not known yet.
+    """The result of one of two functions; both are traced only if the condition is not known yet.
 
     Args:
         pred: bool, 0 or 1, or a scalar tensor of bool.

@@ -1,4 +1,4 @@
-"""What is known of a tensor now: its value, if it does not depend on what a graph is fed."""
+"""The static value of a tensor: known if it does not depend on what a graph is fed."""
 
 from __future__ import annotations
 

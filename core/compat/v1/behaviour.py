@@ -1,4 +1,4 @@
-"""What programs of version 1 say of the mode they want: version 2's is always on."""
+"""Switches between the behaviour of versions 1 and 2: that of version 2 is always on."""
 
 from __future__ import annotations
 

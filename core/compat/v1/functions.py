@@ -150,7 +150,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """What one of two functions gives.
+    """The result of one of two functions.
 
     Args:
         pred: a scalar, bool.

@@ -274,7 +274,7 @@ uniform_unit_scaling = uniform_unit_scaling_initializer
 
 
 def _fans(shape: list[int]) -> tuple[float, float]:
-    """How many values go into one of the outputs, and come out of one of the inputs."""
+    """The fan-in and the fan-out: values that enter one output, and values that leave one input."""
     if not shape:
         return 1.0, 1.0
     if len(shape) == 1:

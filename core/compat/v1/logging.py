@@ -98,7 +98,7 @@ def TaskLevelStatusMessage(msg: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 
 def _count() -> int:
-    """How often the line that called the caller was here before."""
+    """The number of earlier calls from the line that called the caller."""
     frame = sys._getframe(2)
     place = (frame.f_code.co_filename, frame.f_lineno)
     _calls[place] += 1

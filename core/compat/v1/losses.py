@@ -22,7 +22,7 @@ _COLLECTION = "losses"
 
 
 class Reduction:
-    """How the losses of a batch become one."""
+    """The names of the ways to reduce the losses of a batch to one."""
 
     NONE = "none"
     SUM = "weighted_sum"

@@ -1,4 +1,4 @@
-"""What the namespaces of `tf.compat.v1` have by name, found when it is first asked for.
+"""The names in the namespaces of `tf.compat.v1`, found when each is first asked for.
 
 `same_names.txt` has what is the very same in version 2 (`tools/version_1_names.py` writes it),
 `earlier_signatures.txt` functions that take other arguments, `graph_mode.toml` what belongs to
@@ -86,7 +86,7 @@ def _space(full: str) -> ModuleType:
 
 
 def of_version_2(name: str) -> Any:
-    """What version 2 has by a name, `nn.relu`."""
+    """The object of version 2 with a name, `nn.relu`."""
     # By its path: this is a namespace, too, and the root is above all of them.
     value: Any = importlib.import_module("pinnace")
     for part in name.split("."):
@@ -109,7 +109,7 @@ def _why_not(full: str) -> str:
 
 
 def of_version_1(name: str) -> str | None:
-    """What is said of a name that version 2 lacks and version 1 had; None if it had none.
+    """The explanation of a name that version 2 lacks and version 1 had; None if it had none.
 
     Args:
         name: as version 1 has it, without `tf.`: `placeholder`, `train.AdamOptimizer`.

@@ -92,7 +92,7 @@ def _guarded_for(
 
 
 def special_iteration(iterated: Any) -> Callable[..., None] | None:
-    """How `for` iterates over a value in a traced function; None: as in Python."""
+    """The iteration of `for` over a value in a traced function; None: as in Python."""
     if isinstance(iterated, (Steps, Tensor, Variable, ZippedIteration)):
         return _for_items
     for kind in type(iterated).__mro__:

@@ -123,7 +123,7 @@ class Rows:
             self.values[value] = Stacked(tensor, batched and not node.op.shape_query)
 
     def count(self) -> Any:
-        """How many rows there are."""
+        """The number of rows."""
         size = self._first.shape[0]
         return shapes.shape(self._first)[0] if size is None else size
 

@@ -27,7 +27,7 @@ __all__ = ["Carried", "batch_spec", "carried", "row_spec"]
 
 
 class Carried:
-    """How rows of one spec are carried: a plain tensor as itself."""
+    """The representation of rows of one spec in a loop: a plain tensor as itself."""
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
@@ -202,7 +202,7 @@ class _Encoded(Carried):
 
 
 def carried(spec: Any) -> Carried:
-    """How rows of a spec are carried.
+    """The representation of rows of a spec in a loop.
 
     Raises:
         TypeError: they cannot be.

@@ -13,7 +13,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
-from pinnace.graph.graph import FunctionRef
+from pinnace.graph.function_ref import FunctionRef
 from pinnace.proto.attr_value_pb2 import AttrValue, NameAttrList
 
 NameOf: TypeAlias = Callable[[FunctionRef], str]

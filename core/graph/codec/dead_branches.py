@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
 
 # A node and one of its outputs.
-Place: TypeAlias = tuple[str, int]
+OutputPlace: TypeAlias = tuple[str, int]
 # The conditions under which a node is alive: pairs (predicate, its value).
-Guards: TypeAlias = frozenset[tuple[Place, int]]
+Guards: TypeAlias = frozenset[tuple[OutputPlace, int]]
 
 _FLOW = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
 _NAMES = {name: name for name in _FLOW} | {f"Ref{name}": name for name in _FLOW}
@@ -51,7 +51,7 @@ def is_flow(message: NodeDef) -> bool:
     return flow_op(message) in _FLOW
 
 
-def place_of(text: str) -> Place:
+def place_of(text: str) -> OutputPlace:
     """The node and the output that a reference means; output 0 of a control edge."""
     name, _, index = text.lstrip("^").partition(":")
     return name, int(index) if index.isascii() and index.isdigit() else 0
@@ -105,7 +105,7 @@ class Choice:
         before: references to the outside values that both branches use.
     """
 
-    condition: Place
+    condition: OutputPlace
     merges: dict[str, tuple[str, str]] = field(default_factory=dict)
     swapped: set[str] = field(default_factory=set)
     before: dict[str, None] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class Level:
         for name in self._in_order(wanted):
             self._consider(name)
 
-    def ask(self, places: Iterable[Place]) -> None:
+    def ask(self, places: Iterable[OutputPlace]) -> None:
         """Note outputs that are needed although no node takes them."""
         for name, position in places:
             if position == 1:
@@ -164,7 +164,7 @@ class Level:
             return list(self.choices[name].before)
         return list(self._messages[name].input)
 
-    def condition(self, message: NodeDef) -> Place:
+    def condition(self, message: NodeDef) -> OutputPlace:
         """The predicate of a Switch, past nodes that only forward it."""
         inputs = data_inputs(message)
         if len(inputs) != 2:
@@ -351,7 +351,9 @@ class Level:
             return mask  # it is inside a branch of another conditional, whose level handles it
         return self._join(message.name, inputs, condition, side, mask)
 
-    def _join(self, name: str, inputs: list[str], condition: Place, side: int, mask: int) -> int:
+    def _join(
+        self, name: str, inputs: list[str], condition: OutputPlace, side: int, mask: int
+    ) -> int:
         """Add a Merge to the group of its predicate, unless it depends on later groups."""
         after = self._closure(mask)
         for number, group in enumerate(self._groups):
@@ -399,7 +401,9 @@ class Level:
             elif place[0] in self._messages:
                 waiting.extend(self.before(place[0]))
 
-    def outside(self, condition: Place, place: Place, *, control: bool = False) -> str | None:
+    def outside(
+        self, condition: OutputPlace, place: OutputPlace, *, control: bool = False
+    ) -> str | None:
         """The reference outside a conditional for a value that a branch uses.
 
         Returns:

@@ -1,8 +1,7 @@
-"""Functions ↔ FunctionDef, and libraries of functions, which are decoded when they are needed."""
+"""FunctionDef → functions, in libraries that decode each when it is needed."""
 
 from __future__ import annotations
 
-import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -10,18 +9,14 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import SCALAR, UNKNOWN
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.codec.attrs import NameOf, encode_attr
 from pinnace.graph.codec.body import Body, stateful_before
 from pinnace.graph.codec.dtypes import decode_dtype
-from pinnace.graph.codec.gradients import Gradients, encode_mark
-from pinnace.graph.codec.nodes import OUTPUT_SHAPES, encode_node, output_reference
+from pinnace.graph.codec.gradients import Gradients
+from pinnace.graph.codec.nodes import OUTPUT_SHAPES
 from pinnace.graph.codec.opaque import opaque_op
-from pinnace.graph.codec.shapes import decode_shape, encode_shape
-from pinnace.graph.gradients import custom_gradient_of
-from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node
-from pinnace.graph.walk import ordered
+from pinnace.graph.codec.shapes import decode_shape
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder
 from pinnace.ops.array.constants import PLACEHOLDER
-from pinnace.proto.function_pb2 import FunctionDef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,168 +26,14 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Value
     from pinnace.ops.opdef import OpDef
     from pinnace.proto.attr_value_pb2 import AttrValue
+    from pinnace.proto.function_pb2 import FunctionDef
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
 
-USER_NAME = "_user_specified_name"
 # The deepest nesting of calls. Decoding a function takes some ten frames of Python's stack, and
 # asks for what it calls; below the second number that is there before it is asked for.
 _DEPTH = 100
 _RECURSIVE_DEPTH = 20
-
-
-def encode_function(
-    graph: Graph,
-    name: str,
-    name_of: NameOf | None = None,
-    gradients: Mapping[Node, str] | None = None,
-) -> FunctionDef:
-    """A graph as a function.
-
-    Only what outputs and effects need is written; every effect is named in `control_ret`.
-
-    Args:
-        graph: the graph.
-        name: of the function.
-        name_of: the name under which a function it calls is written.
-        gradients: the names under which gradients of nodes are written.
-    """
-    own = {value.node for value in graph.inputs}
-    nodes = [node for node in ordered(graph) if node not in own]
-    arguments = _argument_names(graph, nodes)
-    taken = {node.name for node in nodes} | set(arguments.values())
-    results = _legal_names(graph.output_names, set())
-    message = FunctionDef()
-    signature = message.signature
-    signature.name = name
-    for index, value in enumerate(graph.inputs):
-        _encode_argument(message, index, value, arguments[value], graph.input_names[index])
-    for value, result in zip(graph.outputs, results, strict=True):
-        signature.output_arg.add(name=result, type=value.dtype.enum)
-        message.ret[result] = arguments.get(value) or output_reference(value)
-    signature.is_stateful = any(node.op.stateful for node in nodes)
-    for node in graph.effects:
-        if node.name in taken and node.name not in message.control_ret:
-            message.control_ret[node.name] = node.name
-            signature.control_output.append(node.name)
-    for node in nodes:
-        references = [arguments.get(value) or output_reference(value) for value in node.inputs]
-        controls = [f"^{one.name}" for one in node.controls if one not in own]
-        written = encode_node(node, references + controls, name_of)
-        custom = custom_gradient_of(node)
-        if custom is not None:
-            encode_mark(written, custom, (gradients or {}).get(node))
-        message.node_def.append(written)
-    return message
-
-
-def tensor_name(graph: Graph, value: Value) -> str:
-    """The name of a tensor of a function that is loaded: `node:index`, or `argument:0`."""
-    own = {one.node for one in graph.inputs}
-    if value.node in own:
-        nodes = [node for node in ordered(graph) if node not in own]
-        return f"{_argument_names(graph, nodes)[value]}:0"
-    return f"{value.node.name}:{value.index}"
-
-
-def _encode_argument(message: FunctionDef, index: int, value: Value, name: str, given: str) -> None:
-    arg = message.signature.input_arg.add(name=name, type=value.dtype.enum)
-    attrs = message.arg_attr[index].attr
-    attrs[USER_NAME].s = given.encode()
-    if value.dtype is not dtypes.resource:
-        attrs[OUTPUT_SHAPES].CopyFrom(encode_attr((value.shape,), "list(shape)"))
-    elif value.handle is not None:
-        arg.handle_data.add(dtype=value.handle.dtype.enum, shape=encode_shape(value.handle.shape))
-
-
-_ILLEGAL = re.compile(r"[^a-z0-9_]")
-
-
-def _legal_names(names: Iterable[str], taken: set[str]) -> list[str]:
-    """Argument names that TensorFlow allows: lower case, beginning with a letter, unique."""
-    legal = []
-    for name in names:
-        base = _ILLEGAL.sub("_", name.lower())
-        if not base[:1].isalpha():
-            base = f"arg_{base.lstrip('_')}"
-        unique, number = base, 0
-        while unique in taken:
-            number += 1
-            unique = f"{base}_{number}"
-        taken.add(unique)
-        legal.append(unique)
-    return legal
-
-
-def _argument_names(graph: Graph, nodes: Iterable[Node]) -> dict[Value, str]:
-    names = _legal_names(graph.input_names, {node.name for node in nodes})
-    return dict(zip(graph.inputs, names, strict=True))
-
-
-class FunctionNames:
-    """Unique names under which the functions of several graphs are written.
-
-    Args:
-        prefix: put before the names of functions that were traced here.
-    """
-
-    def __init__(self, prefix: str = "__inference_") -> None:
-        self._prefix = prefix
-        self._names: dict[Graph, str] = {}
-        self._taken: set[str] = set()
-
-    def of(self, graph: Graph) -> str:
-        """The name of a graph."""
-        found = self._names.get(graph)
-        if found is None:
-            wanted = _BAD.sub("_", graph.name)
-            if not wanted.startswith(self._prefix):
-                wanted = f"{self._prefix}{wanted}"
-            found, number = wanted, 0
-            while found in self._taken:
-                number += 1
-                found = f"{wanted}_{number}"
-            self._taken.add(found)
-            self._names[graph] = found
-        return found
-
-    def of_ref(self, ref: FunctionRef) -> str:
-        """The name of a function that a node refers to."""
-        return self.of(ref.graph)
-
-
-_BAD = re.compile(r"[^A-Za-z0-9_.\\/-]")
-
-
-def encode_library(
-    graphs: Iterable[Graph], names: FunctionNames, gradients: Mapping[Node, str] | None = None
-) -> list[FunctionDef]:
-    """These graphs and all that they call, each once.
-
-    Args:
-        graphs: the graphs.
-        names: of functions.
-        gradients: the names of the gradients of nodes.
-
-    Raises:
-        InvalidArgumentError: a function calls itself.
-    """
-    return [
-        encode_function(graph, names.of(graph), names.of_ref, gradients)
-        for graph in called_graphs(graphs)
-    ]
-
-
-def called_graphs(graphs: Iterable[Graph]) -> list[Graph]:
-    """These graphs and all that they call, each once."""
-    waiting = list(graphs)
-    found: dict[Graph, None] = {}
-    while waiting:
-        graph = waiting.pop(0)
-        if graph not in found:
-            found[graph] = None
-            waiting.extend(ref.graph for ref in graph.functions())
-    return list(found)
 
 
 class _TooDeepError(Exception):

@@ -1,4 +1,4 @@
-"""Main graphs ↔ GraphDef."""
+"""GraphDef → main graphs."""
 
 from __future__ import annotations
 
@@ -6,100 +6,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.codec.functions import (
-    USER_NAME,
-    FunctionLibrary,
-    FunctionNames,
-    encode_library,
-)
+from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.lowering import body_with_flow
-from pinnace.graph.codec.nodes import encode_node
 from pinnace.graph.codec.references import with_handles
-from pinnace.graph.graph import GraphBuilder, functions_of
-from pinnace.graph.walk import needed, ordered
+from pinnace.graph.graph import GraphBuilder
+from pinnace.graph.walk import needed
 from pinnace.ops.array.constants import PLACEHOLDER
-from pinnace.proto.graph_pb2 import GraphDef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pinnace.graph.graph import Graph, Node, Value
+    from pinnace.graph.graph import Graph, Value
+    from pinnace.proto.graph_pb2 import GraphDef
     from pinnace.proto.node_def_pb2 import NodeDef
 
 Given: TypeAlias = "Callable[[GraphBuilder, NodeDef, int], Value | None]"
-
-# Of TensorFlow 2.21. A reader of an older version than MIN_CONSUMER refuses the graph.
-PRODUCER = 2474
-MIN_CONSUMER = 12
-
-
-def encode_graph(graph: Graph, names: FunctionNames | None = None) -> GraphDef:
-    """A graph by itself, its arguments as Placeholder nodes, with the functions it calls.
-
-    Only what outputs and effects need is written.
-    """
-    names = names or FunctionNames()
-    message = GraphDef()
-    message.versions.producer = PRODUCER
-    message.versions.min_consumer = MIN_CONSUMER
-    nodes = ordered(graph)
-    written = set(nodes)
-    missing = [value.node for value in graph.inputs if value.node not in written]
-    for node in (*missing, *nodes):
-        references = [graph_reference(value) for value in node.inputs]
-        controls = [f"^{one.name}" for one in node.controls]
-        message.node.append(encode_node(node, references + controls, names.of_ref))
-    message.library.function.extend(encode_library([ref.graph for ref in graph.functions()], names))
-    return message
-
-
-def encode_whole(graph: Graph | GraphBuilder, start: int, shapes: bool) -> GraphDef:
-    """Every node of a graph, needed or not, in creation order, and the functions they call.
-
-    Args:
-        graph: the graph, which may still be under construction.
-        start: how many nodes to leave out.
-        shapes: whether nodes have the shapes of their outputs as an attribute.
-    """
-    names = FunctionNames()
-    message = GraphDef()
-    message.versions.producer = PRODUCER
-    message.versions.min_consumer = MIN_CONSUMER
-    given = dict(zip((value.node for value in graph.inputs), graph.input_names, strict=True))
-    for node in graph.nodes[start:]:
-        message.node.append(encode_node_whole(node, given, names, shapes=shapes))
-    called = [ref.graph for node in graph.nodes for ref in functions_of(node)]
-    message.library.function.extend(encode_library(called, names))
-    return message
-
-
-def encode_node_whole(
-    node: Node,
-    arguments: Mapping[Node, str],
-    names: FunctionNames | None = None,
-    *,
-    shapes: bool = False,
-) -> NodeDef:
-    """A node of a main graph with its attributes, also those that have their defaults.
-
-    Args:
-        node: the node.
-        arguments: what the user called the nodes that are arguments.
-        names: the names of functions.
-        shapes: whether it tells the shapes of its outputs.
-    """
-    references = [graph_reference(value) for value in node.inputs]
-    controls = [f"^{one.name}" for one in node.controls]
-    naming = (names or FunctionNames()).of_ref
-    message = encode_node(node, references + controls, naming, defaults=True, shapes=shapes)
-    if node in arguments:
-        message.attr[USER_NAME].s = arguments[node].encode()
-    return message
-
-
-def graph_reference(value: Value) -> str:
-    """A value as a main graph refers to it: `node`, or `node:k` for output k."""
-    return value.node.name if value.index == 0 else f"{value.node.name}:{value.index}"
 
 
 def decode_graph(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pinnace.framework.shapes import Shape
-    from pinnace.graph.codec.dead_branches import Place
+    from pinnace.graph.codec.dead_branches import OutputPlace
     from pinnace.graph.codec.functions import FunctionLibrary
     from pinnace.graph.graph import Node, Value
     from pinnace.proto.node_def_pb2 import NodeDef
@@ -52,7 +52,7 @@ def body_with_flow(
     library: FunctionLibrary,
     where: str,
     given: Callable[[str, int], Value | None],
-    wanted: Iterable[Place],
+    wanted: Iterable[OutputPlace],
 ) -> Body:
     """A body of a main graph that may have loops and conditionals of TensorFlow 1.
 
@@ -322,7 +322,7 @@ class Lowering:
 
     # Shared by loops and conditionals.
 
-    def value(self, place: Place) -> Value:
+    def value(self, place: OutputPlace) -> Value:
         """A value of this body."""
         name, position = place
         return self.body.value(f"{name}:{position}", "a loop or condition")
@@ -350,10 +350,10 @@ class _Function:
         self._outer = outer
         self._own = 0
         # Its captures, by their places outside.
-        self._held: dict[Place, Value] = {}
+        self._held: dict[OutputPlace, Value] = {}
 
     @property
-    def captured(self) -> list[Place]:
+    def captured(self) -> list[OutputPlace]:
         """The places of its captures."""
         return list(self._held)
 
@@ -366,7 +366,7 @@ class _Function:
         self._own += 1
         return self.graph.add_input(PLACEHOLDER, spec, f"argument/{name}", handle)
 
-    def capture(self, place: Place) -> Value:
+    def capture(self, place: OutputPlace) -> Value:
         """The argument for a captured value."""
         found = self._held.get(place)
         if found is None:
@@ -377,7 +377,7 @@ class _Function:
             self._held[place] = found
         return found
 
-    def take(self, places: list[Place]) -> None:
+    def take(self, places: list[OutputPlace]) -> None:
         """Make these the captures, in this order."""
         own = self.graph.inputs[: self._own]
         self.graph.set_inputs([*own, *[self.capture(place) for place in places]])

@@ -21,7 +21,7 @@ from pinnace.proto.node_def_pb2 import NodeDef
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from pinnace.graph.codec.dead_branches import Place
+    from pinnace.graph.codec.dead_branches import OutputPlace
 
 # The ops that hold a variable.
 VARIABLES = frozenset({"VariableV2", "Variable"})
@@ -136,7 +136,7 @@ def with_handles(
     nodes: Mapping[str, NodeDef],
     outputs: Sequence[str],
     effects: Iterable[str],
-    fed: Collection[Place],
+    fed: Collection[OutputPlace],
 ) -> tuple[Mapping[str, NodeDef], list[str]]:
     """The nodes that a part of a graph needs, without references.
 
@@ -149,11 +149,11 @@ def with_handles(
     Returns:
         The nodes, and what the references to the outputs have become.
     """
-    part = _Part(nodes, outputs, effects, fed)
+    part = _NeededNodes(nodes, outputs, effects, fed)
     return part.translated() if part.is_concerned else (nodes, list(outputs))
 
 
-class _Part:
+class _NeededNodes:
     """The part of a main graph that some outputs and effects need."""
 
     def __init__(
@@ -161,7 +161,7 @@ class _Part:
         nodes: Mapping[str, NodeDef],
         outputs: Sequence[str],
         effects: Iterable[str],
-        fed: Collection[Place],
+        fed: Collection[OutputPlace],
     ) -> None:
         self._nodes = nodes
         self._outputs = outputs
@@ -172,7 +172,7 @@ class _Part:
         self.is_concerned = not ops.isdisjoint(TRANSLATED)
         # Only where something takes the reference does the time of other reads matter.
         self._is_assigned = not ops.isdisjoint({*_ASSIGNMENTS, *_ASKING})
-        self._handles: dict[Place, _Handle | None] = {}
+        self._handles: dict[OutputPlace, _Handle | None] = {}
         self._reads: dict[tuple[str, ...], str] = {}
         # How often a name was taken already.
         self._numbers: dict[str, int] = {}
@@ -209,10 +209,10 @@ class _Part:
 
     # Which edges are references.
 
-    def _handle(self, place: Place) -> _Handle | None:
+    def _handle(self, place: OutputPlace) -> _Handle | None:
         """The handle for a place, if it is a reference."""
-        chain: list[Place] = []
-        visited: set[Place] = set()
+        chain: list[OutputPlace] = []
+        visited: set[OutputPlace] = set()
         found: _Handle | None = None
         while True:
             if place in self._handles:
@@ -231,7 +231,7 @@ class _Part:
             found = self._handles[one] = self._passed(one, found)
         return found
 
-    def _before(self, place: Place) -> Place | None:
+    def _before(self, place: OutputPlace) -> OutputPlace | None:
         """The reference that a node forwards."""
         message = self._nodes.get(place[0])
         if message is None or place in self._fed:
@@ -240,7 +240,7 @@ class _Part:
         inputs = data_inputs(message)
         return place_of(inputs[0]) if is_passed and inputs else None
 
-    def _root(self, place: Place) -> _Handle | None:
+    def _root(self, place: OutputPlace) -> _Handle | None:
         name, position = place
         message = self._nodes.get(name)
         if message is None or place in self._fed or position:
@@ -253,7 +253,7 @@ class _Part:
             return _Handle(name, message.attr["T"], "")
         return None
 
-    def _passed(self, place: Place, given: _Handle | None) -> _Handle | None:
+    def _passed(self, place: OutputPlace, given: _Handle | None) -> _Handle | None:
         """The output of a node that takes a reference."""
         if given is None:
             return None

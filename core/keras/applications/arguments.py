@@ -1,4 +1,4 @@
-"""What all networks are asked for in the same words: checked, and made into inputs and models."""
+"""The common arguments of all networks: checked, and made into inputs and models."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Arguments:
         )
 
     def image(self, shape: tuple[int | None, ...]) -> KerasTensor:
-        """What the first layer is called on: `input_tensor`, or an Input of that shape.
+        """The input of the first layer: `input_tensor`, or an Input of that shape.
 
         Raises:
             ValueError: `input_tensor` is no KerasTensor.

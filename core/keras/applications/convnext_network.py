@@ -113,7 +113,7 @@ def _normalized(x: Any, name: str) -> Any:
 
 
 def _reduction(name: str | None, stage: int, channels: int) -> Sequential:
-    """What is before the blocks of a stage: a quarter of the picture, later half of it."""
+    """The reduction before a stage's blocks: to a quarter of the picture, later to half."""
     if stage == 0:
         layers = [
             Conv2D(channels, kernel_size=4, strides=4, name=f"{name}_stem_conv"),

@@ -1,4 +1,4 @@
-"""What both EfficientNets are made of: convolutions, attention to channels, residuals, the top."""
+"""The parts of both EfficientNets: convolutions, attention to channels, residuals, the top."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def excited(x: Any, reduced: int, prefix: str) -> Any:
 
 
 def added(x: Any, start: Any, rate: float, prefix: str) -> Any:
-    """What went into a block and what it made of it, which is dropped at times while training.
+    """The sum of a block's input and its output, which is dropped at times while training.
 
     Args:
         x: the end of the block.

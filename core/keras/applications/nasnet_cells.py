@@ -152,7 +152,7 @@ def _separable(x: Any, filters: int, size: int, which: str, *, strides: int = 1)
 
 
 def _adjusted(p: Any, x: Any, filters: int, which: str) -> Any:
-    """What the cell before began with, as high and wide as x, with as many channels as a step."""
+    """The input of the previous cell, as high and wide as x, with as many channels as a step."""
     if p.shape[-2] != x.shape[-2]:
         p = Activation("relu", name=f"adjust_relu_1_{which}")(p)
         # Every second row and column, and beside them those between.

@@ -30,7 +30,7 @@ class Published(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in the cache."""
+        """Its name in the cache."""
         return self.named or self.url.rpartition("/")[2]
 
 

@@ -22,7 +22,7 @@ _CHANNELS = {"grayscale": 1, "rgb": 3, "rgba": 4}
 
 
 class FileIterator(Iterator):
-    """What both have: how files become a batch.
+    """The common part of both iterators: batches of files.
 
     A subclass sets `_filepaths`, and what its targets are made of.
     """

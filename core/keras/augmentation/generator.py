@@ -131,7 +131,7 @@ class ImageDataGenerator(Standards):
         self._settle()
 
     def _settle(self) -> None:
-        """What is asked for needs something else, or excludes it: that is told."""
+        """Change settings that others require or exclude, with a warning."""
         if self.zca_whitening:
             self._set("featurewise_center", True, "zca_whitening")
             self._set("featurewise_std_normalization", False, "zca_whitening")
@@ -277,7 +277,7 @@ class ImageDataGenerator(Standards):
     def get_random_transform(
         self, img_shape: Sequence[int], seed: int | None = None
     ) -> dict[str, Any]:
-        """What is done to one picture, drawn from NumPy's generator.
+        """The random transformation of one picture, drawn from NumPy's generator.
 
         Args:
             img_shape: of the picture, three axes.

@@ -76,7 +76,7 @@ class Iterator(PyDataset):
         return self._get_batches_of_transformed_samples(order[first : first + self.batch_size])
 
     def __len__(self) -> int:
-        """How many batches there are in a round; the last may be smaller."""
+        """The number of batches in a round; the last may be smaller."""
         return -(-self.n // self.batch_size)
 
     def on_epoch_end(self) -> None:

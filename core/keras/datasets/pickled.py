@@ -109,7 +109,7 @@ class _Reader:
         self.memo: dict[int, Any] = {}
 
     def whole(self) -> Any:
-        """What the file stands for."""
+        """The object that the file stands for."""
         data, integers = self.data, {_BYTE, _SHORT, _INT}
         while True:
             code = data[self.place]
@@ -162,7 +162,7 @@ class _Reader:
         return found
 
     def above(self) -> list[Any]:
-        """What was put above the last mark; the mark goes, too."""
+        """The items above the last mark, taken off with it."""
         mark = self.marks.pop()
         found = self.stack[mark:]
         del self.stack[mark:]
@@ -175,7 +175,7 @@ class _Reader:
         self.stack.append(_NAMES[module, name])
 
     def last(self, kind: type[Any]) -> Any:
-        """What stands on top, of that class."""
+        """The top item, which must be of that class."""
         if type(self.stack[-1]) is not kind:
             raise ValueError(f"no {kind.__name__} where one must be")
         return self.stack[-1]

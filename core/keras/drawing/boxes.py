@@ -1,4 +1,4 @@
-"""What is drawn of a model: a box for each layer, what stands in it, and which leads to which."""
+"""The contents of a model's picture: a box for each layer, its text, and the arrows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN, TRAINED, FROZEN = "white", "forestgreen", "firebrick"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is told of each layer.
+    """The facts that are shown of each layer.
 
     Attributes:
         shapes: of its inputs and outputs.

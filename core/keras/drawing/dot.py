@@ -112,7 +112,7 @@ class Dot:
 def laid_out(
     text: str, form: str, program: str = "dot", arguments: list[str] | None = None
 ) -> bytes:
-    """What Graphviz makes of a graph.
+    """The picture of a graph that Graphviz lays out.
 
     Args:
         text: the graph.
@@ -167,7 +167,7 @@ def as_pydot(pydot: Any, frame: Frame, settings: Mapping[str, Any], cluster: boo
 
 
 def label(box: Box) -> str:
-    """What stands in a box, as a table of Graphviz's."""
+    """The contents of a box, as a table of Graphviz's."""
     columns = max(len(box.cells), 1)
     rows = [_cell(_title(box), columns, "black", "white", 16)]
     if box.activation is not None:

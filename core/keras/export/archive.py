@@ -28,7 +28,7 @@ _DEFAULT = "serving_default"
 
 
 class _Root(AutoTrackable):
-    """What the archive writes: endpoints and lists of variables as attributes."""
+    """The object that the archive writes: endpoints and lists of variables as attributes."""
 
     variables: list[Variable]
     trainable_variables: list[Variable]

@@ -65,6 +65,8 @@ from pinnace.keras.layers.group_normalization import RMSNormalization as RMSNorm
 from pinnace.keras.layers.grouped_attention import GroupQueryAttention as GroupQueryAttention
 from pinnace.keras.layers.input import Input as Input
 from pinnace.keras.layers.input import InputLayer as InputLayer
+from pinnace.keras.layers.lambda_layers import Identity as Identity
+from pinnace.keras.layers.lambda_layers import Lambda as Lambda
 from pinnace.keras.layers.lookups import IntegerLookup as IntegerLookup
 from pinnace.keras.layers.lookups import StringLookup as StringLookup
 from pinnace.keras.layers.masking import Masking as Masking
@@ -87,8 +89,6 @@ from pinnace.keras.layers.merge import subtract as subtract
 from pinnace.keras.layers.normalization import BatchNormalization as BatchNormalization
 from pinnace.keras.layers.normalization import LayerNormalization as LayerNormalization
 from pinnace.keras.layers.normalization import UnitNormalization as UnitNormalization
-from pinnace.keras.layers.operators import Identity as Identity
-from pinnace.keras.layers.operators import Lambda as Lambda
 from pinnace.keras.layers.pooling import AveragePooling1D as AveragePooling1D
 from pinnace.keras.layers.pooling import AveragePooling2D as AveragePooling2D
 from pinnace.keras.layers.pooling import AveragePooling3D as AveragePooling3D

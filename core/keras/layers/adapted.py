@@ -77,7 +77,7 @@ class AdaptableLayer(Layer):
     # Overridden by each kind of layer.
 
     def _form(self, shape: tuple[int, ...]) -> quantized.Form:
-        """How a weight of this shape is quantized."""
+        """The quantized form of a weight of this shape."""
         raise NotImplementedError
 
     def _has_constraint(self) -> bool:

@@ -20,7 +20,7 @@ from pinnace.feature_column.transformation import FeatureTransformationCache
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.keras import initializers
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.part import Part
+from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.registry import (
     deserialize_keras_object,
     get_registered_object,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _NO_SCOPE = re.compile(r"[^A-Za-z0-9_.\-]")
 
 
-class _LayerState(Part):
+class _LayerState(LayerPart):
     """The state manager of a layer: variables are its weights, tables its children."""
 
     _owner: ColumnsLayer

@@ -25,7 +25,7 @@ _EXACT_IN_SINGLE = 1 << 10
 
 @dataclass(frozen=True)
 class Form:
-    """How a kind of layer quantizes its weight.
+    """The quantized form of a kind of layer's weight.
 
     Attributes:
         shape: of the weight as floats.

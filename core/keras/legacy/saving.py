@@ -49,7 +49,7 @@ def deserialize_keras_object(
     custom_objects: Mapping[str, Any] | None = None,
     printable_module_name: str = "object",
 ) -> Any:
-    """What `serialize_keras_object` stored.
+    """The object that `serialize_keras_object` stored.
 
     Args:
         identifier: class and configuration; a name, of a function or of a class, of which an object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Reduction:
-    """How a loss reduces the values of the samples; `AUTO` is their mean."""
+    """The reduction of the samples' values to a loss; `AUTO` is their mean."""
 
     AUTO = "auto"
     NONE = "none"

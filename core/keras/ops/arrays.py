@@ -19,6 +19,7 @@ from pinnace.ops.array import (
     joining,
     padding,
     permutations,
+    rearranged,
     reshaping,
     selecting,
     slicing,
@@ -80,10 +81,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
         axis1: an axis; negative ones count from the end.
         axis2: likewise.
     """
-    x = as_tensor(x)
-    order = list(range(len(x.shape)))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return permutations.transpose(x, order)
+    return rearranged.swapped(as_tensor(x), axis1, axis2)
 
 
 @operation("numpy", "Moveaxis", "source", "destination")
@@ -101,10 +99,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
         [n % rank for n in ([axes] if isinstance(axes, int) else axes)]
         for axes in (source, destination)
     )
-    order = [axis for axis in range(rank) if axis not in sources]
-    for target, axis in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, axis)
-    return permutations.transpose(x, order)
+    return rearranged.moved(x, sources, targets)
 
 
 @operation("numpy", "ExpandDims", "axis", sparse="expand_dims")
@@ -283,11 +278,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
     Returns:
         The shape and dtype of `x`.
     """
-    x = as_tensor(x)
-    if axis is not None:
-        return permutations.roll(x, shift, axis)
-    flat = permutations.roll(reshaping.reshape(x, [-1]), shift, 0)
-    return reshaping.reshape(flat, _shapes.shape(x))
+    return rearranged.rolled(as_tensor(x), shift, axis)
 
 
 @operation("numpy", "Pad", "pad_width", "mode")

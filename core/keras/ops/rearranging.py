@@ -11,7 +11,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.arrays import moveaxis, split
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import met, summable
-from pinnace.ops.array import joining, permutations, reshaping, shapes
+from pinnace.ops.array import joining, permutations, rearranged, reshaping, shapes
 from pinnace.ops.linalg import bands
 from pinnace.ops.math import reduction
 
@@ -229,11 +229,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         The other axes, then that of the diagonal; empty if there is none so far off.
     """
     matrices: Tensor = moveaxis(x, (axis1, axis2), (-2, -1))
-    rows, columns = matrices.shape[-2], matrices.shape[-1]
-    below, beside = rows is not None and -offset >= rows, columns is not None and offset >= columns
-    if below or beside:
-        return matrices[..., 0, :0]
-    return bands.diag_part(matrices, k=offset)
+    return rearranged.diagonal(matrices, offset)
 
 
 @operation("numpy", "Trace", "offset", "axis1", "axis2")

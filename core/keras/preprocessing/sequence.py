@@ -19,7 +19,7 @@ _EULER = 0.577
 
 
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> Array:
-    """How likely a word is kept, by its rank among the words: float64 [size].
+    """The probability that a word is kept, by its rank among the words: float64 [size].
 
     Args:
         size: number of words.
@@ -142,7 +142,7 @@ class TimeseriesGenerator(PyDataset):
             )
 
     def __len__(self) -> int:
-        """How many batches there are."""
+        """The number of batches."""
         points = self.end_index - self.start_index + self.batch_size * self.stride
         return points // (self.batch_size * self.stride)
 

@@ -32,7 +32,7 @@ class Quantizer:
         return x
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes; a subclass that is stored defines it.
+        """The constructor's arguments; a subclass that is stored defines it.
 
         Raises:
             NotImplementedError: it is not defined.
@@ -96,7 +96,7 @@ class AbsMaxQuantizer(Quantizer):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         config: dict[str, Any] = {
             "value_range": self.value_range,
             "epsilon": self.epsilon,

@@ -1,4 +1,4 @@
-"""How layers are quantized: the argument `config` of `quantize`."""
+"""Configurations of quantization: the argument `config` of `quantize`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class QuantizationConfig:
         )
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {
             "weight_quantizer": registry.serialize_keras_object(self.weight_quantizer),
             "activation_quantizer": registry.serialize_keras_object(self.activation_quantizer),
@@ -124,7 +124,7 @@ class Int4QuantizationConfig(QuantizationConfig):
         return "int4"
 
     def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """The constructor's arguments."""
         return {**super().get_config(), "block_size": self.block_size}
 
     @classmethod

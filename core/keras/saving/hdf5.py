@@ -165,7 +165,7 @@ _DEPENDENCIES = "_layer_checkpoint_dependencies"
 
 
 def _counts_of_older(model: Layer, file: Any) -> int:
-    """How often a layer counts in the paths of a file of Keras 2.12 to 2.14; 0 for other files.
+    """The number of a layer in the paths of a file of Keras 2.12 to 2.14; 0 for other files.
 
     There layers with weights are children of their model under two names: 2.13 counts both, 2.14
     one.

@@ -9,9 +9,9 @@ from pinnace.framework import structure
 from pinnace.framework.close_names import arguments_of, unknown_arguments
 from pinnace.keras import registry, replicas
 from pinnace.keras.forms import samples_of
+from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.metrics.means import Mean
 from pinnace.keras.metrics.metric import Metric
-from pinnace.keras.part import Part
 from pinnace.keras.training.compiled_loss import CompileLoss
 from pinnace.keras.training.compiled_metrics import CompileMetrics
 from pinnace.keras.training.outputs import names_of_outputs
@@ -35,7 +35,7 @@ class OlderCompileOptions(TypedDict, total=False):
     sample_weight_mode: Any
 
 
-class Compilation(Part):
+class Compilation(LayerPart):
     """The arguments of `compile`.
 
     Attributes:

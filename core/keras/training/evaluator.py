@@ -11,7 +11,7 @@ from pinnace.framework.close_names import arguments_of, unknown_arguments
 from pinnace.framework.composite import is_composite
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras.callbacks.callback_list import RunCallbacks
-from pinnace.keras.part import Part
+from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.training import executions
 from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_of
 from pinnace.ops.array import joining
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.keras.training.batches import Batches
 
 
-class Evaluator(Part):
+class Evaluator(LayerPart):
     """Runs a model over data without training."""
 
     _owner: Model

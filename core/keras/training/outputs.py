@@ -53,7 +53,7 @@ def shallow(given: Any, y_pred: Any) -> list[Any]:
 
 
 def classes_as(y: Any, y_pred: Any) -> str:
-    """How y encodes classes, by shapes: `binary`, `sparse` (indices) or `categorical` (rows).
+    """The encoding of y by shapes: `binary`, `sparse` (indices) or `categorical` (rows).
 
     Source:
         Keras, whose `accuracy` and `crossentropy` mean one of three by this rule.

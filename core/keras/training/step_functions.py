@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import jobs, structure
 from pinnace.framework.context import init_scope
-from pinnace.framework.places import Place, current, entered
+from pinnace.framework.places import ReplicaPlace, current, entered
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import Function
 from pinnace.keras.forms import with_open_batch
-from pinnace.keras.part import Part
+from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.symbolic import spec_of
 from pinnace.keras.training import limits
 from pinnace.keras.training.class_weights import ClassWeights
@@ -30,7 +30,7 @@ _nowhere = contextlib.nullcontext
 _WHOLE = 2**31 - 1
 
 
-class StepFunctions(Part):
+class StepFunctions(LayerPart):
     """The functions of a model that train on, test or predict one batch.
 
     Attributes:
@@ -82,7 +82,7 @@ class StepFunctions(Part):
 
     def in_own_share(self) -> Any:
         """A block in which metrics cover only this process, without communication."""
-        return entered(Place(self.strategy, 0)) if self.spans_processes else _nowhere()
+        return entered(ReplicaPlace(self.strategy, 0)) if self.spans_processes else _nowhere()
 
     @property
     def spans_processes(self) -> bool:

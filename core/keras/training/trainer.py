@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.callbacks.callback_list import RunCallbacks
-from pinnace.keras.part import Part
+from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.training import executions, limits
 from pinnace.keras.training.data_adapter import (
     array_parts,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.keras.training.batches import Batches
 
 
-class Trainer(Part):
+class Trainer(LayerPart):
     """Trains a model over epochs.
 
     Attributes:

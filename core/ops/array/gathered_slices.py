@@ -124,10 +124,12 @@ def slices_of_rows(sizes: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices:
     return IndexedSlices(dy, indices, sizes)
 
 
-def summed_slices(
-    values: Tensor, indices: Tensor, dense_shape: Tensor, name: str | None = None
-) -> Tensor:
-    """IndexedSlices as a tensor: each slice added to its row of zeros."""
-    known = broadcasting.known_value(dense_shape)
-    rows = dense_shape[0] if known is None else int(known[0])
-    return segments.unsorted_segment_sum(values, indices, rows, name)
+def _summed(self: IndexedSlices, name: str | None) -> Tensor:
+    """The tensor that slices with a dense shape stand for: each added to its row of zeros."""
+    shape: Any = self.dense_shape
+    known = broadcasting.known_value(shape)
+    rows = shape[0] if known is None else int(known[0])
+    return segments.unsorted_segment_sum(self.values, self.indices, rows, name)
+
+
+IndexedSlices._summed = _summed  # type: ignore[method-assign]

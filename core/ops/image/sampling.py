@@ -49,7 +49,7 @@ def _options(ratios: Any, areas: Any, attempts: Any, whole: Any) -> dict[str, An
     return {key: value for key, value in given.items() if value is not None}
 
 
-class _Part(NamedTuple):
+class _Rectangle(NamedTuple):
     """A rectangle of whole pixels; the ends are not in it."""
 
     left: int
@@ -61,12 +61,12 @@ class _Part(NamedTuple):
     def area(self) -> np.float32:
         return np.float32((self.right - self.left) * (self.bottom - self.top))
 
-    def common(self, other: _Part) -> _Part:
+    def common(self, other: _Rectangle) -> _Rectangle:
         """The area both cover."""
         left, top = max(self.left, other.left), max(self.top, other.top)
         right, bottom = min(self.right, other.right), min(self.bottom, other.bottom)
         empty = left > right or top > bottom
-        return _Part(0, 0, 0, 0) if empty else _Part(left, top, right, bottom)
+        return _Rectangle(0, 0, 0, 0) if empty else _Rectangle(left, top, right, bottom)
 
 
 class _Words:
@@ -102,7 +102,7 @@ def _round(x: np.float32) -> int:
 
 def _drawn(
     width: int, height: int, areas: tuple[np.float32, np.float32], ratio: np.float32, words: _Words
-) -> _Part | None:
+) -> _Rectangle | None:
     """A part of that ratio and an area within the range, in float32 as TensorFlow; None if none."""
     least, most = (share * np.float32(width) * np.float32(height) for share in areas)
     if areas[0] > areas[1] or ratio <= 0 or width <= 0 or height <= 0:
@@ -130,17 +130,17 @@ def _drawn(
         return None
     top = words.below(height - tall) if tall < height else 0
     left = words.below(width - wide) if wide < width else 0
-    return _Part(left, top, left + wide, top + tall)
+    return _Rectangle(left, top, left + wide, top + tall)
 
 
-def _covers(part: _Part, share: np.float32, boxes: list[_Part]) -> bool:
+def _covers(part: _Rectangle, share: np.float32, boxes: list[_Rectangle]) -> bool:
     """Whether enough of one box is within."""
     if part.area < 1:
         return False
     return any(bool(part.common(box).area / box.area >= share) for box in boxes if box.area >= 1)
 
 
-def _boxes(who: str, given: Array, width: int, height: int, whole: bool) -> list[_Part]:
+def _boxes(who: str, given: Array, width: int, height: int, whole: bool) -> list[_Rectangle]:
     if given.ndim != 3 or given.shape[-1] != 4:
         raise InvalidArgumentError(
             f"{who}: bounding_boxes must have shape [batch, n, 4], got {list(given.shape)}"
@@ -150,12 +150,12 @@ def _boxes(who: str, given: Array, width: int, height: int, whole: bool) -> list
     sides = np.array([height, width, height, width], np.float32)
     corners = (given.reshape(-1, 4) * sides).astype(np.int32).tolist()
     if corners:
-        return [_Part(left, top, right, bottom) for top, left, bottom, right in corners]
+        return [_Rectangle(left, top, right, bottom) for top, left, bottom, right in corners]
     if not whole:
         raise InvalidArgumentError(
             f"{who}: bounding_boxes must not be empty\n  Try: use_image_if_no_bounding_boxes=True"
         )
-    return [_Part(0, 0, width, height)]
+    return [_Rectangle(0, 0, width, height)]
 
 
 def _check(who: str, ratios: Any, areas: Any, attempts: int, covered: Any) -> None:
@@ -200,7 +200,7 @@ def _sample(
     low, high = (np.float32(ratio) for ratio in aspect_ratio_range)
     areas = (np.float32(area_range[0]), np.float32(area_range[1]))
     words = _Words(start())
-    part = _Part(0, 0, width, height)
+    part = _Rectangle(0, 0, width, height)
     for _ in range(max_attempts):
         ratio = words.unit() * (high - low) + low
         found = _drawn(width, height, areas, ratio, words)

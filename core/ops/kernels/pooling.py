@@ -455,7 +455,7 @@ def _tap_counts(
     pads: Pads,
     dtype: np.dtype[np.generic],
 ) -> Array:
-    """How many taps of each window are inside the image: [*counts, 1], or a scalar if equal."""
+    """The number of taps of each window inside the image: [*counts, 1], or a scalar if equal."""
     if not any(any(pair) for pair in pads):
         return np.asarray(math.prod(ksize), dtype)
     total = np.ones((*counts, 1), dtype)

@@ -87,7 +87,7 @@ def _form(matrix: Array) -> tuple[int, int] | None:
     return None
 
 
-class _Job(NamedTuple):
+class _ProductCalls(NamedTuple):
     """The calls, and the indices in them of the addresses of a, b and the result."""
 
     calls: pieces.Job
@@ -101,7 +101,7 @@ def _job(
     steps: tuple[int, int, int],
     levels: tuple[tuple[int, ...], ...],
     threads: int,
-) -> _Job | None:
+) -> _ProductCalls | None:
     """The calls of one product that is cut, or of each of a batch.
 
     Args:
@@ -142,7 +142,7 @@ def _job(
         return None
     call = pieces.Call(_address(), words, [1.0, 0.0])
     calls = pieces.Job(call, count, changes, threads, inner=inner)
-    return _Job(calls, tuple(map(calls.of_change, range(3))))
+    return _ProductCalls(calls, tuple(map(calls.of_change, range(3))))
 
 
 def _levels(

@@ -53,7 +53,7 @@ TABLES, PIECES = 0, 1
 _ANSWER_S = 5e-4
 
 
-class _Job:
+class _TeamWork:
     """Numbered pieces of work, and the threads working on them."""
 
     def __init__(self, work: Callable[[int], None], pieces: int) -> None:
@@ -174,7 +174,7 @@ class _Helpers:
         # For each helper, whether it is awake: in machine code, or entering or leaving it.
         self._up: list[bool] = []
         self._avoided: int | None = None
-        self._job: _Job | None = None
+        self._job: _TeamWork | None = None
         # Nobody is woken before this time.
         self.rest_until = 0.0
         # Where work in machine code is offered, where it was last, and when that ended; when other
@@ -183,7 +183,7 @@ class _Helpers:
         self._post: _Post | None = None
         self._offered = self._looked = 0.0
 
-    def share(self, job: _Job, helpers: int) -> None:
+    def share(self, job: _TeamWork, helpers: int) -> None:
         """The caller and up to `helpers` threads do the job; alone if the threads are taken."""
         if perf_counter() < self.rest_until or not has_idle_core(sum(self._up)):
             job.take_part()
@@ -343,7 +343,7 @@ def _current_core() -> int | None:
 
 
 class _Load:
-    """How many threads of the whole system are runnable, if Linux reports it."""
+    """The number of runnable threads of the whole system, if Linux reports it."""
 
     def __init__(self) -> None:
         self._cores = os.cpu_count() or 1
@@ -429,7 +429,7 @@ def size() -> int:
 
 
 def members() -> int:
-    """How many threads may share work now, including the caller's."""
+    """The number of threads that may share work now, including the caller's."""
     return max(1, _opened)
 
 
@@ -449,7 +449,7 @@ def share(pieces: int, work: Callable[[int], None], threads: int | None = None) 
         # Helpers flush denormals: no result may depend on the thread that computed it.
         mode = denormals.begin()
         try:
-            _helpers.share(_Job(work, pieces), threads - 1)
+            _helpers.share(_TeamWork(work, pieces), threads - 1)
         finally:
             if mode is not None:
                 mode.end()

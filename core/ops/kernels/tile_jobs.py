@@ -97,7 +97,7 @@ def _table(job: Job) -> Array:
 
 
 class Cut(NamedTuple):
-    """How a job is split into pieces.
+    """The split of a job into pieces.
 
     Attributes:
         places: of the first and the last, in its table.

@@ -267,7 +267,7 @@ def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
 
 
 def _cut_of(job: Job) -> tuple[tuple[int, int], int]:
-    """How a sum over images is split: the indices of first and last, and their number."""
+    """The split of a sum over images: the indices of first and last, and their number."""
     if job.last_image == 1 and job.last_slice == 1:
         return ROWS, job.last_row
     return IMAGES, job.last_image
@@ -546,12 +546,12 @@ def _most(count: int, windows: int, size: int, block_bytes: int) -> int:
 
 
 def pieces_of(products: int) -> int:
-    """How many threads are worth waking."""
+    """The number of threads that are worth waking."""
     return team.size() if products >= team.WORTH_PRODUCTS else 1
 
 
 def threads_for(products: int, *kernels: Callable[..., Any]) -> int:
-    """How many threads pay off if pieces call these kernels."""
+    """The number of threads that pay off if pieces call these kernels."""
     if products >= pieces.WORTH_PRODUCTS and all(map(pieces.can_offer, kernels)):
         return team.size()
     return pieces_of(products)

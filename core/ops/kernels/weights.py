@@ -90,7 +90,7 @@ def panels(array: Array, columns: int | None = None) -> Array | None:
 
 
 def kept(array: Array, name: str, make: Callable[[Array], Array | None]) -> Array | None:
-    """What `make` makes of an array: the same one again if that was noted several times.
+    """The result of `make` for an array: the same one again if that was noted several times.
 
     Args:
         array: the weights.

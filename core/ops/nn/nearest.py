@@ -138,7 +138,7 @@ def approx_top_k(
 
 
 def found_values(size: int, rank: int, k: int, recall_target: float, whole_size: int = -1) -> int:
-    """How many values a TPU would keep of `size` before selecting `k` of them.
+    """The number of values that a TPU would keep of `size` before selecting `k` of them.
 
     Each keeps the best of every 2^n tiles, with the greatest n that reaches the share.
 

@@ -66,7 +66,7 @@ def _steps(dtype: np.dtype[Any]) -> tuple[np.float32, float]:
 
 # In float32 and in this order, as TensorFlow: it decides where a value between two steps goes.
 def _floats(x: Array, low: np.float32, high: np.float32) -> Array:
-    """What integers of the range [low, high] stand for, in float32; 0 is among them."""
+    """The float32 values of integers of the range [low, high]; 0 is among them."""
     if low == high:
         return np.full(x.shape, low)
     least, count = _steps(x.dtype)

@@ -117,7 +117,7 @@ def _and_back(name: str, gradient: Any) -> OpDef:
 
 
 def _axis(x: Tensor, axis: int | None) -> int:
-    """What the op is told, for which -1 is no axis at all."""
+    """The axis as the op takes it: -1 is no axis at all."""
     if axis is None:
         return -1
     if axis >= 0:

@@ -78,7 +78,7 @@ class Queue:
         self._elements.extendleft(reversed(elements))
 
     def _available(self) -> int:
-        """How many elements can be dequeued now."""
+        """The number of elements that can be dequeued now."""
         return len(self._elements)
 
     def _joined(self, arrays: list[Array], component: int) -> Array:

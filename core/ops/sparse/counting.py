@@ -1,4 +1,4 @@
-"""How often values occur: SparseBincount, RaggedBincount, and the three that give sparse counts."""
+"""Counts of values: SparseBincount, RaggedBincount, and the three that give sparse counts."""
 
 from __future__ import annotations
 

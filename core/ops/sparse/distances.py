@@ -1,4 +1,4 @@
-"""How far sequences are from others: EditDistance."""
+"""Distances between sequences: EditDistance."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def rank_of(call: InferCall, index: int) -> int | None:
 
 
 def count_of(call: InferCall, *indices: int) -> int | None:
-    """How many rows each of these arguments has, if one of them tells."""
+    """The number of rows of each of these arguments, if one of them tells."""
     for index in indices:
         shape = call.spec(index).shape
         if shape.rank and shape[0] is not None:

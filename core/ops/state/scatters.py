@@ -13,7 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexing import is_mask, parse_key
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import SymbolicTensor
-from pinnace.framework.variable_parts import Part, SymbolicPart
+from pinnace.framework.variable_parts import SymbolicVariableSlice, VariableSlice
 from pinnace.ops import flops
 from pinnace.ops.array import (
     gathered_slices,
@@ -334,12 +334,12 @@ def getitem_of(variable: Variable, key: Any) -> Tensor:
     masks: dict[str, Any] = arguments.masks
     with tapes_hidden():
         read: Tensor = execute(slicing.STRIDED_SLICE, value, *vectors, **masks)
-    part: Part | SymbolicPart
+    part: VariableSlice | SymbolicVariableSlice
     if isinstance(read, SymbolicTensor):
         # From now on this object stands for the value of the graph.
-        part = read.value.tensor = SymbolicPart(read.value, read.graph)
+        part = read.value.tensor = SymbolicVariableSlice(read.value, read.graph)
     else:
-        part = Part.__new__(Part)
+        part = VariableSlice.__new__(VariableSlice)
         part._array = read._array
     part._origin = (variable, key)
     for tape in state.tapes:

@@ -24,7 +24,7 @@ _TYPES = {"T": ANY_VALUE, "Tsplits": INDEX}
 
 
 def _kept(lengths: Array, room: int) -> Array:
-    """How many of each segment stay, [segments, rows]: one after the other takes one more.
+    """The number kept of each segment, [segments, rows]: one after the other takes one more.
 
     After n rounds a segment has min(n, length); what is left of the room goes to the first ones
     that still want more.

@@ -28,7 +28,7 @@ _ABSENT = np.array(-1, np.int64)
 
 
 class _Rule(NamedTuple):
-    """How words are cut.
+    """The rule by which words are cut.
 
     Args:
         suffix: what stands before a piece that does not begin a word.

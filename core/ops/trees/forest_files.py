@@ -42,7 +42,7 @@ _Leaf: TypeAlias = "Callable[[proto.ForestNode, int], Any]"
 
 
 class _Kind(NamedTuple):
-    """How a kind of model combines its leaves.
+    """The rule by which a kind of model combines its leaves.
 
     Args:
         trees: how many there must be.

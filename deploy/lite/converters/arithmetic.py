@@ -103,7 +103,7 @@ def mul_no_nan(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
 
 @converts("Mod", "TruncateMod", to="DIV MUL SUB")
 def truncate_mod(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """What is left of x, with its sign."""
+    """The remainder of x, with its sign."""
     if x.dtype.is_floating:
         call.fail("of real numbers, rounding would decide; LiteRT has no such operator")
     a, b = fitted(g, "DIV", x, y)
@@ -196,7 +196,7 @@ def logical_not(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("IsNan", to="NOT_EQUAL")
 def is_nan(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """What differs from itself."""
+    """Whether x is NaN: it differs from itself."""
     del call
     return g.op("NOT_EQUAL", x, x, dtype=dtypes.bool)
 

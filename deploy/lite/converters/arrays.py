@@ -109,7 +109,7 @@ def size(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Rank", to="RANK")
 def rank(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """How many axes there are."""
+    """The number of axes."""
     del call
     return g.op("RANK", x, dtype=dtypes.int32, shape=[])
 
@@ -354,7 +354,7 @@ def scatter_nd(
 def tensor_scatter(
     g: GraphBuilder, call: NodeView, x: Tensor, places: Tensor, updates: Tensor
 ) -> Tensor:
-    """What is scattered is added, or stands where something was scattered to."""
+    """Updates are added, or replace values, where they are scattered to."""
     _refuse_ignored(call)
     kind = type_for("SCATTER_ND", x.dtype)
     sizes, where = g.sizes(x), g.cast(places, dtypes.int32)
@@ -541,7 +541,7 @@ def matrix_set_diag(g: GraphBuilder, call: NodeView, x: Tensor, diagonal: Tensor
 
 @converts("MatrixBandPart", to="SELECT_V2")
 def matrix_band_part(g: GraphBuilder, call: NodeView, x: Tensor, low: Tensor, up: Tensor) -> Tensor:
-    """What stands near the diagonal; the sizes of the matrix must be known."""
+    """The band around the diagonal; the sizes of the matrix must be known."""
     del low, up
     rows, columns = x.shape[-2], x.shape[-1]
     if rows is None or columns is None:

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def program_of(function: FunctionRef) -> graph.Graph:
-    """What a function does, without calls, constants folded."""
+    """The program of a function, without calls, constants folded."""
     return fold(inlined(function.graph))
 
 
 @converts("ReadVariableOp")
 def read_variable(g: GraphBuilder, call: NodeView, x: Any) -> Any:
-    """What stands behind the handle."""
+    """The value of the variable behind the handle."""
     del g, call
     return x
 
@@ -55,7 +55,7 @@ def _is_passed(value: Any) -> bool:
 
 
 def _arguments(inner: GraphBuilder, values: Sequence[Any], shapes: Sequence[Shape]) -> list[Any]:
-    """What a subgraph calls the values."""
+    """The names of the values in a subgraph."""
     return [
         inner.input(value.name, value.dtype, shape) if _is_passed(value) else value
         for value, shape in zip(values, shapes, strict=True)

@@ -347,7 +347,7 @@ def local_response(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 def fused(
     g: GraphBuilder, call: NodeView, made: Tensor, rest: tuple[Tensor, ...], steps: Sequence[bytes]
 ) -> Tensor:
-    """What an op of Grappler's does behind its product."""
+    """The ops that a fused op of Grappler's runs after its product."""
     names = [step.decode() if isinstance(step, bytes) else str(step) for step in steps]
     alpha = float(call.attr("leakyrelu_alpha"))
     activations: dict[str, Callable[[], Tensor]] = {

@@ -1,4 +1,4 @@
-"""What a model says while it runs, which no file keeps."""
+"""Effects of a model while it runs, such as printing, which no file keeps."""
 
 from __future__ import annotations
 

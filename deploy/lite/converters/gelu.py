@@ -29,7 +29,7 @@ class Gelu(NamedTuple):
 
 
 def gelu_of(node: Node) -> Gelu | None:
-    """What a product is GELU of: x · ½ · (1 + erf(x/√2)), or with tanh; None if it is not."""
+    """The x of a product x · ½ · (1 + erf(x/√2)), or GELU with tanh; None if it is none."""
     factors, number = _factors(node.outputs[0])
     for index, factor in enumerate(factors):
         rest = factors[:index] + factors[index + 1 :]
@@ -49,7 +49,7 @@ def gelu_of(node: Node) -> Gelu | None:
 
 
 def hard_swish_of(node: Node) -> Value | None:
-    """What a product or quotient is the hard swish of: x · relu6(x + 3) / 6."""
+    """The argument of the hard swish that a product or quotient computes: x · relu6(x + 3) / 6."""
     factors, number = _factors(node.outputs[0])
     if len(factors) != 2 or not _near(number, 1 / 6):
         return None

@@ -73,7 +73,7 @@ class NodeView:
         return value
 
     def rank(self, index: int) -> int:
-        """How many axes an argument has."""
+        """The number of axes of an argument."""
         rank = self.input_spec(index).shape.rank
         if rank is None:
             self.fail("how many axes its input has must be known")

@@ -164,7 +164,7 @@ def unsorted_segments(
 
 @converts("Bincount", to="ONE_HOT SUM")
 def bincount(g: GraphBuilder, call: NodeView, x: Tensor, size: Tensor, weights: Tensor) -> Tensor:
-    """How often each number is there: the sum of what is one at the number's place."""
+    """The count of each number: the sum of ones at the number's place."""
     known = call.input_spec(2).shape.num_elements()
     if known != 0:
         call.fail("with weights, or where it is not known whether there are some")

@@ -8,7 +8,7 @@ F = TypeVar("F", bound=Function)
 
 
 class Converter(NamedTuple):
-    """How an op is written for LiteRT.
+    """The converter of an op to LiteRT.
 
     Attributes:
         function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple

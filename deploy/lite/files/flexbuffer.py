@@ -21,7 +21,7 @@ _MOST = 1 << 16  # values in one
 
 
 def flexible(data: bytes) -> Any:
-    """What a flexbuffer holds: dicts, lists, numbers, and texts as bytes.
+    """The contents of a flexbuffer: dicts, lists, numbers, and texts as bytes.
 
     Raises:
         DataLossError: it is none.

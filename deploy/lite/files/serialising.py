@@ -199,7 +199,7 @@ def stored(data: Array) -> Array | bytes:
 
 
 def _strings(data: Array) -> bytes:
-    """How many there are, where each begins and the last ends, and then all of them."""
+    """A number of strings: their count, the bounds of each, and then all of them."""
     texts = [bytes(text) for text in data.reshape(-1)]
     ends = np.cumsum([0, *map(len, texts)]) + 4 * (len(texts) + 2)
     head = np.array([len(texts), *ends], "<i4")

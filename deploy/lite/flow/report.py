@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What a smaller form costs.
+    """The error that a smaller form costs.
 
     Attributes:
         kind: "float16", "int8" or "int8_static".
@@ -77,7 +77,7 @@ class LiteReport:
 
     @property
     def operator_count(self) -> int:
-        """How many operators there are."""
+        """The number of operators."""
         return sum(self.op_counts.values())
 
     @property
@@ -101,7 +101,7 @@ class LiteReport:
         return found
 
     def lines(self) -> Iterator[str]:
-        """What was made, and what was left out, for a reader."""
+        """A summary of what was written and what was left out, for a reader."""
         name = self.path or "the file"
         how = f"{self.operator_count} operators, {_size(self.file_bytes)}"
         if not self.batches:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """How whole numbers stand for real ones: scale · (q − zero).
+    """The map from whole numbers to real ones: scale · (q − zero).
 
     Attributes:
         scales: one, or one for each place on `axis`.
@@ -52,7 +52,7 @@ class Tensor:
 
     @property
     def rank(self) -> int | None:
-        """How many axes it has, if that is known."""
+        """The number of axes, if it is known."""
         return self.shape.rank
 
 
@@ -135,7 +135,7 @@ class Signature:
 
 @dataclass(slots=True, eq=False)
 class Model:
-    """What a file holds.
+    """The contents of a file.
 
     Attributes:
         signatures: at least one.

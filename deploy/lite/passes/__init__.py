@@ -1,4 +1,4 @@
-"""What several operators are together, found after each was written by itself.
+"""Fusions of several operators, found after each was written by itself.
 
 `cleaning` drops what nothing takes and what changes nothing, `fusing` moves factors, sums and
 activations into the operator before them.

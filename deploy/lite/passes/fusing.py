@@ -225,7 +225,7 @@ def _absorbed(uses: Uses, operator: Operator) -> bool:
 
 
 def _factor_and_bias(after: Operator, made: Tensor, bias: Array) -> tuple[Array, Array] | None:
-    """What the weights are multiplied by, and the new bias; None if it cannot be."""
+    """The factor of the weights, and the new bias; None if it cannot be."""
     numbers = _by_channel(after, made, len(bias))
     is_first = after.inputs[0] is made
     if numbers is None or (after.kind == "DIV" and not is_first):

@@ -79,7 +79,7 @@ def _unpacked(raw: memoryview, dtype: dtypes.DType, bits: int, count: int) -> Ar
 
 
 def _texts(raw: memoryview, sizes: Sequence[int], where: str) -> Array:
-    """How many there are, where each begins and the last ends, and then all of them."""
+    """A number of strings: their count, the bounds of each, and then all of them."""
     count = int(np.frombuffer(raw, "<i4", 1)[0]) if len(raw) >= 4 else -1
     if count != math.prod(sizes) or 4 * (count + 2) > len(raw):
         raise DataLossError(f"{where} has not the strings that its shape {list(sizes)} is of")

@@ -1,4 +1,4 @@
-"""What a .tflite file holds, as data: every number in it that leads somewhere was looked at."""
+"""The contents of a .tflite file as data: every number in it that leads somewhere was checked."""
 
 from __future__ import annotations
 

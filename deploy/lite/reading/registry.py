@@ -27,7 +27,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class Reader(NamedTuple):
-    """How an operator is read.
+    """The reader of an operator.
 
     Attributes:
         function: gives the results of a call of it.
@@ -130,7 +130,7 @@ class Call:
 
     @property
     def count(self) -> int:
-        """How many inputs it has."""
+        """The number of inputs."""
         return len(self._values)
 
     def fail(self, reason: str) -> NoReturn:
@@ -167,7 +167,7 @@ class Call:
         return [self.x(index) for index in range(self.count)]
 
     def source(self, index: int) -> lite.Tensor:
-        """What the file says of an input."""
+        """The file's description of an input."""
         inputs = self.operator.inputs
         found = inputs[index] if index < len(inputs) else None
         if found is None:
@@ -186,7 +186,7 @@ class Call:
         return np.asarray(found)
 
     def given(self, index: int = 0) -> lite.Tensor:
-        """What the file says of an output."""
+        """The file's description of an output."""
         if index >= len(self.operator.outputs):
             self.damaged(f"it has no output {index}")
         return self.operator.outputs[index]
@@ -196,7 +196,7 @@ class Call:
         return self.given(index).dtype
 
     def rank(self, index: int) -> int:
-        """How many axes an input has."""
+        """The number of axes of an input."""
         found = self.stored(index).shape.rank
         if found is None:
             self.fail(f"how many axes its input {index} has is not known")

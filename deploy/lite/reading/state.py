@@ -1,4 +1,4 @@
-"""What a file keeps between runs: variables and tables, which CALL_ONCE fills."""
+"""The state of a file between runs: variables and tables, which CALL_ONCE fills."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_BYTES = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """What a resource tensor leads to.
+    """The resource behind a resource tensor.
 
     Attributes:
         kind: the operator that gives it.
@@ -132,7 +132,7 @@ class State:
         return self._tables.get(handle.key)
 
     def _start(self, subgraph: lite.Subgraph) -> None:
-        """What a subgraph that runs once puts into variables and tables."""
+        """The values that a subgraph which runs once puts into variables and tables."""
         if id(subgraph) in self._starts:
             return
         self._starts.add(id(subgraph))
@@ -154,7 +154,7 @@ class State:
 
 
 def handle_of(operator: lite.Operator) -> Handle:
-    """What VAR_HANDLE or HASHTABLE leads to."""
+    """The resource that VAR_HANDLE or HASHTABLE makes."""
     options: Mapping[str, Any] = operator.options
     if not operator.outputs:
         raise DataLossError(f"operator {operator.kind}: it has no output")

@@ -59,7 +59,7 @@ class Translation:
         self._large: dict[tuple[int, tuple[int, ...]], Variable] = {}
 
     def run(self, subgraph: lite.Subgraph, arguments: Sequence[Any]) -> list[Any]:
-        """What a subgraph gives for these arguments.
+        """The results of a subgraph for these arguments.
 
         Raises:
             DataLossError: it refers to what is not there, or calls itself.

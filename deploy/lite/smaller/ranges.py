@@ -1,4 +1,4 @@
-"""How large the numbers of a model become, on examples."""
+"""Ranges of a model's values, measured on examples."""
 
 from __future__ import annotations
 

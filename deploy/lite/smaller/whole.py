@@ -89,7 +89,7 @@ def for_range(low: float, high: float) -> Quantization:
 
 @dataclass(slots=True)
 class _State:
-    """What is known while a subgraph is rewritten.
+    """The state of the rewriting of a subgraph.
 
     Attributes:
         ranges: of its tensors.

@@ -94,7 +94,7 @@ class Interpreter:
         return {name: np.array(array) for name, array in found.items()}
 
     def tensor(self, place: int) -> Array | None:
-        """What a tensor of the first subgraph holds after a run; None if it holds nothing."""
+        """The value of a tensor of the first subgraph after a run; None if it has none."""
         try:
             return np.asarray(self._inner.get_tensor(place))
         except ValueError:
@@ -115,7 +115,7 @@ def _given(array: Array) -> Array:
 
 @contextlib.contextmanager
 def _said() -> Iterator[Any]:
-    """What native code prints to standard error meanwhile, as a function; it is not shown."""
+    """A function that gives native code's standard error meanwhile; it is not shown."""
     with tempfile.TemporaryFile() as file:
         try:
             sys.stderr.flush()

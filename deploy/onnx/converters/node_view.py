@@ -79,7 +79,7 @@ class NodeView:
 
     @property
     def output_count(self) -> int:
-        """How many outputs there are."""
+        """The number of outputs."""
         return len(self.node.outputs)
 
     def constant(self, index: int) -> Array | None:

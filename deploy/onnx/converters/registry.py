@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Function)
 
 
 class Converter(NamedTuple):
-    """How an op is written in ONNX.
+    """The converter of an op to ONNX.
 
     Attributes:
         function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple

@@ -93,7 +93,7 @@ class Cell(NamedTuple):
 
 
 class Change(NamedTuple):
-    """How a state changes: to `name`, where the mask is true."""
+    """The change of a state: to `name`, where the mask is true."""
 
     mask: Value | None
     name: Atom

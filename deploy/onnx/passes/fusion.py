@@ -67,7 +67,7 @@ def _resolved(value: Value, places: dict[Value, Value]) -> Value:
 
 
 def _uses(g: GraphBuilder) -> Counter[Value]:
-    """How often each value is taken."""
+    """The number of uses of each value."""
     counts: Counter[Value] = Counter()
     for node in g.nodes:
         counts.update(node.taken)

@@ -95,12 +95,12 @@ class ExportReport:
 
     @property
     def node_count(self) -> int:
-        """How many operators the file has."""
+        """The number of operators in the file."""
         return sum(self.op_counts.values())
 
     @property
     def transposes(self) -> int:
-        """How many Transpose nodes are left."""
+        """The number of Transpose nodes that are left."""
         return self.op_counts.get("Transpose", 0)
 
     @property

@@ -140,7 +140,7 @@ def compare(
 
 
 def _results(program: Program, session: Any, run: Run) -> dict[str, Array]:
-    """What ONNX Runtime makes of inputs that pinnace takes, by the names of the model's outputs."""
+    """The results of ONNX Runtime for pinnace's inputs, by the names of the model's outputs."""
     given = dict(zip(program.inputs, run.wide or run.inputs, strict=True))
     try:
         results = run_session(session, given, program.limit_s)

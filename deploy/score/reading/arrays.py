@@ -14,7 +14,7 @@ from pinnace.framework.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pinnace.deploy.score.reading.reader import Opened, Place
+    from pinnace.deploy.score.reading.reader import Opened, RowPosition
     from pinnace.framework.tensor import Array
 
 _PIECE = 1 << 24
@@ -93,13 +93,13 @@ class ArrayReader:
     def columns(self) -> None:
         """As `Reader.columns`: rows without names."""
 
-    def places(self, rows: int) -> list[Place]:
+    def places(self, rows: int) -> list[RowPosition]:
         """As `Reader.places`."""
         return evenly(self._stream().shape[0], rows)
 
     def chunks(
         self,
-        begin: Place,
+        begin: RowPosition,
         stop: int | None,
         wanted: Sequence[str],
         kept: Sequence[str],
@@ -133,13 +133,13 @@ class ArchiveReader:
         """As `Reader.columns`."""
         return self._names
 
-    def places(self, rows: int) -> list[Place]:
+    def places(self, rows: int) -> list[RowPosition]:
         """As `Reader.places`."""
         return evenly(max((self._stream(n).shape[0] for n in self._names), default=0), rows)
 
     def chunks(
         self,
-        begin: Place,
+        begin: RowPosition,
         stop: int | None,
         wanted: Sequence[str],
         kept: Sequence[str],

@@ -7,7 +7,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from pinnace.deploy.score.chunks import Chunk
-from pinnace.deploy.score.reading.reader import Place, damaged
+from pinnace.deploy.score.reading.reader import RowPosition, damaged
 from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -48,19 +48,19 @@ class DelimitedReader:
         """As `Reader.columns`."""
         return self._names
 
-    def places(self, rows: int) -> list[Place]:
+    def places(self, rows: int) -> list[RowPosition]:
         """As `Reader.places`: the file is read once."""
-        places = [Place(0)]
+        places = [RowPosition(0)]
         begin = self._begin
         for row, (_, end, _) in enumerate(self._rows(self._begin)):
             if row and row % rows == 0:
-                places.append(Place(row, begin))
+                places.append(RowPosition(row, begin))
             begin = end
         return places
 
     def chunks(
         self,
-        begin: Place,
+        begin: RowPosition,
         stop: int | None,
         wanted: Sequence[str],
         kept: Sequence[str],

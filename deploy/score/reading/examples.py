@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.deploy.score.chunks import UNNAMED, Chunk
-from pinnace.deploy.score.reading.reader import Place, damaged
+from pinnace.deploy.score.reading.reader import RowPosition, damaged
 from pinnace.framework.errors import DataLossError
 from pinnace.storage.record import open_records
 
@@ -49,20 +49,20 @@ class ExamplesReader:
                 names.update(dict.fromkeys(example.features.feature))
         return sorted(names)
 
-    def places(self, rows: int) -> list[Place]:
+    def places(self, rows: int) -> list[RowPosition]:
         """As `Reader.places`: the file is read once."""
-        places = [Place(0)]
+        places = [RowPosition(0)]
         at = 0
         for row, record in enumerate(self._records(0)):
             if row and row % rows == 0:
                 # Compressed bytes cannot be begun in the middle: rows are passed over.
-                places.append(Place(row, 0 if self._compression else at))
+                places.append(RowPosition(row, 0 if self._compression else at))
             at += len(record) + _OVERHEAD
         return places
 
     def chunks(
         self,
-        begin: Place,
+        begin: RowPosition,
         stop: int | None,
         wanted: Sequence[str],
         kept: Sequence[str],

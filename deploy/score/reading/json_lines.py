@@ -11,7 +11,7 @@ from pinnace.deploy.score.reading.reader import line_places
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pinnace.deploy.score.reading.reader import Opened, Place
+    from pinnace.deploy.score.reading.reader import Opened, RowPosition
 
 _LOOKED_AT = 100  # lines, for the names of columns
 _B64 = "b64"
@@ -42,13 +42,13 @@ class JsonLinesReader:
                 values += 1
         return list(names) if names or not values else None
 
-    def places(self, rows: int) -> list[Place]:
+    def places(self, rows: int) -> list[RowPosition]:
         """As `Reader.places`: the file is read once."""
         return line_places(self._sizes(), 0, rows)
 
     def chunks(
         self,
-        begin: Place,
+        begin: RowPosition,
         stop: int | None,
         wanted: Sequence[str],
         kept: Sequence[str],

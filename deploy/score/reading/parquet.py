@@ -14,7 +14,7 @@ from pinnace.framework.extras import install_command
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pinnace.deploy.score.reading.reader import Opened, Place
+    from pinnace.deploy.score.reading.reader import Opened, RowPosition
 
 
 def load_pyarrow() -> Any:
@@ -55,7 +55,7 @@ class ParquetReader:
         """As `Reader.columns`."""
         return list(self._schema.names)
 
-    def places(self, rows: int) -> list[Place]:
+    def places(self, rows: int) -> list[RowPosition]:
         """As `Reader.places`: the file knows how many rows it has."""
         return evenly(self._file.metadata.num_rows, rows)
 
@@ -65,7 +65,7 @@ class ParquetReader:
 
     def chunks(
         self,
-        begin: Place,
+        begin: RowPosition,
         stop: int | None,
         wanted: Sequence[str],
         kept: Sequence[str],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.deploy.models.pictures import SCALES, read_picture
 from pinnace.deploy.score.chunks import UNNAMED, Chunk
-from pinnace.deploy.score.reading.reader import Place, evenly
+from pinnace.deploy.score.reading.reader import RowPosition, evenly
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.framework.shapes import Shape
@@ -46,13 +46,13 @@ class PictureReader:
     def columns(self) -> None:
         """As `Reader.columns`: pictures have no names."""
 
-    def places(self, rows: int) -> list[Place]:
+    def places(self, rows: int) -> list[RowPosition]:
         """As `Reader.places`."""
         return evenly(len(self._files), rows)
 
     def chunks(
         self,
-        begin: Place,
+        begin: RowPosition,
         stop: int | None,
         wanted: Sequence[str],
         kept: Sequence[str],

@@ -1,4 +1,4 @@
-"""What a format offers: its columns, its rows in chunks, and places to begin in the middle."""
+"""The interface of a format: its columns, its rows in chunks, and places to begin in the middle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPosition:
     """Where rows begin.
 
     Attributes:
@@ -38,7 +38,7 @@ class Reader(Protocol):
 
     def chunks(
         self,
-        begin: Place,
+        begin: RowPosition,
         stop: int | None,
         wanted: Sequence[str],
         kept: Sequence[str],
@@ -54,7 +54,7 @@ class Reader(Protocol):
             rows: most of a chunk; only the last may have fewer.
         """
 
-    def places(self, rows: int) -> list[Place]:
+    def places(self, rows: int) -> list[RowPosition]:
         """Where parts of so many rows begin; the first is the beginning, even of no rows."""
 
 
@@ -79,12 +79,12 @@ class Opened:
     where: str
 
 
-def evenly(count: int, rows: int) -> list[Place]:
+def evenly(count: int, rows: int) -> list[RowPosition]:
     """The places of a format that finds its rows by their numbers."""
-    return [Place(row) for row in range(0, max(count, 1), rows)]
+    return [RowPosition(row) for row in range(0, max(count, 1), rows)]
 
 
-def line_places(sizes: Iterable[int], begin: int, rows: int) -> list[Place]:
+def line_places(sizes: Iterable[int], begin: int, rows: int) -> list[RowPosition]:
     """The places of a format whose rows are found one after another.
 
     Args:
@@ -92,10 +92,10 @@ def line_places(sizes: Iterable[int], begin: int, rows: int) -> list[Place]:
         begin: bytes before the first one.
         rows: of a part.
     """
-    places = [Place(0, begin)]
+    places = [RowPosition(0, begin)]
     offset = begin
     for row, size in enumerate(sizes):
         if row and row % rows == 0:
-            places.append(Place(row, offset))
+            places.append(RowPosition(row, offset))
         offset += size
     return places

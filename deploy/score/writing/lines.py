@@ -115,7 +115,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for: arrays and numbers of NumPy, dates, decimals."""
+    """Plain forms of values that JSON lacks: arrays and numbers of NumPy, dates, decimals."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, bytes):

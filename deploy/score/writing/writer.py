@@ -1,4 +1,4 @@
-"""What a format of results offers, and values as formats without types take them."""
+"""The interface of a format of results, and values as formats without types take them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class NodeRuntime:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a backend made of the runs.
+    """The results of a backend's runs.
 
     Attributes:
         results: the outputs of each run, by name; of one that fails, why it does.
@@ -142,7 +142,7 @@ def run_in_node(
 
 
 def read_answer(folder: Path, backend: str) -> Ran:
-    """What `check.mjs` has written.
+    """The answer that `check.mjs` has written.
 
     Raises:
         InternalError: TensorFlow.js does not take the model.

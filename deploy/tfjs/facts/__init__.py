@@ -1,4 +1,4 @@
-"""What TensorFlow.js runs, by version: `ops.json`, which `tools/tfjs_ops.mjs` writes."""
+"""The ops that TensorFlow.js runs, by version: `ops.json`, which `tools/tfjs_ops.mjs` writes."""
 
 import json
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from pinnace.framework.dtypes import DType
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 from pinnace.graph.codec.attrs import encode_attr
-from pinnace.graph.codec.graphs import encode_graph
+from pinnace.graph.codec.encoding import encode_graph
 from pinnace.graph.codec.nodes import attr_kind
 from pinnace.graph.codec.tensors import decode_tensor
 from pinnace.graph.copying import Copy

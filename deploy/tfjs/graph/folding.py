@@ -68,7 +68,7 @@ def with_folded_channels(graph: Graph) -> Graph:
 
 
 def _chain(node: Node, takers: dict[Value, list[Node]], graph: Graph) -> _Affine | None:
-    """What follows a product, as long as it scales and shifts channels."""
+    """The nodes after a product, as long as they scale and shift channels."""
     if node.op.name not in _PRODUCTS or node.outputs[0].dtype is not dtypes.float32:
         return None
     weights = constant_of(node.inputs[1])

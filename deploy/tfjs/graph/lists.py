@@ -100,7 +100,7 @@ def _twin(copy: Copy, value: Value, name: str) -> Value:
 
 
 def _tell_size(node: Node) -> None:
-    """How many elements a list must have, so that one which was not filled is noticed."""
+    """The size that a list must have, so that one which was not filled is noticed."""
     if node.op.name != "TensorListStack" or node.attrs.get("num_elements", -1) != -1:
         return
     value = node.inputs[0]

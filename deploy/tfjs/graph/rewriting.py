@@ -117,7 +117,7 @@ class Rewrite:
         return size if isinstance(size, Value) else self.constant(size, np.int32)
 
     def size(self, x: Value, axis: int) -> int | Value:
-        """How long an axis is: a number where that is known, else a scalar of int32."""
+        """The length of an axis: a number where it is known, else a scalar of int32."""
         known = x.shape[axis] if x.shape.rank is not None else None
         if known is not None:
             return int(known)

@@ -18,7 +18,7 @@ _PLAIN = frozenset(
 
 
 def layers_config(stored: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What `model_config` of a layers model holds.
+    """The contents of `model_config` of a layers model.
 
     Args:
         stored: as Keras serialises the model.
@@ -134,7 +134,7 @@ class _Converting:
 
 
 def _defaults(kind: str) -> dict[str, Any]:
-    """What Keras takes where an argument is not given."""
+    """The values that Keras takes where an argument is not given."""
     cls = getattr(keras_layers, kind, None)
     if cls is None:
         return {}

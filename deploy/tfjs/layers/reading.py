@@ -49,7 +49,7 @@ def load_layers(path: str | os.PathLike[str]) -> Model:
 
 
 def _completed(config: Any) -> Any:
-    """What TensorFlow.js leaves out where it has no choice."""
+    """The configuration with the entries that TensorFlow.js leaves out where it has no choice."""
     if isinstance(config, list):
         return [_completed(one) for one in config]
     if not isinstance(config, dict):

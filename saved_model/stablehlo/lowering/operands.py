@@ -48,7 +48,7 @@ def constant(value: Any, dtype: DType) -> Tensor:
 
 
 def _made_here(made: dict[Any, Tensor]) -> Tensor | None:
-    """What was created in the current graph, or in an enclosing one."""
+    """The tensors that were created in the current graph, or in an enclosing one."""
     tracer: Any = state.tracer
     while tracer is not None:
         if tracer in made:
@@ -172,7 +172,7 @@ class Operand:
 
     @property
     def rank(self) -> int:
-        """How many axes it has."""
+        """The number of axes."""
         return len(self.shape)
 
     @property

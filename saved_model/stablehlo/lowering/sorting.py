@@ -166,7 +166,7 @@ class Comparator:
         return Key(x // 2, left, first[1], descending), direction
 
     def _text(self, value: Value) -> tuple[str, Value] | None:
-        """How a value comes of an argument, which is the only one that it comes of."""
+        """The expression of a value in an argument, which is the only one that it depends on."""
         found: set[Value] = set()
         parts: list[str] = []
         waiting = [value]

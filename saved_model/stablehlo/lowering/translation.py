@@ -56,7 +56,7 @@ class Translation:
         self._on_arrays = 0
 
     def block(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:
-        """What a block gives for these arguments."""
+        """The results of a block for these arguments."""
         if len(arguments) != len(block.arguments):
             refuse("a region takes another number of arguments than it is given")
         self._values.update(zip(block.arguments, arguments, strict=True))
@@ -98,7 +98,7 @@ class Translation:
         return [operand.full for operand in self.block(block, given)]
 
     def on_arrays(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:
-        """What a block of scalars gives, element by element, for arrays of one shape."""
+        """The results of a block of scalars, element by element, for arrays of one shape."""
         other = self._not_elementwise(block)
         if other is not None:
             raise UnimplementedError(
@@ -140,7 +140,7 @@ class Translation:
         return self._values[wanted]
 
     def call(self, name: str, arguments: Sequence[Operand]) -> list[Operand]:
-        """What a function of the module gives: its ops if it is small, else a call of it."""
+        """The results of a function of the module: its ops if it is small, else a call of it."""
         function = self.module.function(name)
         if name in self._active or len(self._active) >= _DEPTH:
             refuse(f"function {name[:200]!r} calls itself, or calls nest too deeply")
@@ -177,7 +177,7 @@ class Translation:
             self._active.pop()
 
     def _weight(self, name: str) -> int:
-        """How many ops come of a function, with what it calls."""
+        """The number of ops that a function becomes, with what it calls."""
         if name not in self._weights:
             self._weights[name] = _MOST_OPS  # for one that calls itself
             total = 0

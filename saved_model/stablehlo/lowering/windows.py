@@ -39,7 +39,7 @@ _CUMULATED = {"add": "Cumsum", "multiply": "Cumprod"}
 
 
 class Windows(NamedTuple):
-    """How windows slide, for each axis.
+    """The geometry of sliding windows, for each axis.
 
     Attributes:
         size: of a window.
@@ -118,7 +118,7 @@ def reduce_windows(
 
 
 def _shape(sizes: Sizes, shape: Sequence[Dim], windows: Windows) -> list[Dim]:
-    """How many windows there are along each axis."""
+    """The number of windows along each axis."""
     found: list[Dim] = []
     for axis, size in enumerate(shape):
         gaps = sizes.combined("subtract", size, 1) or 0

@@ -61,7 +61,7 @@ class Reading(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """How messages of one kind are parsed.
+    """The parser of messages of one kind.
 
     Attributes:
         read: what a message says, given where its last field begins, and the number of that; None

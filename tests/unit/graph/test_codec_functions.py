@@ -17,13 +17,14 @@ from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import function
 from pinnace.graph.codec.attrs import encode_attr
-from pinnace.graph.codec.functions import (
-    FunctionLibrary,
+from pinnace.graph.codec.encoding import (
     FunctionNames,
     encode_function,
+    encode_graph,
     encode_library,
 )
-from pinnace.graph.codec.graphs import decode_graph, encode_graph
+from pinnace.graph.codec.functions import FunctionLibrary
+from pinnace.graph.codec.graphs import decode_graph
 from pinnace.graph.codec.tensors import decode_tensor
 from pinnace.graph.graph import Graph, GraphBuilder
 from pinnace.graph.walk import ordered

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Course(NamedTuple):
-    """How a loop passes through a sequence.
+    """The order in which a loop passes through a sequence.
 
     Attributes:
         backwards: from the last step to the first; the outputs come in that order.

@@ -1,5 +1,6 @@
 """Tensors with rows of different length: TensorFlow's `tf.ragged`."""
 
+from pinnace.ops.composites.ragged import methods as _methods  # noqa: F401 (binds them)
 from pinnace.ops.composites.ragged.construction import constant as constant
 from pinnace.ops.composites.ragged.construction import range as range
 from pinnace.ops.composites.ragged.construction import (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.convert import convert_to_tensor
@@ -227,25 +226,25 @@ class RowPartitioned(CompositeTensor):
             result = cls.from_value_rowids(result, rowids, count, validate=validate)
         return result
 
-    @classmethod
-    def from_tensor(
-        cls,
-        tensor: Any,
-        lengths: Any = None,
-        padding: Any = None,
-        ragged_rank: int = 1,
-        name: str | None = None,
-        row_splits_dtype: Any = dtypes.int64,
-    ) -> Any:
-        """The rows of a tensor, without padding. See `ragged.construction`."""
-        return late.from_tensor(tensor, lengths, padding, ragged_rank, name, row_splits_dtype)
+    if TYPE_CHECKING:  # `methods` binds them
 
-    @classmethod
-    def from_sparse(
-        cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
-    ) -> Any:
-        """The rows of a sparse matrix whose values begin at column 0 without gaps."""
-        return late.from_sparse(st_input, name, row_splits_dtype)
+        @classmethod
+        def from_tensor(
+            cls,
+            tensor: Any,
+            lengths: Any = None,
+            padding: Any = None,
+            ragged_rank: int = 1,
+            name: str | None = None,
+            row_splits_dtype: Any = dtypes.int64,
+        ) -> Any:
+            """The rows of a tensor, without padding. See `ragged.construction`."""
+
+        @classmethod
+        def from_sparse(
+            cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
+        ) -> Any:
+            """The rows of a sparse matrix whose values begin at column 0 without gaps."""
 
     def _check(self, what: str) -> None:
         """InvalidArgumentError unless the row splits fit the values."""

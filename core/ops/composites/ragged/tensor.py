@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
@@ -115,9 +114,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
     @property
     def spec(self) -> RaggedTensorSpec:
         """Its `RaggedTensorSpec`."""
-        return late.RaggedTensorSpec(
-            self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype
-        )
+        return self._spec_of_shape(self.shape)
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """The number of rows, an integer scalar."""
@@ -262,9 +259,13 @@ class RaggedTensor(TensorOperators, RowPartitioned):
             inner, casting.cast(self._row_splits, kind), internal=True, uniform=uniform
         )
 
-    def merge_dims(self, outer_axis: Any, inner_axis: Any) -> Any:
-        """The axes from outer_axis to inner_axis as one, of all their values."""
-        return late.merge_dims(self, outer_axis, inner_axis)
+    if TYPE_CHECKING:  # `methods` binds them
+
+        def __getitem__(self, key: Any) -> Any: ...
+        def merge_dims(self, outer_axis: Any, inner_axis: Any) -> Any:
+            """The axes from outer_axis to inner_axis as one, of all their values."""
+
+        def _spec_of_shape(self, shape: Any) -> RaggedTensorSpec: ...
 
     def to_tensor(
         self, default_value: Any = None, name: str | None = None, shape: Any = None
@@ -358,9 +359,6 @@ class RaggedTensor(TensorOperators, RowPartitioned):
     def _is_eager(self) -> bool:
         return not any(isinstance(part, SymbolicTensor) for part in self._components())
 
-    def __getitem__(self, key: Any) -> Any:
-        return late.getitem(self, key)
-
     def __iter__(self) -> Any:
         count = known_integer(self.nrows())
         if count is None:
@@ -401,7 +399,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
             flat.set_shape([None, *wanted[self.ragged_rank + 1 :]])
 
     def _shape_invariant_to_type_spec(self, shape: Any) -> RaggedTensorSpec:
-        return late.RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
+        return self._spec_of_shape(shape)
 
 
 def _axis(axis: Any, rank: int | None, who: str) -> int:

@@ -1,4 +1,4 @@
-"""What reads the operators, one file for each subject. Importing this package registers all."""
+"""Readers of the operators, one file for each subject. Importing this package registers all."""
 
 from pinnace.deploy.lite.reading.operators import (
     arithmetic,

@@ -153,7 +153,7 @@ def shape(call: Call) -> Tensor:
 
 @reads("RANK")
 def rank(call: Call) -> Tensor:
-    """How many axes there are."""
+    """The number of axes."""
     return op("Rank", call.stored(0))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @reads("CALL_ONCE")
 def call_once(call: Call) -> Sequence[Tensor]:
-    """What it puts into variables and tables is there when the model is loaded."""
+    """Its values of variables and tables are there when the model is loaded."""
     del call
     return ()
 
@@ -32,7 +32,7 @@ def called(call: Call) -> Sequence[Any]:
 
 @reads("STABLEHLO_COMPOSITE")
 def composite(call: Call) -> Sequence[Any]:
-    """What it is made of, whatever its name is."""
+    """The operators that it is composed of, whatever its name is."""
     return call.translation.run(call.options["decomposition_subgraph_index"], _values(call))
 
 
@@ -105,7 +105,7 @@ def _as_told(value: Tensor, tensor: lite.Tensor) -> Tensor:
 
 @reads("VAR_HANDLE", "HASHTABLE")
 def handle(call: Call) -> Any:
-    """What leads to a variable or a table."""
+    """A handle of a variable or a table."""
     return handle_of(call.operator)
 
 
@@ -149,7 +149,7 @@ def find_in_table(call: Call) -> Tensor:
 
 @reads("HASHTABLE_SIZE")
 def table_size(call: Call) -> Tensor:
-    """How many entries there are."""
+    """The number of entries."""
     handle_ = _handle(call, "HASHTABLE")
     table = call.translation.state.known_table(handle_)
     if table is None:

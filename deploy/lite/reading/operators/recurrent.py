@@ -28,7 +28,7 @@ _BOTH_WAYS = 39
 def _over_time(
     call: Call, x: Tensor, sizes: Sequence[int], step: Step, *, backwards: bool = False
 ) -> Tensor:
-    """What a step gives for each time, [batch, time, ...]: its first state.
+    """The results of a step at each time, [batch, time, ...]: its first state.
 
     Args:
         call: of the operator.

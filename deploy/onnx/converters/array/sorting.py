@@ -16,7 +16,7 @@ def top_k(g: GraphBuilder, call: NodeView, x: Value, k: Value) -> tuple[Value, V
 
 @converts("LowerBound", "UpperBound")
 def bound(g: GraphBuilder, call: NodeView, ordered: Value, values: Value) -> Value:
-    """How many of the row are less (or not greater): every pair is compared."""
+    """The number of values of the row that are less (or not greater): every pair is compared."""
     kind = "Less" if call.node.op.name == "LowerBound" else "LessOrEqual"
     if ordered.dtype.name in {"string", "bool"}:
         call.fail(f"ONNX has no order of {ordered.dtype.name}")

@@ -100,7 +100,7 @@ def _blocks(g: GraphBuilder, call: NodeView, block: Value) -> list[Value]:
 
 
 def _all(g: GraphBuilder, blocks: list[Value]) -> Value:
-    """How many places a block has."""
+    """The number of places in a block."""
     return g.op("ReduceProd", g.joined(*blocks), keepdims=1)
 
 

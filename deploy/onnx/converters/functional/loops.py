@@ -219,7 +219,7 @@ def _planned(
 
 
 def _trips(g: GraphBuilder, call: NodeView, bounds: list[graph.Value | int]) -> Value:
-    """How many iterations there are: until the first bound is reached."""
+    """The number of iterations: until the first bound is reached."""
     known = [bound for bound in bounds if isinstance(bound, int)]
     parts: list[Value] = []
     for bound in bounds:

@@ -36,7 +36,7 @@ def _resized(g: GraphBuilder, call: NodeView, x: Value, size: Value, **attrs: An
 
 
 def _exact_scales(call: NodeView, x: Value) -> Array | None:
-    """How much each axis (batch, channels, height, width) grows, if float32 tells that exactly."""
+    """The scale of each axis (batch, channels, height, width), if float32 represents it exactly."""
     factors = [np.float32(1), np.float32(1)]
     for axis in (1, 2):
         old, new = _sizes(call, x, axis)

@@ -58,7 +58,7 @@ class Band(NamedTuple):
     align: str
 
     def members(self, g: GraphBuilder) -> Value:
-        """How many there are, a vector of one."""
+        """The number of them, a vector of one."""
         return g.op("Add", g.op("Sub", self.high, self.low), g.ints(1))
 
     def begin(self, g: GraphBuilder, away: Value, room: Value) -> Value:

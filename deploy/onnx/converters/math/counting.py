@@ -1,4 +1,4 @@
-"""How often, and into which bucket."""
+"""Counts of values and of buckets."""
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def added(
 
 @converts("Bucketize")
 def bucketize(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """How many boundaries are not above x; NaN is above all."""
+    """The number of boundaries that are not above x; NaN is above all."""
     edges = np.asarray(call.attr("boundaries"), np.float32)
     wide = dtypes.float32 if x.dtype is dtypes.float32 else dtypes.float64
     below = g.op("Less", g.unsqueeze(g.cast(x, wide), x.rank), g.constant(edges.astype(wide.numpy)))

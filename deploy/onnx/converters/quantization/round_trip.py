@@ -45,7 +45,7 @@ def _around(
     most = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
 
     def scale_of(end: Value, whole: int) -> Value:
-        """How many steps go into 1 if `whole` steps lead to this end."""
+        """The number of steps in 1 if `whole` steps lead to this end."""
         largest = g.like(x, float(np.finfo(wide.numpy).max))
         leads = g.binary("Greater", g.binary("Mul", end, whole), 0)
         return g.where(

@@ -127,7 +127,7 @@ def _joined(g: GraphBuilder, low: Value, high: Value) -> Value:
 
 
 def count_of(g: GraphBuilder, shape: Value) -> Value:
-    """How many numbers have this shape: an int64 scalar."""
+    """The number of elements of this shape: an int64 scalar."""
     return g.op("ReduceProd", g.as_int64(shape), keepdims=0)
 
 

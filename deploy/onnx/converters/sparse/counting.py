@@ -1,4 +1,4 @@
-"""How often values occur in rows of different length."""
+"""Counts of values in rows of different length."""
 
 from pinnace.deploy.onnx.converters.math.counting import added
 from pinnace.deploy.onnx.converters.node_view import NodeView

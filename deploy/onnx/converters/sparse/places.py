@@ -6,7 +6,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 
 def axes_of(call: NodeView, indices: Value, shape: Value) -> int:
-    """How many axes a sparse tensor has."""
+    """The number of axes of a sparse tensor."""
     count = indices.size(1) if indices.shape.rank == 2 else None
     if count is None:
         count = shape.size(0)

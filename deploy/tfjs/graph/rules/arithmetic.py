@@ -117,7 +117,7 @@ def truncate_div(r: Rewrite) -> Value:
 
 @rule("Mod", "TruncateMod")
 def truncate_mod(r: Rewrite) -> Value:
-    """What is left of the division towards zero."""
+    """The remainder of the division towards zero."""
     a, b = r.inputs
     r.needs(a.dtype in _WHOLE, "of numbers that are not whole, with the sign of the first")
     return r.op("Sub", a, r.op("Mul", b, _truncated(r, a, b)))
@@ -210,7 +210,7 @@ def complex_number(r: Rewrite) -> None:
 
 @rule("DenseBincount")
 def bincount(r: Rewrite) -> None:
-    """How many there are, not only whether there are some."""
+    """The counts, not only whether there are some."""
     r.needs(not r.attr("binary_output"), "with binary_output, which gives other numbers there")
 
 

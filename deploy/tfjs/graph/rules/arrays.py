@@ -11,7 +11,7 @@ from pinnace.graph.graph import Value
 
 @rule("StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape")
 def handed_on(r: Rewrite) -> Value:
-    """What only checks gives on what it takes."""
+    """An op that only checks passes its argument on."""
     return r.op("Identity", r.inputs[0])
 
 

@@ -1,4 +1,4 @@
-"""Functions as layers: Lambda and Identity; operators on KerasTensors."""
+"""Functions as layers: Lambda and Identity."""
 
 from __future__ import annotations
 
@@ -139,12 +139,3 @@ class Identity(Layer):
     def call(self, x: Any) -> Any:
         """The input itself."""
         return x
-
-
-def apply_operator(operator: str, *arguments: Any) -> Any:
-    """Apply an operator to symbolic inputs, through the function of `keras.ops`."""
-    # Imported on first use, since it has many functions.
-    from pinnace.keras import ops
-
-    name = {"truediv": "true_divide", "getitem": "get_item"}.get(operator, operator)
-    return getattr(ops, name)(*arguments)

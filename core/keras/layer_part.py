@@ -1,4 +1,4 @@
-"""Part: what a layer or model is made of, with a subject and state of its own."""
+"""LayerPart: what a layer or model is made of, with a subject and state of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 from typing import Any, Self
 
 
-class Part:
+class LayerPart:
     """A part of a layer, as an attribute of it.
 
     It is no Trackable, so that what it holds are no children of the layer: its lists and dicts stay
