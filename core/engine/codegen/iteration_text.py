@@ -13,7 +13,9 @@ from pinnace.engine.codegen.loop_rows import common_rows, work_of
 from pinnace.engine.codegen.places import Place, array_type
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS
-from pinnace.engine.codegen.statements import HEADER, Statements
+from pinnace.engine.codegen.statement_rows import walk_of
+from pinnace.engine.codegen.statements import Statements
+from pinnace.engine.codegen.walks import Argument, argument_of
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from pinnace.engine.codegen.iteration_steps import Steps, Variables
     from pinnace.engine.codegen.loop_lists import Lists
+    from pinnace.engine.codegen.walks import Walk
     from pinnace.engine.plan import Plan
     from pinnace.graph.graph import Node, Value
 
@@ -114,15 +117,14 @@ class IterationText:
         self._arguments = list(self._taken())
         self._lines = self._framed(begin, iteration)
 
-    @property
-    def text(self) -> str:
-        """The source of the kernel alone."""
-        kinds = ", ".join(kind for _, kind in self._arguments)
-        return (
-            f"{HEADER}@njit([int64(int64, {kinds})],\n"
-            '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
-            + self._defined("kernel")
-        )
+    def walk(self) -> Walk:
+        """The loop as a table for the kernel that walks statements.
+
+        Raises:
+            UnsupportedError: a statement has no row.
+        """
+        taken = [Argument("most"), *(argument_of(*one) for one in self._arguments)]
+        return walk_of(self._lines, taken, self.numbers)
 
     def function(self, name: str) -> str:
         """The loop as a function that another kernel calls, under a given name."""
