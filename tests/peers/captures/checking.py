@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 import onnxruntime
 
 import pinnace as tf
@@ -102,7 +103,13 @@ def _check(case: Case, file: Path) -> Verdict:
     way = ", ".join(ways)
     session = _session(file)
     looks_at = ("shape", "dtype") if "shape" in way else case.looks_at
-    outcomes = [_outcome(session, case, feed, looks_at) for feed in case.feeds]
+    ends = _ends_at_no_rows(file)
+    outcomes = [
+        "fails: ONNX Runtime ends the process"
+        if ends and feed.kind == "no row"
+        else _outcome(session, case, feed, looks_at)
+        for feed in case.feeds
+    ]
     kinds = {"same": "right", "close": "close", "fails": "not run"}
     kind = kinds.get(outcomes[0].partition(":")[0], "wrong")
     sizes = {feed.kind: said for feed, said in zip(case.feeds[1:], outcomes[1:], strict=True)}
@@ -137,6 +144,17 @@ def _session(file: Path) -> Any:
     options.log_severity_level = 4
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+
+
+def _ends_at_no_rows(file: Path) -> bool:
+    """Whether ONNX Runtime (1.32) aborts where no rows come in: in these operators it does."""
+    graphs = [onnx.load(file, load_external_data=False).graph]
+    while graphs:
+        for node in graphs.pop().node:
+            if node.op_type in {"GRU", "LSTM"}:
+                return True
+            graphs += [one.g for one in node.attribute if one.HasField("g")]
+    return False
 
 
 def _outcome(session: Any, case: Case, feed: Feed, looks_at: tuple[str, ...]) -> str:
