@@ -237,7 +237,7 @@ class LoopTiers:
         if self._forced:
             return variant.run(values, check)
         if variant.verdict.passed:
-            return (values, False) if variant.pace.is_slower else variant.run(values, check)
+            return (values, False) if variant.is_slower else variant.run(values, check)
         if not recurrence.goes_on(values) or not variant.verdict.begin():
             return values, False
         pace = variant.pace
@@ -254,7 +254,8 @@ def _is_over_arrays(body: Plan) -> bool:
 
 
 def _paces(recurrence: Recurrence) -> list[Decision]:
-    proved = [one for one in recurrence.variants() if one.verdict.passed]
+    variants = recurrence.variants()
+    proved = [one for one in variants if one.verdict.passed and not one.is_ahead]
     return [one.pace.decision("recurrence") for one in proved]
 
 

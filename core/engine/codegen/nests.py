@@ -31,18 +31,18 @@ class View:
         kind: how they lie: full, row, column or scalar, as in `array_steps.lies_as`.
         address: of the first.
         row: bytes from one row to the next; None if there is one row for all.
-        is_truth: whether they are booleans.
+        dtype: of them.
     """
 
     kind: str
     address: ast.expr
     row: ast.expr | None
-    is_truth: bool
+    dtype: str
 
     @property
     def are_flags(self) -> bool:
         """Whether a program reads bytes; a single one is read before, as a number."""
-        return self.is_truth and self.kind != "scalar"
+        return self.dtype == "bool" and self.kind != "scalar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,17 @@ class Nest:
         return ProgramWriter(self.items, kinds, flags, width, some).program()
 
 
+_VIEWS = {"floats": "float32", "truths": "bool", "ints": "int32", "longs": "int64"}
+
+
 def view_of(tree: ast.expr) -> View | None:
-    """The numbers that `floats(address, count)` or `truths(…)` names, or the first one of them."""
+    """The numbers that `floats(address, count)` and the like name, or the first one of them."""
     kind = "row"
     if isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Constant):
         tree, kind = tree.value, "scalar"
     match tree:
-        case ast.Call(func=ast.Name(id="floats" | "truths" as name), args=[address, _]):
-            pass
+        case ast.Call(func=ast.Name(id=name), args=[address, _]) if name in _VIEWS:
+            dtype = _VIEWS[name]
         case _:
             return None
     match address:
@@ -104,8 +107,8 @@ def view_of(tree: ast.expr) -> View | None:
         ):
             row = ast.BinOp(each, ast.Mult(), step)
             kind = "full" if kind == "row" else "column"
-            return View(kind, begin, row, name == "truths")
-    return View(kind, address, None, name == "truths")
+            return View(kind, begin, row, dtype)
+    return View(kind, address, None, dtype)
 
 
 class _Numbers(Numbers):
@@ -113,6 +116,8 @@ class _Numbers(Numbers):
 
     def given(self, view: View) -> Item:
         """A number that is read."""
+        if view.dtype not in {"float32", "bool"}:
+            raise UnsupportedError(f"{view.dtype} in a program")
         lies = {"scalar": "s", "column": "r"}.get(view.kind, "v")
         item = Item("input", [], lies, 0, len(self.inputs))
         self.inputs.append(item)
@@ -130,16 +135,20 @@ class _Numbers(Numbers):
         self.outputs.append(self._apart(item, whole=True))
 
 
-def nest_of(loop: ast.For, ahead: Mapping[str, View]) -> Nest:
-    """An elementwise loop.
+def nest_of(loop: ast.For, ahead: Mapping[str, View]) -> Nest | None:
+    """An elementwise loop; None if it is none that has a program.
 
     Args:
         loop: over rows.
         ahead: views that were named before it.
-
-    Raises:
-        UnsupportedError: it is none that has a program.
     """
+    try:
+        return _nest(loop, ahead)
+    except UnsupportedError:
+        return None
+
+
+def _nest(loop: ast.For, ahead: Mapping[str, View]) -> Nest:
     *outer, inner = loop.body
     if not isinstance(inner, ast.For):
         raise UnsupportedError("a loop that is not over rows and columns")
@@ -158,11 +167,13 @@ def nest_of(loop: ast.For, ahead: Mapping[str, View]) -> Nest:
             case ast.Assign(
                 targets=[ast.Name(id=name)],
                 value=ast.Subscript(value=ast.Name(id=of), slice=ast.Name(id="c")),
-            ):
+            ) if of in views:
                 given[name] = views[of]
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 made.append((name, value))
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=of))], value=value):
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Name(id=of), slice=ast.Name(id="c"))], value=value
+            ) if of in views:
                 written.append((views[of], value))
             case _:
                 raise UnsupportedError(f"no instruction: {ast.unparse(one)}")
@@ -196,7 +207,7 @@ def _written(
     items = _Numbers()
     known = {name: items.given(view) for name, view in given.items()}
     for name in numbers:
-        known[name] = items.given(View("scalar", ast.Constant(0), None, False))
+        known[name] = items.given(View("scalar", ast.Constant(0), None, "float32"))
     for name, value in made:
         match value:
             case ast.Call(func=ast.Name(id="T"), args=[one]):
@@ -209,10 +220,15 @@ def _written(
         if place not in outputs:  # written once
             outputs[place] = view
             items.put(items.made(value, known))
-    return Nest(_range(loop), _range(inner), given, numbers, tuple(outputs.values()), items)
+    return Nest(range_of(loop), range_of(inner), given, numbers, tuple(outputs.values()), items)
 
 
-def _range(loop: ast.For) -> tuple[ast.expr, ast.expr]:
+def range_of(loop: ast.For) -> tuple[ast.expr, ast.expr]:
+    """The first number of a loop, and its end.
+
+    Raises:
+        UnsupportedError: it is not over a range of such numbers.
+    """
     match loop.iter:
         case ast.Call(func=ast.Name(id="range"), args=[end]):
             return ast.Constant(0), end

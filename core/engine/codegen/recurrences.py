@@ -123,12 +123,15 @@ class _Variant:
         verdict: whether it agrees with the plan.
         pace: times of an iteration by both, measured in the trial.
         uses: how often it was requested recently.
+        is_ahead: whether the kernel is one of the installed library.
     """
 
     def __init__(self, iteration: Iteration) -> None:
         self._iteration = iteration
-        # A kernel of the installed library is compared once: its tests have done the rest.
-        self.verdict = Verdict(1 if walks.is_ahead() else None)
+        # With a kernel of the installed library, which its tests know, a table is compared once,
+        # and times of one run decide nothing.
+        self.is_ahead = walks.is_ahead()
+        self.verdict = Verdict(1 if self.is_ahead else None)
         self.pace = Pace()
         self.uses = 0
         self._walk = iteration.kernel.walk()
@@ -179,8 +182,13 @@ class _Variant:
     def is_rejected(self) -> bool:
         """Whether it has no kernel and gets none, or one that is wrong or slower than the plan."""
         if self.verdict.passed:
-            return self.pace.is_slower
+            return self.is_slower
         return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether it has lost against the plan."""
+        return not self.is_ahead and self.pace.is_slower
 
     def advance(self, values: Sequence[Array], most: int) -> Advance | None:
         """Run at most `most` iterations.

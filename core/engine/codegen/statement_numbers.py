@@ -86,6 +86,8 @@ class StatementNumbers:
         # Results that are the same during a call, and others, by operation and operands.
         self._steady: dict[tuple[object, ...], Number] = {}
         self._found: dict[tuple[object, ...], Number] = {}
+        # Named numbers in memory: their dtype and the address of the first.
+        self._begins: dict[str, tuple[str, Number]] = {}
         # Registers whose number is 1 or 0.
         self._truths: set[int] = set()
         self._registers = 0
@@ -348,7 +350,7 @@ class StatementNumbers:
         """An element of an array: of a table, of a list of numbers, or at an address."""
         view = view_of(tree)
         if view is not None:
-            return self._loaded("BYTE" if view.is_truth else "FLOAT32", self._number(view.address))
+            return self._loaded(_LOADS[view.dtype], self._number(view.address))
         base = tree.value
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             return self._entry(base.value.id, base.attr, int(self._number(tree.slice).value))
@@ -367,17 +369,19 @@ class StatementNumbers:
 
     def _place(self, name: str, index: ast.expr) -> tuple[str, Number]:
         """The kind and address of an array's element."""
-        found = self._arguments.get(name)
-        if found is None or found[1].dtype not in _LOADS or found[1].rank != 1:
-            raise UnsupportedError(f"no numbers: {name}")
-        dtype = found[1].dtype
+        if name in self._begins:
+            dtype, begin = self._begins[name]
+        else:
+            found = self._arguments.get(name)
+            if found is None or found[1].dtype not in _LOADS or found[1].rank != 1:
+                raise UnsupportedError(f"no numbers: {name}")
+            dtype, begin = found[1].dtype, self._entry(name, "at")
         if isinstance(index, ast.UnaryOp):  # the last
             at = self._folded("ADD", self._entry(name, "shape"), self._number(index))
         else:
             at = self._number(index)
         size = self._constant(np.dtype(dtype).itemsize)
-        address = self._folded("ADD", self._entry(name, "at"), self._folded("MULTIPLY", at, size))
-        return _LOADS[dtype], address
+        return _LOADS[dtype], self._folded("ADD", begin, self._folded("MULTIPLY", at, size))
 
     def _loaded(self, kind: str, address: Number) -> Number:
         register = self._register()

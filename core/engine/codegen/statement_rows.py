@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.nests import View, nest_of, view_of
+from pinnace.engine.codegen.nests import Nest, View, nest_of, range_of, view_of
 from pinnace.engine.codegen.statement_numbers import (
     CHANGING,
     CONSTANT,
@@ -24,7 +24,7 @@ from pinnace.engine.codegen.statement_walk import OPERATION, ROW
 from pinnace.engine.codegen.walks import LINE, Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.cluster_programs import Program
     from pinnace.engine.codegen.walks import Argument
@@ -37,6 +37,12 @@ _CALLS = {
     "sum_rows": ("SUM_ROWS", 5),
     "copy_truths": ("COPY_TRUTHS", 3),
     "pack": ("PACK", 6),
+    "row_totals": ("ROW_TOTALS", 6),
+    "row_largest": ("ROW_LARGEST", 5),
+    "row_softmax": ("ROW_SOFTMAX", 5),
+    "row_places": ("ROW_PLACES", 6),
+    "apply": ("APPLY", 4),
+    "apply_two": ("APPLY_TWO", 6),
 }
 # Numbers of a row of which only a part is computed: its size is not known.
 _ANY = 1 << 20
@@ -122,8 +128,6 @@ class _Translation(StatementNumbers):
                 self._put(target, number)
             case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=args)):
                 self._call(name, args)
-            case ast.For(target=ast.Name(id="r")):
-                self._nest(line)
             case ast.Break():
                 self._breaks[-1].append(self._jump())
             case ast.Return(value=ast.expr() as value):
@@ -137,7 +141,7 @@ class _Translation(StatementNumbers):
         elif isinstance(line, ast.If):
             self._if(line)
         elif isinstance(line, ast.For):
-            self._zeros(line)
+            self._for(line)
         else:
             raise UnsupportedError(f"no row: {ast.unparse(line)}")
 
@@ -161,6 +165,7 @@ class _Translation(StatementNumbers):
                 return  # keeps the memory
             case ast.Name(id=name), _ if (view := view_of(value)) is not None:
                 self._views[name] = view
+                self._begins[name] = view.dtype, self._copied(self._number(view.address))
                 return
             case ast.Tuple(elts=names), ast.Tuple(elts=values):
                 self._parallel(names, values)
@@ -226,24 +231,19 @@ class _Translation(StatementNumbers):
     def _call(self, name: str, args: Sequence[ast.expr]) -> None:
         if name == "whole_vectors":
             return
+        if name == "leave":
+            self._breaks[0].append(self._jump())
+            return
+        if name == "fill":
+            address, count, number = (self._number(one) for one in args)
+            given = (address, count, self._as_real(number))
+            self._emit(CHANGING, "FILL", *(one.register for one in given))
+            return
         if name not in _CALLS:
             raise UnsupportedError(f"no row: {name}")
         what, count = _CALLS[name]
         registers = [self._number(one).register for one in args[:count]]
         self._emit(CHANGING, what, *registers)
-
-    def _zeros(self, line: ast.For) -> None:
-        match line.body:
-            case [
-                ast.Assign(
-                    targets=[ast.Subscript(value=ast.Call(func=ast.Name(id="floats"), args=args))],
-                    value=ast.Constant(value=0),
-                )
-            ]:
-                address, count = (self._number(one) for one in args)
-                self._emit(CHANGING, "ZEROS", address.register, count.register)
-            case _:
-                raise UnsupportedError(f"no row: {ast.unparse(line)}")
 
     # Flow.
 
@@ -255,18 +255,42 @@ class _Translation(StatementNumbers):
         return row
 
     def _loop(self, line: ast.While) -> None:
-        if line.orelse or self._breaks:
-            raise UnsupportedError("a loop in a loop")
+        self._repeated(lambda: self._number(line.test), line.body, None)
+
+    def _repeated(
+        self, test: Callable[[], Number], body: Sequence[ast.stmt], counter: str | None
+    ) -> None:
+        """Statements while a condition holds, which is looked at before each time.
+
+        Args:
+            test: the condition.
+            body: the statements.
+            counter: the name of a number that grows by 1 each time.
+        """
         self._found.clear()
         begin = len(self._rows)
-        condition = self._jump(self._number(line.test).register)
-        self._breaks.append([condition])
-        self._block(line.body)
-        back = self._jump()
-        back[2] = begin
+        self._breaks.append([self._jump(test().register)])
+        self._block(body)
+        if counter is not None:
+            self._set(counter, self._folded("ADD", self._named(counter), self._constant(1)))
+        self._jump()[2] = begin
         for row in self._breaks.pop():
             row[2] = len(self._rows)
         self._found.clear()
+
+    def _for(self, line: ast.For) -> None:
+        """A loop over numbers: a program if it is elementwise."""
+        first, end = range_of(line)
+        if not isinstance(line.target, ast.Name):
+            raise UnsupportedError(f"no row: {ast.unparse(line)}")
+        name = line.target.id
+        nest = nest_of(line, self._views) if name == "r" else None
+        if nest is not None:
+            self._nest(nest)
+            return
+        stop = self._copied(self._number(end))
+        self._set(name, self._number(first))
+        self._repeated(lambda: self._computed("LESS", (self._named(name), stop)), line.body, name)
 
     def _if(self, line: ast.If) -> None:
         other = self._jump(self._truth(self._number(line.test)).register)
@@ -290,8 +314,7 @@ class _Translation(StatementNumbers):
 
     # Elementwise loops.
 
-    def _nest(self, line: ast.For) -> None:
-        nest = nest_of(line, self._views)
+    def _nest(self, nest: Nest) -> None:
         rows = [self._number(one) for one in nest.rows]
         columns = [self._number(one) for one in nest.columns]
         width, is_flat = self._width(columns, rows)
@@ -302,7 +325,7 @@ class _Translation(StatementNumbers):
         place = 0
         for name in (*nest.inputs, *nest.numbers):
             view = nest.inputs.get(name)
-            if view is None or (view.is_truth and not view.are_flags):
+            if view is None or (view.dtype == "bool" and not view.are_flags):
                 self._scalar(name, view, offset + 6 * place)
             else:
                 self._lies(view, offset + 6 * place, rows)
@@ -348,9 +371,9 @@ class _Translation(StatementNumbers):
             self._operand(place, address)
             return
         step = self._number(view.row)
-        size = 1 if view.is_truth else 4
+        size = 1 if view.are_flags else 4
         if view.kind == "column" and (step.level != CONSTANT or step.value != size):
-            if view.is_truth or rows[0].level != CONSTANT or rows[1].level != CONSTANT:
+            if view.are_flags or rows[0].level != CONSTANT or rows[1].level != CONSTANT:
                 raise UnsupportedError("a column that is not contiguous")
             count = int(rows[1].value)
             target, one = self._behind("scalars", self._spare), self._constant(1)
@@ -398,6 +421,6 @@ def _changed(lines: Sequence[ast.stmt]) -> set[str]:
                     for one in names:
                         if isinstance(one, ast.Name):
                             count[one.id] = count.get(one.id, 0) + 1
-                case ast.AugAssign(target=ast.Name(id=name)):
+                case ast.AugAssign(target=ast.Name(id=name)) | ast.For(target=ast.Name(id=name)):
                     count[name] = count.get(name, 0) + 2
     return {name for name, times in count.items() if times > 1}

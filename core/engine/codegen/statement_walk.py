@@ -35,7 +35,8 @@ _MEMORY = tuple(
 _OTHERS = (
     "OPERAND",  # the operand table's integer B gets register A
     "PROGRAM", "PRODUCT", "COPY_ROWS", "ADD_ROWS", "SUM_ROWS", "COPY_TRUTHS", "PACK",
-    "ZEROS",  # B numbers at address A
+    "ROW_TOTALS", "ROW_LARGEST", "ROW_SOFTMAX", "ROW_PLACES", "APPLY", "APPLY_TWO",
+    "FILL",  # B numbers at address A, with C
     "JUMP",  # to row B
     "UNLESS",  # to row B if register A is 0
     "END",  # with register A
@@ -53,6 +54,9 @@ import math
 from pinnace.engine.codegen.mathematics import as_doubles, as_short_integers
 from pinnace.engine.codegen.products import (
     ACROSS, add_rows, copy_rows, copy_truths, floats, multiply, pack, sum_rows,
+)
+from pinnace.engine.codegen.row_functions import (
+    apply, apply_two, fill, row_largest, row_places, row_softmax, row_totals,
 )
 
 {constants}
@@ -196,10 +200,20 @@ def kernel(rows, registers, operands):
             copy_truths(r[p[1]], r[p[2]], r[p[3]])
         elif what == W_PACK:
             pack(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]], r[p[6]])
-        elif what == W_ZEROS:
-            zeros = floats(r[p[1]], r[p[2]])
-            for n in range(r[p[2]]):
-                zeros[n] = float32(0)
+        elif what == W_ROW_TOTALS:
+            row_totals(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]], r[p[6]])
+        elif what == W_ROW_LARGEST:
+            row_largest(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]])
+        elif what == W_ROW_SOFTMAX:
+            row_softmax(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]])
+        elif what == W_ROW_PLACES:
+            row_places(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]], r[p[6]])
+        elif what == W_APPLY:
+            apply(r[p[1]], r[p[2]], r[p[3]], r[p[4]])
+        elif what == W_APPLY_TWO:
+            apply_two(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]], r[p[6]])
+        elif what == W_FILL:
+            fill(r[p[1]], r[p[2]], f[p[3]])
         else:
             return r[p[1]]
 """

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.function_numbers import BINARY as OF_TWO
+from pinnace.engine.codegen.function_numbers import UNARY as OF_ONE
 from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.codegen.walks import Argument, kernel
 
@@ -79,6 +81,8 @@ NAMES: dict[str, Any] = {
     "at": lambda array: array.ctypes.data,
     "floats": lambda address, count: numbers("f4", address, count),
     "truths": lambda address, count: numbers("u1", address, count),
+    "ints": lambda address, count: numbers("i4", address, count),
+    "longs": lambda address, count: numbers("i8", address, count),
     "ACROSS": 64,
     **{one.__name__: one for one in (copy_rows, add_rows, sum_rows, copy_truths, multiply)},
 }
@@ -219,6 +223,103 @@ def test_a_loop(name: str, begin: list[int]) -> None:
     assert walk(again) == result  # nothing of a call is left for the next
 
 
+def test_loops_over_integers_in_memory() -> None:
+    lines = [
+        "v = ints(at(x0), n[0])",
+        "z = longs(at(x1), n[0])",
+        "for i in range(n[0]):",
+        "    below = 0",
+        "    for j in range(1, n[1]):",
+        "        below += 0 if v[i] < x2[j] else 1",
+        "    z[i] = below",
+        "    if v[i] == 7:",
+        "        q[0] = i",
+        "        break",
+        "    row = int64(v[i])",
+        "    copy_rows(at(x3) + 4 * row * n[2], n[2], at(x4) + 4 * i * n[2], n[2], 1, n[2])",
+        "return 0",
+    ]
+    arguments = [Q, Argument("x0", "int32", 1), Argument("x1", "int64", 1)]
+    arguments += [Argument("x2", "float32", 1)]
+    arguments += [Argument(name, "float32", 2) for name in ("x3", "x4")]
+    random = np.random.default_rng(5)
+    for last in (3, 7):
+        given = [
+            np.full(1, -1, np.int64),
+            np.array([*random.integers(0, 6, 8), last, 2], np.int32),
+            np.full(10, -1, np.int64),
+            np.arange(6, dtype=np.float32),
+            random.normal(size=(6, 5)).astype(np.float32),
+            np.zeros((10, 5), np.float32),
+        ]
+        wanted = [one.copy() for one in given]
+        assert by_python(lines, arguments, [10, 6, 5], *wanted) == 0
+        assert walk_of(lines, arguments, [10, 6, 5])(*given) == 0
+        for found, other in zip(given, wanted, strict=True):
+            np.testing.assert_array_equal(found, other)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+@pytest.mark.parametrize("width", [1, 3, 16, 33, 200])
+def test_functions_of_rows(rows: int, width: int) -> None:
+    random = np.random.default_rng(rows * width)
+    x = (random.normal(size=(rows, width + 2)) * 3).astype(np.float32)
+    given = x[:, :width].astype(np.float64)
+    step, some = width + 2, f"{rows}, {width}"
+    lines = [
+        f"row_totals(at(x), {step}, at(a), {some}, 4)",
+        f"row_largest(at(x), {step}, at(b), {some})",
+        f"row_softmax(at(x), {step}, at(c), {some})",
+        f"row_places(at(x), {step}, at(d), {some}, 4)",
+        f"row_places(at(x), {step}, at(e), {some}, 8)",
+        f"fill(at(g), {rows}, 2.5)",
+        "return 0",
+    ]
+    kinds = {"x": "float32", "a": "float32", "b": "float32", "c": "float32", "d": "int32"}
+    kinds |= {"e": "int64", "g": "float32"}
+    made = {
+        name: np.zeros(rows * (width if name == "c" else 1), kind) for name, kind in kinds.items()
+    }
+    made["x"] = x
+    arguments = [Argument(name, kind, made[name].ndim) for name, kind in kinds.items()]
+    walk = walk_of(lines, arguments, [])
+    assert walk(*made.values()) == 0
+    np.testing.assert_allclose(made["a"], given.sum(-1) / 4, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(made["b"], given.max(-1))
+    power = np.exp(given - given.max(-1, keepdims=True))
+    softmax = power / power.sum(-1, keepdims=True)
+    np.testing.assert_allclose(made["c"].reshape(rows, width), softmax, rtol=1e-5, atol=1e-7)
+    for name in ("d", "e"):
+        np.testing.assert_array_equal(made[name], given.argmax(-1))
+    assert (made["g"] == 2.5).all()
+    x[0, width // 2] = np.nan
+    assert walk(*made.values()) == 0
+    assert np.isnan(made["b"][0])
+    assert made["d"][0] == width // 2
+
+
+@pytest.mark.parametrize("name", [*OF_ONE, *OF_TWO])
+def test_functions_of_the_system(name: str) -> None:
+    x = np.array([-3, -1, -0.75, -0.0, 0, 0.5, 1, 2.5, 3, np.inf, -np.inf, np.nan], np.float32)
+    y = np.array([2, -0.5, 3, 1, 0, 0.5, -2, 2, 0, 1, 2, 1], np.float32)
+    found = np.zeros((2, len(x)), np.float32)
+    own = {"acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2"}
+    own |= {"acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh", "pow": "power"}
+    with np.errstate(all="ignore"):
+        function = getattr(np, own.get(name, name))
+        if name in OF_ONE:
+            lines = [f"apply({OF_ONE.index(name)}, at(x), at(z), {len(x)})", "return 0"]
+            wanted = [function(x.astype("f8")), np.zeros(len(x))]
+        else:
+            call = f"apply_two({OF_TWO.index(name)}, at(x), at(y)"
+            lines = [f"{call}, 1, at(z), {len(x)})"]
+            lines += [f"{call}, 0, at(z) + {4 * len(x)}, {len(x)})", "return 0"]
+            wanted = [function(x.astype("f8"), one.astype("f8")) for one in (y, y[:1])]
+    arguments = [Argument(one, "float32", 1) for one in "xy"] + [Argument("z", "float32", 2)]
+    assert walk_of(lines, arguments, [])(x, y, found) == 0
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 # Elementwise loops.
 
 FORMS = (
@@ -341,7 +442,7 @@ def test_elementwise_loops(data: Any, most: int) -> None:
         (["x = q[0] / 0", "q[0] = x", "return 0"], "a fraction among integers"),
         (["return np.uint64(q[0]) // np.uint64(3)"], "of unsigned numbers"),
         (["return z"], "no value: z"),
-        (["while q[0] < 1:", "    while q[0] < 2:", "        q[0] = 3", "return 0"], "in a loop"),
+        (["for i, j in range(2):", "    q[0] = 3", "return 0"], "no row: for"),
         (["with q:", "    pass"], "no row: with q"),
     ],
 )
