@@ -21,7 +21,8 @@ import numpy as np
 
 from pinnace.engine.codegen import walks
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.iteration import iteration_of
+from pinnace.engine.codegen.iteration import Form, iteration_of
+from pinnace.engine.codegen.iteration_statements import IterationStatements, is_known
 from pinnace.engine.codegen.loop_lists import form_of
 from pinnace.engine.codegen.loops import Advance
 from pinnace.engine.codegen.places import fit
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
+_FORM = Form(IterationStatements, is_known)
 # Most sets of shapes for which a loop has kernels.
 _SHAPES = 8
 # Iterations between polls of the stop flag, and the initial estimate of their number.
@@ -109,7 +111,7 @@ class Recurrence:
                 self.refusals.append(f"watching: {error}")
                 return None
         try:
-            return _Variant(iteration_of(self._test, self._body, values, watched))
+            return _Variant(iteration_of(self._test, self._body, values, watched, _FORM))
         except UnsupportedError as reason:
             self.refusals.append(str(reason))
             return None
@@ -214,7 +216,9 @@ class _Variant:
         lists: dict[int, Any] = {place: values[place][()] for place in known.used}
         integers, reals = self._numbers_of(values, fixed)
         after = [
-            np.empty((1 if place in kernel.summed else 2, *variables.shapes[place]), np.float32)
+            np.empty(
+                (1 if place in kernel.summed else 2, *variables.shapes[place]), values[place].dtype
+            )
             for place in variables.carried
         ]
         opened = self._opened(lists, most)

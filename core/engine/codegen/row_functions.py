@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import float32, float64, int64, njit  # type: ignore[attr-defined] # its stubs lack these
+from numba import float32, float64, int64, njit
 
 from pinnace.engine.codegen.function_numbers import BINARY, UNARY
 from pinnace.engine.codegen.mathematics import exp, larger, plus

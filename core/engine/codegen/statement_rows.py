@@ -235,8 +235,8 @@ class _Translation(StatementNumbers):
             self._breaks[0].append(self._jump())
             return
         if name == "fill":
-            address, count, number = (self._number(one) for one in args)
-            given = (address, count, self._as_real(number))
+            address, some, number = (self._number(one) for one in args)
+            given = (address, some, self._as_real(number))
             self._emit(CHANGING, "FILL", *(one.register for one in given))
             return
         if name not in _CALLS:

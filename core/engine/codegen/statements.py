@@ -65,6 +65,7 @@ class Statements(Places):
         sums: destinations that products are accumulated into, by the product's step.
         copies: further destinations of values. Elementwise steps write them directly.
         copied: those of `copies` that are written.
+        may_leave: whether an iteration may be left after some of its statements.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Statements(Places):
         self.sums: dict[Node, Place] = {}
         self.copies: dict[Value, list[Place]] = {}
         self.copied: set[tuple[Value, Place]] = set()
+        self.may_leave = False
         self._added: dict[Node, ProductSum] = {}
         self._packed: dict[tuple[Value, bool], str] = {}
         self._zeros = self._reserve(PANEL)
