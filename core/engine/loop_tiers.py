@@ -1,10 +1,10 @@
 """How the loops with one body run: by plans, or by machine code that has passed its trial.
 
-Machine code is requested when a loop has started often or has run for long: for the whole loop if
-it is one over scalars, or over arrays whose iterations have statements, otherwise for the clusters
-of an iteration. In the first runs the plan and the kernel both run some iterations from the same
-loop variables, and the results are compared: the first iterations, then ever fewer, since loops may
-be long. If one differs, the plan runs that loop from its beginning, and all later ones.
+Machine code is requested when a loop has started often or has run for long: a kernel for a loop
+over scalars, a table of statements for one over arrays whose iterations have them, otherwise the
+clusters of an iteration. In the first runs the plan and the kernel both run some iterations from
+the same loop variables, and the results are compared: the first iterations, then ever fewer, since
+loops may be long. If one differs, the plan runs that loop from its beginning, and all later ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pinnace.engine import agreement, rejections
 from pinnace.engine.contests import Decision, Pace
 from pinnace.engine.trials import Verdict
 from pinnace.engine.waiting import is_tried
-from pinnace.framework import config, float_warnings
+from pinnace.framework import config, dtypes, float_warnings
 from pinnace.framework.context import state
 from pinnace.framework.errors import OpError
 from pinnace.graph.text import text_of
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from pinnace.engine.turns import Turns
     from pinnace.framework.tensor import Array
 
-# A loop that has started this often is compiled, however short it is.
-OFTEN = 16
+# A loop that has started this often gets machine code, however short it is: a kernel of its own, or
+# a table for the kernel that walks statements, which takes no compiler.
+OFTEN, SOON = 16, 2
 # Iterations in each comparison, iterations of the kernel between the first two comparisons, and its
 # most iterations between polls of the stop flag.
 _COMPARED, _BETWEEN, _MOST_BETWEEN = 8, 64, 1 << 20
@@ -192,7 +193,8 @@ class LoopTiers:
             if self._test is not None:
                 return True
             self._begun += 1
-            if not hot and not self._waits and self._begun < OFTEN:
+            often = min(SOON, OFTEN) if _is_over_arrays(self._body) else OFTEN
+            if not hot and not self._waits and self._begun < often:
                 return False
             from pinnace.engine.codegen.loops import loop_of
             from pinnace.engine.codegen.recurrences import recurrence_of
@@ -235,7 +237,7 @@ class LoopTiers:
         if self._forced:
             return variant.run(values, check)
         if variant.verdict.passed:
-            return (values, False) if variant.pace.is_slower else variant.run(values, check)
+            return (values, False) if variant.is_slower else variant.run(values, check)
         if not recurrence.goes_on(values) or not variant.verdict.begin():
             return values, False
         pace = variant.pace
@@ -243,8 +245,17 @@ class LoopTiers:
         return trial.run(values, variant.verdict, "recurrence"), False
 
 
+def _is_over_arrays(body: Plan) -> bool:
+    """Whether an iteration changes anything but single numbers."""
+    pairs = zip(body.graph.inputs, body.graph.outputs, strict=True)
+    return any(value is not result and value.shape.rank != 0 for value, result in pairs) or any(
+        value.dtype is dtypes.variant for value in body.graph.inputs
+    )
+
+
 def _paces(recurrence: Recurrence) -> list[Decision]:
-    proved = [one for one in recurrence.variants() if one.verdict.passed]
+    variants = recurrence.variants()
+    proved = [one for one in variants if one.verdict.passed and not one.is_ahead]
     return [one.pace.decision("recurrence") for one in proved]
 
 

@@ -73,14 +73,14 @@ def _constants() -> str:
     return "\n".join(lines)
 
 
-_TEXT = """
+# Functions that run a program, for this kernel and for the one that walks statements.
+FUNCTIONS = f"""
 from numba import carray
 from pinnace.engine.codegen.block_operations import fetch_rows, operate
 from pinnace.engine.codegen.mathematics import as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import move
 
-TABLE = types.Array(int64, 2, "C")
-{constants}
+{_constants()}
 
 
 @njit(nogil=True, error_model="numpy", inline="always")
@@ -159,22 +159,18 @@ def fetch(operands, count, row, stop, rows):
             fetch_rows(o[O_AT] + (row + rows) * o[O_ROW], ahead * o[O_ROW])
 
 
-@njit(
-    [void(int64, int64, int64, int64, int64, int64, int64, int64, TABLE, TABLE, TABLE, WRITTEN)],
-    cache=True, nogil=True, error_model="numpy",
-)
-def kernel(
-    start, stop, first, last, each, block, some, given, sections, program, operands, memory
+@njit(nogil=True, error_model="numpy")
+def run(
+    start, stop, first, last, each, block, some, given, sections, count, lines, table, registers
 ):
-    registers = (int64(memory.ctypes.data) + 63) // 64 * 64  # whole lines of the cache
-    lines, table = int64(program.ctypes.data), int64(operands.ctypes.data)
+    # A program on some rows and columns; everything is addresses and numbers.
     row = start
     while row < stop:
         part = row // each
         rows = min(block, min(stop, (part + 1) * each) - row)
         fetch(table, given, row, stop, rows)
-        for n in range(sections.shape[0]):
-            s = carray(as_integers(int64(sections.ctypes.data) + 24 * n), 3)
+        for n in range(count):
+            s = carray(as_integers(sections + 24 * n), 3)
             begin = lines + 8 * LINE * s[S_FIRST]
             along, end = lines + 8 * LINE * s[S_ALONG], lines + 8 * LINE * s[S_LAST]
             instruct(begin, along, table, row, rows, 0, 0, part, registers, 0)
@@ -185,6 +181,26 @@ def kernel(
                 instruct(along, end, table, row, rows, column, columns, part, registers, again)
                 column += columns
         row += rows
+
+
+"""
+_TEXT = """
+TABLE = types.Array(int64, 2, "C")
+
+
+@njit(
+    [void(int64, int64, int64, int64, int64, int64, int64, int64, TABLE, TABLE, TABLE, WRITTEN)],
+    cache=True, nogil=True, error_model="numpy",
+)
+def kernel(
+    start, stop, first, last, each, block, some, given, sections, program, operands, memory
+):
+    registers = (int64(memory.ctypes.data) + 63) // 64 * 64  # whole lines of the cache
+    run(
+        start, stop, first, last, each, block, some, given,
+        int64(sections.ctypes.data), sections.shape[0], int64(program.ctypes.data),
+        int64(operands.ctypes.data), registers,
+    )
 """
 
-TEXTS = {NAME: _TEXT.format(constants=_constants())}
+TEXTS = {NAME: FUNCTIONS + _TEXT}

@@ -91,20 +91,83 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-class Reader:
-    """The values of a cluster.
+class Numbers:
+    """Values of float32, as the instructions that compute them.
 
     Attributes:
         items: those computed by instructions, in order.
-        inputs: the cluster's.
-        outputs: the items of the outputs; for a total, the instruction that adds it up.
+        inputs: what is given.
+        outputs: the items of the outputs.
     """
 
-    def __init__(self, cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> None:
+    def __init__(self) -> None:
         self.items: list[Item] = []
+        self.inputs: list[Item] = []
+        self.outputs: list[Item] = []
         self._numbers: dict[float, Item] = {}
         self._found: dict[tuple[str, tuple[int, ...]], Item] = {}
-        self.inputs: list[Item] = []
+
+    def _made(self, what: str, uses: list[Item], lies: str) -> Item:
+        section = max((use.is_there for use in uses), default=0)
+        item = Item(what, uses, lies, section)
+        self.items.append(item)
+        return item
+
+    def _add(self, what: str, uses: list[Item]) -> Item:
+        """The result of an instruction, which is added unless it exists."""
+        key = what, tuple(map(id, uses))
+        found = self._found.get(key)
+        if found is None:
+            if what in fields.REDUCTIONS:
+                uses, lies = [self._along(uses[0])], "r"
+            else:
+                lies = "v" if any(use.lies == "v" for use in uses) else "r"
+            found = self._found[key] = self._made(what, uses, lies)
+        return found
+
+    def _along(self, item: Item) -> Item:
+        """Broadcast a value to all columns."""
+        return item if item.lies == "v" else self._made("SAME", [item], "v")
+
+    def _apart(self, item: Item, whole: bool) -> Item:
+        """A copy of an item for an output."""
+        if whole and item.lies != "v":
+            return self._made("SAME", [item], "v")
+        if item.is_given:
+            return self._made("SAME", [item], "v" if whole else "r")
+        return item
+
+    def _number(self, number: float) -> Item:
+        number = float(np.float32(number))
+        if number not in self._numbers:
+            self._numbers[number] = Item("number", [], "s", 0, number=number)
+        return self._numbers[number]
+
+    def _written(self, text: str, **known: Item) -> Item:
+        return self._walk(_parsed(text), known)
+
+    def _walk(self, tree: ast.expr, known: Mapping[str, Item]) -> Item:
+        """The result of a subexpression."""
+        match tree:
+            case ast.Name(id=name):
+                return known[name]
+            case ast.Call(func=ast.Name(id="T"), args=[ast.Name(id=name)]):
+                return known[name]
+            case ast.Call(func=ast.Name(id="T"), args=[one]):
+                return self._number(float(ast.literal_eval(one)))
+            case ast.BoolOp(op=ast.And(), values=[first, *others]):
+                for one in others:
+                    first = ast.BinOp(first, ast.Mult(), one)
+                return self._walk(first, known)
+        what, parts = _step(tree)
+        return self._add(what, [self._walk(one, known) for one in parts])
+
+
+class Reader(Numbers):
+    """The values of a cluster; the output of a total is the instruction that adds it up."""
+
+    def __init__(self, cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> None:
+        super().__init__()
         of: dict[Value, Item] = {}
         for index, value in enumerate(cluster.inputs):
             of[value] = self._input(cluster, index, value, sizes)
@@ -148,66 +211,11 @@ class Reader:
         item.shared = cluster.repetition(value, sizes) if kind == "shared" else (1, 1)
         return item
 
-    def _made(self, what: str, uses: list[Item], lies: str) -> Item:
-        section = max((use.is_there for use in uses), default=0)
-        item = Item(what, uses, lies, section)
-        self.items.append(item)
-        return item
-
-    def _add(self, what: str, uses: list[Item]) -> Item:
-        """The result of an instruction, which is added unless it exists."""
-        key = what, tuple(map(id, uses))
-        found = self._found.get(key)
-        if found is None:
-            if what in fields.REDUCTIONS:
-                uses, lies = [self._along(uses[0])], "r"
-            else:
-                lies = "v" if any(use.lies == "v" for use in uses) else "r"
-            found = self._found[key] = self._made(what, uses, lies)
-        return found
-
-    def _along(self, item: Item) -> Item:
-        """Broadcast a value to all columns."""
-        return item if item.lies == "v" else self._made("SAME", [item], "v")
-
-    def _apart(self, item: Item, whole: bool) -> Item:
-        """A copy of an item for an output."""
-        if whole and item.lies != "v":
-            return self._made("SAME", [item], "v")
-        if item.is_given:
-            return self._made("SAME", [item], "v" if whole else "r")
-        return item
-
-    def _number(self, number: float) -> Item:
-        number = float(np.float32(number))
-        if number not in self._numbers:
-            self._numbers[number] = Item("number", [], "s", 0, number=number)
-        return self._numbers[number]
-
     def _softmax(self, x: Item) -> Item:
         top = self._add("ROW_LARGEST", [x])
         power = self._add("EXP", [self._add("SUBTRACT", [x, top])])
         part = self._add("DIVIDE", [self._number(1.0), self._add("ROW_SUM", [power])])
         return self._add("MULTIPLY", [power, part])
-
-    def _written(self, text: str, **known: Item) -> Item:
-        return self._walk(_parsed(text), known)
-
-    def _walk(self, tree: ast.expr, known: Mapping[str, Item]) -> Item:
-        """The result of a subexpression."""
-        match tree:
-            case ast.Name(id=name):
-                return known[name]
-            case ast.Call(func=ast.Name(id="T"), args=[ast.Name(id=name)]):
-                return known[name]
-            case ast.Call(func=ast.Name(id="T"), args=[one]):
-                return self._number(float(ast.literal_eval(one)))
-            case ast.BoolOp(op=ast.And(), values=[first, *others]):
-                for one in others:
-                    first = ast.BinOp(first, ast.Mult(), one)
-                return self._walk(first, known)
-        what, parts = _step(tree)
-        return self._add(what, [self._walk(one, known) for one in parts])
 
 
 def _step(tree: ast.expr) -> tuple[str, list[ast.expr]]:

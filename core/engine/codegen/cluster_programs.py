@@ -20,7 +20,7 @@ from pinnace.framework import dtypes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from pinnace.engine.codegen.cluster_numbers import Item
+    from pinnace.engine.codegen.cluster_numbers import Item, Numbers
     from pinnace.engine.codegen.clusters import Cluster
     from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
@@ -73,27 +73,29 @@ def program_of(cluster: Cluster, steps: Sequence[Step], sizes: Sizes, joined: in
     reader = Reader(cluster, steps, sizes)
     kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
     flags = [value.dtype is dtypes.bool for value in cluster.inputs]
-    return _Writer(reader, kinds, flags, cluster.width * joined).program()
+    width = cluster.width * joined
+    some = _PART_OF_LONG if width > _LONG else max(width, 1)
+    return ProgramWriter(reader, kinds, flags, width, some).program()
 
 
-class _Writer:
-    """Generates a program from a reader's items.
+class ProgramWriter:
+    """Generates a program from items.
 
     Args:
-        reader: of the cluster.
+        numbers: the items.
         kinds: how inputs are broadcast.
         flags: whether they are booleans.
         width: numbers of a row.
+        some: columns of a block.
     """
 
     def __init__(
-        self, reader: Reader, kinds: Sequence[str], flags: Sequence[bool], width: int
+        self, numbers: Numbers, kinds: Sequence[str], flags: Sequence[bool], width: int, some: int
     ) -> None:
-        self._items, self._inputs = reader.items, reader.inputs
-        self._outputs = reader.outputs
+        self._items, self._inputs = numbers.items, numbers.inputs
+        self._outputs = numbers.outputs
         self._kinds, self._flags, self._width = kinds, flags, width
-        is_long = width > _LONG
-        self._some = _PART_OF_LONG if is_long else max(width, 1)
+        self._some = some
         self._users: dict[Item, list[Item]] = {}
 
     def program(self) -> Program:
@@ -249,7 +251,7 @@ class _Assembly:
         sections: indices into them.
     """
 
-    writer: _Writer
+    writer: ProgramWriter
     order: list[Item]
     sections: list[tuple[int, int, int]]
     operands: list[list[int]] = field(default_factory=list)

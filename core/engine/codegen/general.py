@@ -23,6 +23,7 @@ _MODULES = {
     "forests": ("forest",),
     "offered": ("pieces",),
     "segments": ("add_rows",),
+    "statement_walk": ("statements",),
     "sliding": ("multiply", "convolve", "depthwise", "correlate", "correlate_channels"),
     "streams": ("maxima", "peaks", "philox", "stepped_maxima"),
     "volume_pools": ("volume_peaks", "volume_maxima"),

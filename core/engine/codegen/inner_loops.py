@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.iteration import iteration_of
+from pinnace.engine.codegen.iteration import Form, iteration_of
+from pinnace.engine.codegen.statements import Statements, is_known
+from pinnace.framework import dtypes
 from pinnace.ops.state.list_values import TensorList, handle_of_list, list_of_rows
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
+# The statements that a kernel's source has.
+_FORM = Form(Statements, is_known)
 # Most multiplications of a call without polling the stop flag.
 _MULTIPLICATIONS = 1 << 26
 # Rows from which threads share a loop, if it is long enough.
@@ -70,8 +74,11 @@ def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array], count: int) -
     values = [_own_rows(value) for value in values]
     with np.errstate(all="ignore"):
         watched = body.source.recording()(values)
-        iteration = iteration_of(test, body, values, watched, count)
+        iteration = iteration_of(test, body, values, watched, _FORM, count)
     text, lists = iteration.kernel, iteration.lists
+    carried = (body.graph.inputs[place] for place in iteration.variables.carried)
+    if any(value.dtype is not dtypes.float32 for value in carried):
+        raise UnsupportedError("integers that an iteration changes")
     rows = text.rows or 1
     most = _SHARED_MULTIPLICATIONS if rows >= _SHARED_ROWS else _MULTIPLICATIONS
     if text.work * count > most:

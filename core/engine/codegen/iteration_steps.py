@@ -16,19 +16,20 @@ import numpy as np
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS, literal
-from pinnace.engine.codegen.statements import is_known
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import team
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.loop_lists import Lists
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
+# Dtypes of the arrays that an iteration may change: numbers of four bytes.
+CARRIED = frozenset({dtypes.float32, dtypes.int32})
 # Functions that the source of a scalar step may call.
 FUNCTIONS = frozenset({"abs", "max", "min", "sqrt"})
 
@@ -76,7 +77,7 @@ class Variables:
                 raise UnsupportedError(f"loop variable {place} changes its shape")
             elif array.ndim == 0 and value.dtype.name in SCALARS:
                 self.names[value] = self._number(value, (True, place))
-            elif value.dtype is dtypes.float32 and array.size:
+            elif value.dtype in CARRIED and array.size:
                 self.carried.append(place)
                 self.shapes[place] = array.shape
             else:
@@ -121,13 +122,15 @@ class Steps:
         sizes: their shapes.
         variables: of the loop; updated with invariant values, known values, and scalars.
         lists: the loop variables that are lists.
+        known: whether there may be a statement for a step.
 
     Attributes:
         hoisted: indices of the steps that are computed before the first iteration.
         ahead: the source of the scalar steps, and the checks of indices.
         arrays: steps on arrays.
         items: values that are elements of lists: the list, and the name of the index.
-        slices: values that are slices of an invariant array: the array, and the index's name.
+        slices: values that are slices of an invariant array: the array, the index's name and its
+            axis.
 
     Raises:
         UnsupportedError: a step cannot be part of a kernel.
@@ -140,12 +143,14 @@ class Steps:
         sizes: Mapping[Value, tuple[int, ...]],
         variables: Variables,
         lists: Lists,
+        known: Callable[[Node], bool],
     ) -> None:
+        self._has_statement = known
         self.hoisted: list[int] = []
         self.ahead: list[str] = []
         self.arrays: list[Node] = []
         self.items: dict[Value, tuple[int, str]] = {}
-        self.slices: dict[Value, tuple[Value, str]] = {}
+        self.slices: dict[Value, tuple[Value, str, int]] = {}
         self._watched, self._sizes = watched, sizes
         self._variables, self._lists = variables, lists
         self._vectors: dict[Value, list[str]] = {}
@@ -191,7 +196,7 @@ class Steps:
             return
         if self._numbers(node):
             return
-        if not is_known(node):
+        if not self._has_statement(node):
             raise UnsupportedError(f"{node.op.name} has no statement")
         self.arrays.append(node)
 
@@ -231,23 +236,30 @@ class Steps:
             self._variables.names[item] = f"v{name}"
             self.ahead.append(f"v{name} = {SCALARS[item.dtype.name]}(l{place}[{name}])")
 
+    def _is_a_row(self, array: Value, axis: int) -> bool:
+        """Whether an index on an axis gives numbers that are rows with a stride."""
+        return axis == 0 or (axis == 1 and len(self._sizes[array]) == 3)
+
     def _slice(self, node: Node) -> bool:
-        """Handle a slice of an invariant array, if it is an index on the first axis."""
+        """Handle a slice of an invariant array, if it is an index on the first or second axis."""
         array, item = node.inputs[0], node.outputs[0]
         if node.op.name == "StridedSlice":
             begin = self._vectors.get(node.inputs[1])
-            others = ("begin_mask", "ellipsis_mask", "new_axis_mask")
-            if begin is None or len(begin) != 1 or node.attrs["shrink_axis_mask"] != 1:
+            if begin is None or node.attrs["ellipsis_mask"] or node.attrs["new_axis_mask"]:
                 return False
-            if any(node.attrs[name] for name in others):
+            axis = len(begin) - 1
+            before = (1 << axis) - 1  # all of the axes before
+            if node.attrs["shrink_axis_mask"] != 1 << axis or node.attrs["begin_mask"] != before:
                 return False
-            index, backwards = begin[0], True
+            if node.attrs["end_mask"] & before != before or not self._is_a_row(array, axis):
+                return False
+            index, backwards = begin[axis], True
         elif node.op.name == "GatherV2":
-            axis = constant_of(node.inputs[2])
+            known = constant_of(node.inputs[2])
             name = self._variables.name(node.inputs[1])
-            if name is None or axis is None or int(axis) or node.attrs.get("batch_dims"):
+            if name is None or known is None or int(known) or node.attrs.get("batch_dims"):
                 return False
-            index, backwards = name, False
+            index, backwards, axis = name, False, 0
         else:
             return False
         shape = self._sizes[item]
@@ -255,8 +267,8 @@ class Steps:
             return False
         name = f"o{len(self.ahead)}"
         whole = f"x{self._variables.fixed[array]}"
-        self.ahead += checked_index(name, index, f"{whole}.shape[0]", backwards=backwards)
-        self.slices[item] = (array, name)
+        self.ahead += checked_index(name, index, f"{whole}.shape[{axis}]", backwards=backwards)
+        self.slices[item] = (array, name, axis)
         if not shape:
             self._variables.names[item] = f"v{name}"
             self.ahead.append(f"v{name} = T({whole}[{name}])")

@@ -13,7 +13,9 @@ from pinnace.engine.codegen.loop_rows import common_rows, work_of
 from pinnace.engine.codegen.places import Place, array_type
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS
-from pinnace.engine.codegen.statements import HEADER, Statements
+from pinnace.engine.codegen.statement_rows import walk_of
+from pinnace.engine.codegen.walks import Argument, argument_of
+from pinnace.engine.codegen.whole_numbers import is_refusing
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
@@ -21,10 +23,14 @@ if TYPE_CHECKING:
 
     from pinnace.engine.codegen.iteration_steps import Steps, Variables
     from pinnace.engine.codegen.loop_lists import Lists
+    from pinnace.engine.codegen.statements import Statements
+    from pinnace.engine.codegen.walks import Walk
     from pinnace.engine.plan import Plan
     from pinnace.graph.graph import Node, Value
 
 
+# Dtypes of the invariant arrays that statements read.
+_KEPT = frozenset({dtypes.float32, dtypes.int32, dtypes.int64, dtypes.bool})
 _NONE: Mapping[int, int] = MappingProxyType({})
 # Most numbers of products over all elements of a list, which should fit the L2 cache.
 _MOST_AHEAD = 1 << 18
@@ -40,6 +46,7 @@ class IterationText:
         variables: of the loop.
         lists: the loop variables that are lists.
         steps: of the body.
+        writer: of its statements.
         lengths: of the lists all of whose elements the loop reads, by index: products of these are
             computed before the first iteration, for all elements at once.
 
@@ -65,16 +72,20 @@ class IterationText:
         variables: Variables,
         lists: Lists,
         steps: Steps,
+        writer: Statements,
         lengths: Mapping[int, int] = _NONE,
     ) -> None:
         self._inputs, self._outputs = body.graph.inputs, body.graph.outputs
         self._sizes, self._variables, self._lists, self._steps = sizes, variables, lists, steps
-        self._writer = Statements(sizes, variables.names, variables.known)
+        self._writer = writer
         self._slots: dict[tuple[int, str], Place] = {}
         self.fixed_arrays = self._placed_fixed()
         arrays, self.summed = self._placed_sums(body)
         self.work = work_of(arrays, sizes)
         self.rows = self._common_rows(arrays)
+        # What was summed in place cannot be taken back; lists are written at the end.
+        writer.may_leave = not self.summed
+        leaves = any(is_refusing(node) for node in arrays)
         if lengths:
             arrays = self._multiplied_ahead(arrays, lengths)
         self._writer.in_parts = self.rows is not None
@@ -85,7 +96,7 @@ class IterationText:
         written = {item for _, _, _, item in endings}
         for place, index, kind, item in endings:
             # The last of several writes wins: these are done at the end, in order.
-            alone = len(self._lists.writes[place]) == 1
+            alone = len(self._lists.writes[place]) == 1 and (kind == "push" or not leaves)
             if alone and kind != "add" and self._lists.items[place]:
                 self._writer.copies.setdefault(item, []).append(self._slot(place, index))
         self._writer.write(
@@ -114,15 +125,14 @@ class IterationText:
         self._arguments = list(self._taken())
         self._lines = self._framed(begin, iteration)
 
-    @property
-    def text(self) -> str:
-        """The source of the kernel alone."""
-        kinds = ", ".join(kind for _, kind in self._arguments)
-        return (
-            f"{HEADER}@njit([int64(int64, {kinds})],\n"
-            '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
-            + self._defined("kernel")
-        )
+    def walk(self) -> Walk:
+        """The loop as a table for the kernel that walks statements.
+
+        Raises:
+            UnsupportedError: a statement has no row.
+        """
+        taken = [Argument("most"), *(argument_of(*one) for one in self._arguments)]
+        return walk_of(self._lines, taken, self.numbers)
 
     def function(self, name: str) -> str:
         """The loop as a function that another kernel calls, under a given name."""
@@ -147,9 +157,7 @@ class IterationText:
             return None
         carried = [place for place in self._variables.carried if place not in self.summed]
         changing = {self._inputs[place] for place in carried}
-        changing |= {
-            value for value, (array, _) in self._steps.slices.items() if self._sizes[value]
-        }
+        changing |= {value for value in self._steps.slices if self._sizes[value]}
         changing |= {
             value
             for value, (place, _) in self._steps.items.items()
@@ -173,7 +181,7 @@ class IterationText:
     def _placed_fixed(self) -> list[int]:
         """The storage of invariant float32 arrays that array steps use."""
         fixed, lists = self._variables.fixed, self._lists
-        used = [array for array, _ in self._steps.slices.values()]
+        used = [array for array, _, _ in self._steps.slices.values()]
         used += [node.inputs[-1] for writes in lists.writes.values() for _, node in writes]
         used += [value for node in self._steps.arrays for value in node.inputs]
         used += [self._outputs[place] for place in self._variables.carried]
@@ -181,7 +189,7 @@ class IterationText:
         for value in dict.fromkeys(used):
             if value not in fixed or self._variables.name(value) is not None:
                 continue
-            if value.dtype is not dtypes.float32:
+            if value.dtype not in _KEPT:
                 continue
             found.append(fixed[value])
             place = self._writer.at(f"at(x{fixed[value]})", self._sizes[value])
@@ -300,11 +308,16 @@ class IterationText:
         """Elements that an iteration reads; those of a list that changes are copied."""
         writer, lists = self._writer, self._lists
         lines = []
-        for value, (array, name) in self._steps.slices.items():
+        for value, (array, name, axis) in self._steps.slices.items():
             if shape := self._sizes[value]:
-                size = writer.number(4 * math.prod(shape))
-                address = writer.places[array].address
-                writer.places[value] = writer.at(f"({address} + {size} * {name})", shape)
+                whole = self._sizes[array]
+                size = writer.number(4 * math.prod(whole[axis + 1 :]))
+                address = f"({writer.places[array].address} + {size} * {name})"
+                if axis == 0:
+                    writer.places[value] = writer.at(address, shape)
+                else:
+                    step = writer.number(math.prod(whole[1:]))
+                    writer.places[value] = Place(address, step, False)
         for value, (place, name) in self._steps.items.items():
             item = lists.items[place]
             if not item:
@@ -312,7 +325,7 @@ class IterationText:
             address = f"(at(l{place}) + l{place}.strides[0] * {name})"
             step = f"(l{place}.strides[1] // 4)"
             if place in lists.changed:
-                if lists.holds(place) != "float32":
+                if BYTES[lists.holds(place)] != 4:
                     raise UnsupportedError(f"list {place}: truth values are read and set")
                 source, target = self._slot(place, name), writer.reserve(item)
                 lines.append(writer.copied_rows(item, source, target))
@@ -442,9 +455,11 @@ class IterationText:
         for index in range(len(self.constants)):
             yield f"k{index}", "READ"
         for place in self.fixed_arrays:
-            yield f"x{place}", array_type(self._sizes[fixed[place]], "float32", True)
+            value = fixed[place]
+            yield f"x{place}", array_type(self._sizes[value], _name(value), True)
         for place in self._variables.carried:
-            yield f"c{place}", array_type(self._variables.shapes[place], "float32", True)
+            kind = _name(self._inputs[place])
+            yield f"c{place}", array_type(self._variables.shapes[place], kind, True)
         for place in self._variables.carried:
             yield f"y{place}", "WRITTEN"
         for place in self._lists.read:
@@ -454,3 +469,8 @@ class IterationText:
         for place in self._lists.changed:
             yield f"u{place}", self._lists.array_type(place, readonly=False)
             yield f"g{place}", "BYTES"
+
+
+def _name(value: Value) -> str:
+    """The name of a value's dtype in Numba."""
+    return value.dtype.name.replace("bool", "boolean")

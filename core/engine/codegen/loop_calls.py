@@ -149,8 +149,7 @@ class LoopCall:
         home = writer.reserve(shape)
         self._lists[place] = home.address
         writer.lines += [
-            f"for i in range({writer.number(math.prod(shape))}):",
-            f"    floats({home.address}, i + 1)[i] = 0",
+            f"fill({home.address}, {writer.number(math.prod(shape))}, 0.0)",
             f"{self._name}_g{place} = np.zeros({writer.number(shape[0])}, np.uint8)",
         ]
         return [self._shaped(home, shape), f"{self._name}_g{place}"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Most bytes of a list's array elements.
 _NUMBERS = frozenset({"bool", "float32", "float64", "int32", "int64"})
-BYTES = {"bool": 1, "float32": 4}
+BYTES = {"bool": 1, "float32": 4, "int32": 4}
 
 
 class Lists:

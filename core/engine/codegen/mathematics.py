@@ -126,6 +126,19 @@ def _as_short_integers_type(context: Any, address: Any) -> Any:
 as_short_integers: Any = intrinsic(_as_short_integers_type)
 
 
+def _as_doubles_type(context: Any, address: Any) -> Any:
+    """The address as a pointer to float64."""
+    del context
+
+    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], compiled.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float64)(address), generate  # type: ignore[no-untyped-call]
+
+
+as_doubles: Any = intrinsic(_as_doubles_type)
+
+
 @njit(inline="always")
 def row(array: Any, index: Any, width: Any) -> Any:
     """A row of a matrix with contiguous rows, given its address."""

@@ -45,6 +45,7 @@ class PlanStatements(WholeNumbers):
         known: what is the same at every call with these sizes, besides constants.
         watched: each value at that call.
         counts: iterations of each loop at that call.
+        scalars: names of the scalars in registers, by value.
 
     Attributes:
         functions: the sources of the loops, which precede the kernel's.
@@ -57,10 +58,11 @@ class PlanStatements(WholeNumbers):
         known: Mapping[Value, Array],
         watched: Mapping[Value, Any],
         counts: Mapping[Node, int],
+        scalars: Mapping[Value, str] | None = None,
     ) -> None:
         # Including values in loops.
         self._inner: Mapping[Value, tuple[int, ...]] = {}
-        super().__init__(sizes, known)
+        super().__init__(sizes, known, scalars)
         self._watched, self._counts = watched, counts
         self.functions: list[str] = []
         self.loops: list[InnerLoop] = []

@@ -1,12 +1,12 @@
-"""A loop over arrays as one kernel: recurrent layers, their gradients, and similar loops.
+"""A loop over arrays as one table: recurrent layers, their gradients, and similar loops.
 
 The body of such a loop has products and elementwise steps on float32 arrays, scalars that count its
 iterations, and tensor lists that an iteration reads from or pushes to. A plan takes a microsecond
-or two for each of these steps; here an iteration is machine code, and each element of a list is a
-row of one array. Inference seldom knows the shapes in a body, so one iteration is executed and
-recorded for each set of shapes; sets that differ only in sizes share a kernel.
+or two for each of these steps; here they are rows of a table that a kernel walks (`walks`), and
+each element of a list is a row of one array. Inference seldom knows the shapes in a body, so one
+iteration is executed and recorded for each set of shapes, which has a table of its own.
 
-A kernel leaves an iteration that it cannot run unchanged: the plan continues from there, and raises
+A walk leaves an iteration that it cannot run unchanged: the plan continues from there, and raises
 the error if there is one. Loop-invariant values are computed by the plan's own kernels, before the
 first iteration.
 """
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen import walks
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.iteration import iteration_of
+from pinnace.engine.codegen.iteration import Form, iteration_of
+from pinnace.engine.codegen.iteration_statements import IterationStatements, is_known
 from pinnace.engine.codegen.loop_lists import form_of
 from pinnace.engine.codegen.loops import Advance
 from pinnace.engine.codegen.places import fit
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
+_FORM = Form(IterationStatements, is_known)
 # Most sets of shapes for which a loop has kernels.
 _SHAPES = 8
 # Iterations between polls of the stop flag, and the initial estimate of their number.
@@ -51,7 +53,7 @@ _ROWS, _WORTH_THREADS = 4, 1 << 21
 
 
 class Recurrence:
-    """A loop whose iterations are machine code, for the shapes seen so far.
+    """A loop whose iterations are tables, for the shapes seen so far.
 
     Args:
         test: the plan of the condition.
@@ -109,28 +111,33 @@ class Recurrence:
                 self.refusals.append(f"watching: {error}")
                 return None
         try:
-            return _Variant(iteration_of(self._test, self._body, values, watched))
+            return _Variant(iteration_of(self._test, self._body, values, watched, _FORM))
         except UnsupportedError as reason:
             self.refusals.append(str(reason))
             return None
 
 
 class _Variant:
-    """A loop's kernel for one set of shapes.
+    """A loop's table for one set of shapes.
 
     Attributes:
-        kernel: which may still be compiling.
+        kernel: of all tables, which may still be compiling.
         verdict: whether it agrees with the plan.
         pace: times of an iteration by both, measured in the trial.
         uses: how often it was requested recently.
+        is_ahead: whether the kernel is one of the installed library.
     """
 
     def __init__(self, iteration: Iteration) -> None:
         self._iteration = iteration
-        self.verdict = Verdict()
+        # With a kernel of the installed library, which its tests know, a table is compared once,
+        # and times of one run decide nothing.
+        self.is_ahead = walks.is_ahead()
+        self.verdict = Verdict(1 if self.is_ahead else None)
         self.pace = Pace()
         self.uses = 0
-        self.kernel = compiler.request(iteration.kernel.text)
+        self._walk = iteration.kernel.walk()
+        self.kernel = walks.kernel()
         self._numbers = np.array(iteration.kernel.numbers, np.int64)
         self._expected = _GUESS
         # The last measured time of an iteration; initially almost zero.
@@ -177,8 +184,13 @@ class _Variant:
     def is_rejected(self) -> bool:
         """Whether it has no kernel and gets none, or one that is wrong or slower than the plan."""
         if self.verdict.passed:
-            return self.pace.is_slower
+            return self.is_slower
         return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether it has lost against the plan."""
+        return not self.is_ahead and self.pace.is_slower
 
     def advance(self, values: Sequence[Array], most: int) -> Advance | None:
         """Run at most `most` iterations.
@@ -204,7 +216,9 @@ class _Variant:
         lists: dict[int, Any] = {place: values[place][()] for place in known.used}
         integers, reals = self._numbers_of(values, fixed)
         after = [
-            np.empty((1 if place in kernel.summed else 2, *variables.shapes[place]), np.float32)
+            np.empty(
+                (1 if place in kernel.summed else 2, *variables.shapes[place]), values[place].dtype
+            )
             for place in variables.carried
         ]
         opened = self._opened(lists, most)
@@ -246,19 +260,18 @@ class _Variant:
         own: ThreadArrays,
     ) -> int:
         """Run iterations: their number; results are in the tables."""
-        function = self.kernel.function
-        assert function is not None  # noqa: S101 - `Recurrence.run` looked
+        walk = self._walk
         kernel = self._iteration.kernel
         rows = kernel.rows
         if rows is None:
             given = own.given(ahead, rest)
-            return int(function(most, self._numbers, integers, reals, *given))
+            return walk(most, self._numbers, integers, reals, *given)
         pieces = min(team.size(), rows // _ROWS)
         is_worth = kernel.work * min(most, self._expected) >= _WORTH_THREADS
         # Sums of partial sums differ from sums in rounding: the partition is the same at each call.
         if pieces < 2 or not (is_worth or kernel.summed):
             given = own.given(ahead, rest)
-            return int(function(most, 0, rows, self._numbers, integers, reals, *given))
+            return walk(most, 0, rows, self._numbers, integers, reals, *given)
         ends = [rows * piece // pieces for piece in range(pieces + 1)]
         tables = [(integers.copy(), reals.copy()) for _ in range(pieces)]
         parts = [own, *(own.another() for _ in ends[2:])]
@@ -267,7 +280,7 @@ class _Variant:
         def work(piece: int) -> None:
             part = ends[piece], ends[piece + 1]
             given = parts[piece].given(ahead, rest)
-            taken[piece] = int(function(most, *part, self._numbers, *tables[piece], *given))
+            taken[piece] = walk(most, *part, self._numbers, *tables[piece], *given)
 
         if is_worth:
             team.share(pieces, work, pieces)

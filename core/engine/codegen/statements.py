@@ -39,6 +39,9 @@ HEADER = """
 from pinnace.engine.codegen.products import (
     ACROSS, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, shaped, sum_rows, truths,
 )
+from pinnace.engine.codegen.row_functions import (
+    apply, apply_two, fill, row_largest, row_places, row_softmax, row_totals,
+)
 
 T = np.float32
 TABLE = types.Array(int64, 1, "C")
@@ -62,6 +65,7 @@ class Statements(Places):
         sums: destinations that products are accumulated into, by the product's step.
         copies: further destinations of values. Elementwise steps write them directly.
         copied: those of `copies` that are written.
+        may_leave: whether an iteration may be left after some of its statements.
     """
 
     def __init__(
@@ -76,11 +80,11 @@ class Statements(Places):
         self.sums: dict[Node, Place] = {}
         self.copies: dict[Value, list[Place]] = {}
         self.copied: set[tuple[Value, Place]] = set()
+        self.may_leave = False
         self._added: dict[Node, ProductSum] = {}
         self._packed: dict[tuple[Value, bool], str] = {}
         self._zeros = self._reserve(PANEL)
-        self.before.append(f"for i in range({PANEL}):")
-        self.before.append(f"    floats({self._zeros}, {PANEL})[i] = 0")
+        self.before.append(f"fill({self._zeros}, {PANEL}, 0.0)")
 
     # Steps.
 

@@ -48,6 +48,7 @@ class WholeNumbers(Statements):
     Args:
         sizes: the shape of each value at one call.
         known: what is the same at every call with these sizes, besides constants.
+        scalars: names of the scalars in registers, by value.
 
     Attributes:
         refuses: whether the kernel may return early, with 1, for unsupported numbers.
@@ -57,9 +58,12 @@ class WholeNumbers(Statements):
     """
 
     def __init__(
-        self, sizes: Mapping[Value, tuple[int, ...]], known: Mapping[Value, Array]
+        self,
+        sizes: Mapping[Value, tuple[int, ...]],
+        known: Mapping[Value, Array],
+        scalars: Mapping[Value, str] | None = None,
     ) -> None:
-        super().__init__(sizes, {}, known)
+        super().__init__(sizes, scalars or {}, known)
         self.refuses = self.is_whole = False
         self.variables: list[tuple[Value, tuple[int, ...]]] = []
         self._names = 0
@@ -139,6 +143,9 @@ class WholeNumbers(Statements):
         names: list[str] = []
         for given in node.inputs:
             array = self._constant(given)
+            if given in self._scalars:
+                names.append(self._scalars[given])
+                continue
             if array is not None and array.size == 1:
                 names.append(literal(np.reshape(array, ()), given.dtype.name) or "")
                 continue
@@ -276,3 +283,10 @@ def is_reshaped(node: Node) -> bool:
     """Whether a step reshapes integers without moving them."""
     is_same = node.op.view == "reshaped" or (bool(node.op.alias) and len(node.inputs) == 1)
     return is_same and node.outputs[0].dtype in _WHOLE
+
+
+def is_refusing(node: Node) -> bool:
+    """Whether the statement of a step may leave numbers to the plan."""
+    return (
+        node.op in {GATHER_V2, RESOURCE_GATHER} or bool(node.op.divides) or node.op.name == "Cast"
+    )

@@ -209,9 +209,9 @@ def test_columns_side_by_side(
     assert check(make, x).turns == steps
 
 
-def test_columns_apart_are_left_to_the_plan() -> None:
+def test_columns_in_another_order_are_left_to_the_plan() -> None:
     x, weights = tf.constant(normal(5, 4, 3)), tf.constant(normal(3, 6))
-    for parts in (np.s_[:, ::2], np.s_[:, 5:2:-1]):
+    for parts, turns in ((np.s_[:, ::2], 5), (np.s_[:, 5:2:-1], 0)):
 
         def make(parts: Any = parts) -> Any:
             def run(x: Any) -> Any:
@@ -222,7 +222,7 @@ def test_columns_apart_are_left_to_the_plan() -> None:
 
             return run
 
-        assert check(make, x).turns == 0
+        assert check(make, x).turns == turns
 
 
 def test_what_is_repeated_and_kept_is_left_to_the_plan() -> None:
@@ -549,7 +549,6 @@ def test_a_variable_that_a_loop_assigns_is_left_to_the_plan() -> None:
 
 
 def test_each_call_reads_its_variables_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    # What an earlier process has kept would take the first call, too.
     monkeypatch.setattr(config.settings, "cache", None)
     w = tf.Variable(normal(4, 4), shape=tf.TensorShape(None))
     x = tf.constant(normal(3, 4))
@@ -570,7 +569,7 @@ def test_each_call_reads_its_variables_anew(monkeypatch: pytest.MonkeyPatch) -> 
                     wanted = np.tanh(wanted @ w.numpy())
                 np.testing.assert_allclose(traced(x), wanted, rtol=1e-4, atol=1e-5)
                 settle()
-        assert taken.turns == 6
+        assert taken.turns == 9
         # A variable of another shape: the kernel was not made for it.
         w.assign(normal(5, 5))
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"columns of a|MatMul|aligned"):

@@ -1,0 +1,426 @@
+"""The statements of a kernel as a table for the kernel that walks them (`statement_walk`).
+
+The writers of statements use a small part of Python, in which sizes are indices of a table whose
+numbers are known here.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.nests import Nest, View, nest_of, range_of, view_of
+from pinnace.engine.codegen.statement_numbers import (
+    CHANGING,
+    CONSTANT,
+    STEADY,
+    Number,
+    StatementNumbers,
+)
+from pinnace.engine.codegen.statement_walk import OPERATION, ROW
+from pinnace.engine.codegen.walks import LINE, Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.codegen.cluster_programs import Program
+    from pinnace.engine.codegen.walks import Argument
+    from pinnace.framework.tensor import Array
+
+_CALLS = {
+    "multiply": ("PRODUCT", 13),
+    "copy_rows": ("COPY_ROWS", 6),
+    "add_rows": ("ADD_ROWS", 6),
+    "sum_rows": ("SUM_ROWS", 5),
+    "copy_truths": ("COPY_TRUTHS", 3),
+    "pack": ("PACK", 6),
+    "row_totals": ("ROW_TOTALS", 6),
+    "row_largest": ("ROW_LARGEST", 5),
+    "row_softmax": ("ROW_SOFTMAX", 5),
+    "row_places": ("ROW_PLACES", 6),
+    "apply": ("APPLY", 4),
+    "apply_two": ("APPLY_TWO", 6),
+}
+# Numbers of a row of which only a part is computed: its size is not known.
+_ANY = 1 << 20
+
+
+def walk_of(
+    lines: Sequence[str],
+    arguments: Sequence[Argument],
+    sizes: Sequence[int],
+) -> Walk:
+    """A kernel's statements as a table.
+
+    Args:
+        lines: of the kernel; see `statements` and `iteration_text`.
+        arguments: its parameters.
+        sizes: the numbers of the table `n`.
+
+    Raises:
+        UnsupportedError: a statement has no row.
+    """
+    return _Translation(lines, arguments, sizes).walk()
+
+
+class _Translation(StatementNumbers):
+    def __init__(
+        self, lines: Sequence[str], arguments: Sequence[Argument], sizes: Sequence[int]
+    ) -> None:
+        super().__init__(arguments, sizes)
+        self._tree = ast.parse("\n".join(lines)).body
+        self._changing = _changed(self._tree)
+        self._views: dict[str, View] = {}
+        # The jumps out of each loop, whose targets are not known yet.
+        self._breaks: list[list[list[int]]] = []
+        self._programs: list[Program] = []
+        self._operands: list[Array] = []
+        # Numbers of the statements' scratch memory, and of scalars behind it; registers with an
+        # offset in what is behind it.
+        self._scratch = self._spare = 0
+        self._offsets: list[tuple[int, str, int]] = []
+
+    def walk(self) -> Walk:
+        """The table."""
+        self._block(self._tree)
+        scalars = self._scratch
+        registers = scalars + self._spare
+        most = max((one.memory for one in self._programs), default=0)
+        shift = len(self._ahead)
+        rows = [*self._ahead, *self._rows]
+        for row in rows:
+            if row[0] in (OPERATION["JUMP"], OPERATION["UNLESS"]):
+                row[2] += shift
+        table = np.zeros((len(rows), ROW), np.int64)
+        for place, row in enumerate(rows):
+            table[place, : len(row)] = row
+        initial = np.zeros(self._registers, np.int64)
+        for register, what, count in self._offsets:
+            begin = scalars if what == "scalars" else registers
+            initial[register] = 4 * (begin + count)
+        for (kind, value), register in self._constants.items():
+            if kind == "real":
+                initial[register] = np.array(value, np.float64).view(np.int64)
+            else:
+                initial[register] = value
+        none = np.zeros((1, 6), np.int64)
+        operands = np.concatenate([*self._operands, none]).reshape(-1)
+        memory = registers + most
+        filled = [self._names["w"], *self._entries.values()]
+        places = np.array([one.register for one in filled], np.int64)
+        return Walk(table, initial, places, operands, self._programs, self._taken, memory)
+
+    # Statements.
+
+    def _block(self, lines: Sequence[ast.stmt]) -> None:
+        for line in lines:
+            self._line(line)
+
+    def _line(self, line: ast.stmt) -> None:
+        match line:
+            case ast.Assign(targets=[target], value=value):
+                self._assign(target, value)
+            case ast.AugAssign(target=target, op=op, value=value):
+                number = self._binary(type(op), self._number(target), self._number(value))
+                self._put(target, number)
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=args)):
+                self._call(name, args)
+            case ast.Break():
+                self._breaks[-1].append(self._jump())
+            case ast.Return(value=ast.expr() as value):
+                self._emit(CHANGING, "END", self._number(value).register)
+            case _:
+                self._compound(line)
+
+    def _compound(self, line: ast.stmt) -> None:
+        if isinstance(line, ast.While):
+            self._loop(line)
+        elif isinstance(line, ast.If):
+            self._if(line)
+        elif isinstance(line, ast.For):
+            self._for(line)
+        else:
+            raise UnsupportedError(f"no row: {ast.unparse(line)}")
+
+    def _put(self, target: ast.expr, number: Number) -> None:
+        """A new number of a variable, or of an element of an array."""
+        if isinstance(target, ast.Name):
+            self._set(target.id, number)
+        else:
+            self._store(target, number)
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        match target, value:
+            case ast.Name(id="t"), _:
+                return
+            case ast.Name(id="scratch"), ast.Call(args=[size, _]):
+                self._scratch = -(-int(self._number(size).value) // LINE) * LINE
+                return
+            case ast.Name(id="w"), _:
+                return
+            case ast.Subscript(value=ast.Name(id="scratch")), _:
+                return  # keeps the memory
+            case ast.Name(id=name), _ if (view := view_of(value)) is not None:
+                self._views[name] = view
+                self._begins[name] = view.dtype, self._copied(self._number(view.address))
+                return
+            case ast.Tuple(elts=names), ast.Tuple(elts=values):
+                self._parallel(names, values)
+                return
+        self._put(target, self._number(value))
+
+    def _parallel(self, names: Sequence[ast.expr], values: Sequence[ast.expr]) -> None:
+        numbers = [self._copied(self._number(one)) for one in values]
+        for name, number in zip(names, numbers, strict=True):
+            if not isinstance(name, ast.Name):
+                raise UnsupportedError("an assignment of several elements")
+            self._set(name.id, number)
+
+    def _copied(self, number: Number) -> Number:
+        """A number that later assignments do not change."""
+        if number.register not in self._variables():
+            return number
+        made = number._replace(register=self._register(), level=CHANGING)
+        self._emit(CHANGING, "MOVE", made.register, number.register)
+        return made
+
+    def _variables(self) -> set[int]:
+        return {self._names[name].register for name in self._changing if name in self._names}
+
+    def _set(self, name: str, number: Number) -> None:
+        if name not in self._changing:
+            self._names[name] = self._copied(number)
+            return
+        found = self._names.get(name)
+        register = self._register() if found is None else found.register
+        if found is not None and found.kind != number.kind:
+            raise UnsupportedError(f"{name} changes its kind")
+        self._emit(CHANGING, "MOVE", register, number.register)
+        self._names[name] = Number(register, CHANGING, number.kind)
+        self._forget(register)
+
+    def _forget(self, register: int) -> None:
+        """A variable has changed: what was computed from it is to be computed again."""
+        gone = {register}
+        while True:
+            more = {
+                made.register
+                for key, made in self._found.items()
+                if made.register not in gone and not gone.isdisjoint(key[2:])
+            }
+            if not more:
+                break
+            gone |= more
+        self._found = {key: made for key, made in self._found.items() if made.register not in gone}
+
+    def _store(self, target: ast.expr, number: Number) -> None:
+        match target:
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                kind, address = self._place(name, index)
+            case _:
+                raise UnsupportedError(f"no row: {ast.unparse(target)}")
+        if kind.startswith("FLOAT"):
+            number = self._as_real(number)
+        elif number.is_real:
+            raise UnsupportedError("a fraction among integers")
+        self._emit(CHANGING, f"STORE_{kind}", number.register, address.register)
+
+    def _call(self, name: str, args: Sequence[ast.expr]) -> None:
+        if name == "whole_vectors":
+            return
+        if name == "leave":
+            self._breaks[0].append(self._jump())
+            return
+        if name == "fill":
+            address, some, number = (self._number(one) for one in args)
+            given = (address, some, self._as_real(number))
+            self._emit(CHANGING, "FILL", *(one.register for one in given))
+            return
+        if name not in _CALLS:
+            raise UnsupportedError(f"no row: {name}")
+        what, count = _CALLS[name]
+        registers = [self._number(one).register for one in args[:count]]
+        self._emit(CHANGING, what, *registers)
+
+    # Flow.
+
+    def _jump(self, register: int | None = None) -> list[int]:
+        """A jump whose target is set later."""
+        what = "JUMP" if register is None else "UNLESS"
+        row = [OPERATION[what], register or 0, 0]
+        self._rows.append(row)
+        return row
+
+    def _loop(self, line: ast.While) -> None:
+        self._repeated(lambda: self._number(line.test), line.body, None)
+
+    def _repeated(
+        self, test: Callable[[], Number], body: Sequence[ast.stmt], counter: str | None
+    ) -> None:
+        """Statements while a condition holds, which is looked at before each time.
+
+        Args:
+            test: the condition.
+            body: the statements.
+            counter: the name of a number that grows by 1 each time.
+        """
+        self._found.clear()
+        begin = len(self._rows)
+        self._breaks.append([self._jump(test().register)])
+        self._block(body)
+        if counter is not None:
+            self._set(counter, self._folded("ADD", self._named(counter), self._constant(1)))
+        self._jump()[2] = begin
+        for row in self._breaks.pop():
+            row[2] = len(self._rows)
+        self._found.clear()
+
+    def _for(self, line: ast.For) -> None:
+        """A loop over numbers: a program if it is elementwise."""
+        first, end = range_of(line)
+        if not isinstance(line.target, ast.Name):
+            raise UnsupportedError(f"no row: {ast.unparse(line)}")
+        name = line.target.id
+        nest = nest_of(line, self._views) if name == "r" else None
+        if nest is not None:
+            self._nest(nest)
+            return
+        stop = self._copied(self._number(end))
+        self._set(name, self._number(first))
+        self._repeated(lambda: self._computed("LESS", (self._named(name), stop)), line.body, name)
+
+    def _if(self, line: ast.If) -> None:
+        other = self._jump(self._truth(self._number(line.test)).register)
+        before = dict(self._found)
+        self._block(line.body)
+        ends = None
+        if line.orelse:
+            ends = self._jump()
+            other[2] = len(self._rows)
+            self._keep(before)
+            self._block(line.orelse)
+            ends[2] = len(self._rows)
+        else:
+            other[2] = len(self._rows)
+        self._keep(before)
+
+    def _keep(self, before: Mapping[tuple[object, ...], Number]) -> None:
+        """Of what was computed, only what is computed on both ways."""
+        now = self._found
+        self._found = {key: made for key, made in before.items() if now.get(key) == made}
+
+    # Elementwise loops.
+
+    def _nest(self, nest: Nest) -> None:
+        rows = [self._number(one) for one in nest.rows]
+        columns = [self._number(one) for one in nest.columns]
+        width, is_flat = self._width(columns, rows)
+        program = nest.program(width, is_flat=is_flat)
+        offset = sum(one.size for one in self._operands)
+        self._programs.append(program)
+        self._operands.append(program.operands)
+        place = 0
+        for name in (*nest.inputs, *nest.numbers):
+            view = nest.inputs.get(name)
+            if view is None or (view.dtype == "bool" and not view.are_flags):
+                self._scalar(name, view, offset + 6 * place)
+            else:
+                self._lies(view, offset + 6 * place, rows)
+            place += 1
+        for view in nest.outputs:
+            self._lies(view, offset + 6 * place, rows)
+            place += 1
+        memory = self._behind("registers")
+        self._emit(
+            CHANGING,
+            "PROGRAM",
+            program.sections.ctypes.data,
+            len(program.sections),
+            program.lines.ctypes.data,
+            8 * offset,
+            program.block,
+            program.some,
+            *(one.register for one in (*rows, *columns)),
+            memory.register,
+        )
+
+    def _width(self, columns: Sequence[Number], rows: Sequence[Number]) -> tuple[int, bool]:
+        """Numbers of a row, and whether there is one row that may be cut."""
+        first, end = columns
+        if first.level == end.level == CONSTANT:
+            is_flat = rows[0].level == rows[1].level == CONSTANT and rows[1].value == 1
+            return int(end.value - first.value), is_flat
+        return _ANY, True  # a part of the only row
+
+    def _operand(self, place: int, number: Number) -> None:
+        """Set a number of the table of operands."""
+        if number.level != CHANGING:
+            key = ("operand", place, number.register)
+            if key not in self._steady:
+                self._steady[key] = number
+                self._emit(STEADY, "OPERAND", number.register, place)
+            return
+        self._emit(CHANGING, "OPERAND", number.register, place)
+
+    def _lies(self, view: View, place: int, rows: Sequence[Number]) -> None:
+        address = self._number(view.address)
+        if view.row is None:
+            self._operand(place, address)
+            return
+        step = self._number(view.row)
+        size = 1 if view.are_flags else 4
+        if view.kind == "column" and (step.level != CONSTANT or step.value != size):
+            if view.are_flags or rows[0].level != CONSTANT or rows[1].level != CONSTANT:
+                raise UnsupportedError("a column that is not contiguous")
+            count = int(rows[1].value)
+            target, one = self._behind("scalars", self._spare), self._constant(1)
+            self._spare += -(-count // LINE) * LINE
+            each = self._folded("FLOOR_DIVIDE", step, self._constant(4))
+            given = (address, each, target, one, self._constant(count), one)
+            self._emit(CHANGING, "COPY_ROWS", *(number.register for number in given))
+            self._operand(place, target)
+            return
+        self._operand(place, address)
+        self._operand(place + 1, step)
+        self._operand(place + 2, step)
+
+    def _scalar(self, name: str, view: View | None, place: int) -> None:
+        """A number in a register, for a program."""
+        if view is None:
+            number = self._named(name)
+        else:
+            number = self._loaded("BYTE", self._number(view.address))
+        address = self._behind("scalars", self._spare)
+        self._spare += LINE
+        self._emit(CHANGING, "STORE_FLOAT32", self._as_real(number).register, address.register)
+        self._operand(place, address)
+
+    def _behind(self, what: str, count: int = 0) -> Number:
+        """An address in the memory behind that of the statements, whose size is known later."""
+        key = (what, count)
+        if key not in self._steady:
+            offset = self._register()
+            self._offsets.append((offset, what, count))
+            base = self._names["w"]
+            self._steady[key] = self._computed("ADD", (base, Number(offset, STEADY)))
+        return self._steady[key]
+
+
+def _changed(lines: Sequence[ast.stmt]) -> set[str]:
+    """The names that are assigned more than once, or in a loop from their former number."""
+    count: dict[str, int] = {}
+    for line in lines:
+        for tree in ast.walk(line):
+            match tree:
+                case ast.Assign(targets=[ast.Name(id=name)]):
+                    count[name] = count.get(name, 0) + 1
+                case ast.Assign(targets=[ast.Tuple(elts=names)]):
+                    for one in names:
+                        if isinstance(one, ast.Name):
+                            count[one.id] = count.get(one.id, 0) + 1
+                case ast.AugAssign(target=ast.Name(id=name)) | ast.For(target=ast.Name(id=name)):
+                    count[name] = count.get(name, 0) + 2
+    return {name for name, times in count.items() if times > 1}
