@@ -51,23 +51,29 @@ def onnx_file(name: str) -> Path:
     return exported(folder(name))
 
 
-def exported(source: Path) -> Path:
+def exported(source: Path, signature: str = "serving_default") -> Path:
     """What `pinnace export` makes of `source`/model: made once, and again by another exporter.
+
+    Args:
+        source: the folder; the file lies in it.
+        signature: which of the model's.
 
     Raises:
         RuntimeError: the export failed; the message ends with what it said.
     """
-    target = source / f"model-{sum_of(sorted(EXPORTER.rglob('*.py'))):08x}.onnx"
+    stem = "model" if signature == "serving_default" else signature
+    target = source / f"{stem}-{sum_of(sorted(EXPORTER.rglob('*.py'))):08x}.onnx"
     if not target.exists():
         scratch = source / f"part-{os.getpid()}.onnx"
         command = ["-m", "pinnace.deploy.cli.main", "export", str(source / "model"), str(scratch)]
+        command += ["--signature", signature] if stem != "model" else []
         done = subprocess.run(
             [sys.executable, *command], check=False, capture_output=True, text=True
         )
         if done.returncode:
             words = (done.stdout + done.stderr)[-3000:]
             raise RuntimeError(f"pinnace export {source.name}: {words}")
-        for stale in source.glob("model-*.onnx"):  # of another exporter
+        for stale in source.glob(f"{stem}-*.onnx"):  # of another exporter
             stale.unlink(missing_ok=True)
         scratch.rename(target)
     return target

@@ -42,6 +42,7 @@ bench-gate: $(READY) $(TENSORFLOW)/.installed ## fail where a ratio is 1.3 times
 bench-short: $(READY) ## run benchmarks once, without peers: none has rotted
 	$(VENV)/bin/python benchmarks/run.py --short $(ARGS)
 	$(VENV)/bin/python benchmarks/zoo/run.py --short
+	$(VENV)/bin/python benchmarks/producers/run.py --short
 	$(VENV)/bin/python benchmarks/servers/ways_in.py --short
 
 .PHONY: bench-serving
@@ -63,6 +64,16 @@ bench-onnx: export PINNACE_TF2ONNX_PYTHON = $(abspath $(TF2ONNX))/bin/python
 bench-onnx: installed-wheel $(TENSORFLOW)/.installed $(TF2ONNX)/.installed ## export models beside tf2onnx; writes benchmarks/ONNX.md
 	status=0; $(VENV)/bin/python benchmarks/exporters.py --markdown benchmarks/ONNX.md $(ARGS) || status=$$?; \
 	  $(PLOTS) && exit $$status
+
+# About 25 minutes; the first time the models are written, 10 more. ARGS=--short is one round of a few, of which no table
+# is written; ARGS="--only words" the rows of a kind.
+.PHONY: bench-producers
+bench-producers: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+bench-producers: export PINNACE_JAX_PACKAGES = $(abspath $(JAX_EXPORTS))
+bench-producers: export PINNACE_FORESTS_PACKAGES = $(abspath $(FORESTS))
+bench-producers: export PINNACE_TRANSFORMERS_PACKAGES = $(abspath $(TRANSFORMERS)):$(abspath $(KERAS2))
+bench-producers: $(READY) $(TENSORFLOW)/.installed $(JAX_EXPORTS)/.installed $(FORESTS)/.installed $(TRANSFORMERS)/.installed ## time models of JAX, ydf and transformers beside their libraries; writes benchmarks/PRODUCERS.md
+	$(VENV)/bin/python benchmarks/producers/run.py --markdown benchmarks/PRODUCERS.md $(ARGS)
 
 .PHONY: bench-onnx-short
 bench-onnx-short: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python

@@ -47,11 +47,15 @@ class Side:
     work: Work
     calls = 1
 
+    def make(self, request: dict[str, Any]) -> Work:
+        """The workload by the library."""
+        return programs.make(request["library"], Workload(**request["workload"]))
+
     def open(self, request: dict[str, Any]) -> dict[str, Any]:
         """The first answer, and calls around a second after it."""
         importlib.import_module(request["library"])  # that takes what `make bench` says it does
         start = time.perf_counter()
-        self.work = programs.make(request["library"], Workload(**request["workload"]))
+        self.work = self.make(request)
         self.work.run()
         first_s = time.perf_counter() - start
         ends, durations, now = [], [], 0.0
@@ -114,13 +118,12 @@ class Side:
         return time.process_time() - before < BUSY * PAUSE_S
 
 
-def main() -> None:
+def answer_requests(side: Side) -> None:
     """Answer until the input ends."""
     # Libraries may print; answers go where only they go.
     keep_to_cores()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    side = Side()
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -133,4 +136,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    answer_requests(Side())

@@ -4,20 +4,27 @@ Formats want ranks written down. A sample's are those of one call; the file's me
 they come from.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from pinnace.framework import dtypes
+from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.graph.graph import Graph, Value
+from pinnace.graph.graph import Graph, Node, Value
 from pinnace.graph.walk import ordered
 
 _HANDLES = (dtypes.resource, dtypes.variant)
 # Arguments that are shapes: their size is the rank of what comes of them.
 _SHAPES = {"SparseReshape": (1, 2)}
+# Attributes of functions whose outputs are those of the node that runs them.
+_FUNCTIONS = {
+    "call": ("f",),
+    "branch": ("then_branch", "else_branch", "branches"),
+    "loop": ("body",),
+}
 
 
 def unknown_ranks(graph: Graph) -> list[Value]:
@@ -33,6 +40,82 @@ def unknown_ranks(graph: Graph) -> list[Value]:
     return [value for value in dict.fromkeys(found) if value.dtype not in _HANDLES]
 
 
+def varying_ranks(graph: Graph, given: Collection[Value] = ()) -> set[Value]:
+    """The values that have one number of axes in one run and another in the next.
+
+    A condition whose branches disagree makes them, and what comes of them. Lengths of shapes count
+    likewise. No sample can tell the rank of such a value.
+
+    Args:
+        graph: the program, or a function of it.
+        given: its arguments whose rank varies.
+    """
+    found = set(given)
+    for node in ordered(graph):
+        places = [place for place, value in enumerate(node.inputs) if value in found]
+        differ = _differing(node, places)
+        for place, value in enumerate(node.outputs):
+            if _is_open(value) and (places or place in differ):
+                found.add(value)
+    return found
+
+
+def refuse_varying(graph: Graph, unknown: Collection[str]) -> None:
+    """Refuse outputs that have one number of axes in one run and another in the next.
+
+    Args:
+        graph: the program.
+        unknown: names of its outputs whose rank nothing tells.
+
+    Raises:
+        UnimplementedError: conditions decide the ranks; the message names them.
+    """
+    varying = varying_ranks(graph)
+    pairs = zip(graph.output_names, graph.outputs, strict=True)
+    names = [name for name, value in pairs if name in unknown and value in varying]
+    if names:
+        conditions = [node for node in ordered(graph) if _differing(node, ())]
+        where = ", ".join(
+            f"{node.name!r}" + (f" (called at {node.source})" if node.source else "")
+            for node in conditions
+        )
+        raise UnimplementedError(
+            f"export: the rank of output {names[0]!r} is unknown: the branches of {where} give "
+            "different numbers of axes, and no sample can tell which is meant\n"
+            "  Try: the same number in every branch, with expand_dims or reshape"
+        )
+
+
+def _differing(node: Node, places: Sequence[int]) -> set[int]:
+    """The outputs that branches give with different ranks, or a function with one that varies."""
+    names = _FUNCTIONS.get(node.op.runs or "")
+    if names is None:
+        return set()
+    given = [node.attrs[name] for name in names if name in node.attrs]
+    graphs = [ref.graph for one in given for ref in (one if isinstance(one, tuple) else (one,))]
+    first = 1 if node.op.runs == "branch" else 0
+    found = set()
+    for graph in graphs:
+        arguments = [graph.inputs[place - first] for place in places if place >= first]
+        inside = varying_ranks(graph, arguments)
+        found |= {place for place, value in enumerate(graph.outputs) if value in inside}
+    for place, values in enumerate(zip(*(graph.outputs for graph in graphs), strict=True)):
+        ranks = {value.shape.rank for value in values} - {None}
+        lengths = {value.shape[0] for value in values if _is_vector(value)} - {None}
+        if len(ranks) > 1 or (len(lengths) > 1 and _is_open(node.outputs[place])):
+            found.add(place)
+    return found
+
+
+def _is_vector(value: Value) -> bool:
+    return value.dtype.is_integer and value.shape.rank == 1
+
+
+def _is_open(value: Value) -> bool:
+    """Whether the rank is unknown, or the length of what may be a shape."""
+    return value.shape.rank is None or (_is_vector(value) and value.shape[0] is None)
+
+
 def with_ranks(
     graph: Graph, inputs: Mapping[str, TensorSpec], feeds: Sequence[Array]
 ) -> tuple[Graph, tuple[str, ...]]:
@@ -44,9 +127,10 @@ def with_ranks(
         feeds: in order.
 
     Returns:
-        The graph, and the outputs whose ranks this tells.
+        The graph, and the outputs whose ranks this tells: not those that vary.
     """
-    unknown = unknown_ranks(graph)
+    varying = varying_ranks(graph)
+    unknown = [value for value in unknown_ranks(graph) if value not in varying]
     if not unknown:
         return graph, ()
     names = tuple(f"value_{place}" for place in range(len(unknown)))
@@ -57,7 +141,7 @@ def with_ranks(
     told = tuple(
         name
         for name, value in zip(graph.output_names, graph.outputs, strict=True)
-        if value.shape.rank is None
+        if value.shape.rank is None and value not in varying
     )
     shapes = {value for value in unknown if value.shape.rank is not None}
     for value, array in zip(unknown, found, strict=True):

@@ -331,6 +331,46 @@ def dynamic(x: Any) -> Any:
     )
 
 
+def scans(x: Any) -> Any:
+    """Loops that count, rows of which are read and written; and some that only look like it."""
+    xs = jnp.swapaxes(x, 0, 1)
+    n, zero = xs.shape[0], jnp.zeros(xs.shape[1:])
+
+    def added(carry: Any, row: Any) -> Any:
+        return carry * 0.5 + row, (carry - row, row > carry)
+
+    def inner(carry: Any, row: Any) -> Any:
+        last, rows = lax.scan(lambda c, r: (c + r * row.sum(), c * 2), carry, xs)
+        return last * 0.1, rows[1]
+
+    fori, at = lax.fori_loop, lax.dynamic_index_in_dim
+    return (
+        lax.scan(added, zero, xs),
+        lax.scan(added, zero, xs, reverse=True),
+        lax.scan(added, zero, xs, unroll=2),
+        lax.scan(added, zero, xs[:1]),
+        lax.scan(added, zero, xs[:0]),
+        lax.scan(lambda c, _: (c + 1.5, c), jnp.float32(2), None, length=4),
+        lax.scan(lambda c, r: (c + r[0], None), zero, (xs, xs * 2))[0],
+        lax.scan(inner, zero, xs),
+        lax.map(lambda row: row.sum(-1), xs),
+        # What is written is read, too; rows before and behind; from the end; every second.
+        fori(0, n, lambda i, y: y.at[i].set(y[i] * 2 + i), xs),
+        fori(1, n, lambda i, y: y.at[i].set(y[i - 1] + xs[i]), xs),
+        fori(0, n, lambda i, y: y.at[i].set(at(xs, i + 1, 0, keepdims=False)), xs),
+        fori(0, n, lambda i, y: y.at[n - 1 - i].set(xs[i]), jnp.zeros_like(xs)),
+        fori(0, n - 1, lambda i, y: y.at[i].set(xs[i] * 3), xs),
+        fori(0, n, lambda i, y: y.at[0].set(y[0] + xs[i]), xs),
+        lax.while_loop(
+            lambda s: s[0] < n,
+            lambda s: (s[0] + 2, lax.dynamic_update_slice(s[1], xs[:1] * s[0], (s[0], 0, 0))),
+            (0, xs),
+        )[1],
+        fori(0, n, lambda i, s: (s[0].at[i].set(xs[i]), s[1] + s[0].sum()), (xs * 0, zero))[1],
+        fori(0, n, lambda i, s: (s[1], s[0].at[i].set(xs[i])), (xs * 0, xs)),
+    )
+
+
 def fourier(x: Any) -> Any:
     z = jnp.fft.fft(x)
     y = jnp.fft.rfft2(x)
@@ -405,6 +445,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "fourier": (fourier, (draw(4, 8),), None),
     "nested": (nested, (draw(3, 4),), (BATCH,)),
     "gradient": (gradient, (draw(3, 6),), None),
+    "scans": (scans, (draw(2, 5, 6),), None),
+    "scans_of_batches": (scans, (draw(2, 5, 6),), (BATCH,)),
     "unused": (
         lambda x, _, y: {"b": jnp.tanh(x), "a": [y + 1, y]},
         (draw(3, 6), draw(3, dtype="int32"), draw(2)),

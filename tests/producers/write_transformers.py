@@ -144,6 +144,14 @@ ENCODER = {
     "intermediate_size": 40,
     "max_position_embeddings": 64,
 }
+VISION = {
+    "patch_size": 2,
+    "hidden_sizes": [24, 32, 40],
+    "neck_hidden_sizes": [8, 12, 16, 20, 24, 28, 32],
+    "mlp_ratio": 2.0,
+    "expand_ratio": 2.0,
+    "aspp_out_channels": 16,
+}
 # Those that answer without a loop, as `save_pretrained(saved_model=True)` writes them.
 FORWARD: dict[str, tuple[Any, Any]] = {
     "deberta": (
@@ -168,6 +176,12 @@ FORWARD: dict[str, tuple[Any, Any]] = {
         ),
     ),
     "layoutlm": (hf.TFLayoutLMModel, hf.LayoutLMConfig(**ENCODER)),
+    "mobilevit": (hf.TFMobileViTModel, hf.MobileViTConfig(image_size=64, **VISION)),
+    # Whose features are resized, since patches do not divide them.
+    "mobilevit_odd": (
+        hf.TFMobileViTForSemanticSegmentation,
+        hf.MobileViTConfig(image_size=80, **VISION),
+    ),
 }
 
 

@@ -31,6 +31,8 @@ MOST_EXPONENT = 19.0
 # Pairs of a row and a tree from which threads share rows; rows of a piece at least, and pieces of
 # each thread.
 _SHARED, _ROWS, _MOST_PIECES = 1 << 15, 64, 4
+# Rows from which they go through a tree step by step, all together.
+_TOGETHER = 8
 
 
 class Features(NamedTuple):
@@ -158,8 +160,9 @@ class Forest:
             for one in (features.numbers, features.categories, features.items, features.bounds)
         )
         width = features.numbers.shape[1], features.categories.shape[1], features.set_columns
+        plain = int(rows >= _TOGETHER and width[0] > 0 and self._kinds <= {LEAF, *_OF_NUMBERS})
         given = (
-            *width, self.values.shape[1], self.stride, numbers, categories, items, bounds,
+            plain, *width, self.values.shape[1], self.stride, numbers, categories, items, bounds,
             *self._packed, sums.reshape(-1),
         )  # fmt: skip
         if pieces == 1:
@@ -169,6 +172,7 @@ class Forest:
         team.share(
             pieces,
             lambda piece: kernel(piece * share, min((piece + 1) * share, rows), *given),
+            team.size(),
         )
 
     @functools.cached_property
@@ -176,7 +180,8 @@ class Forest:
         """The arrays that machine code reads: `engine/codegen/forests.py` tells how."""
         nodes = self.nodes
         words = np.empty((len(nodes.kind), 4), np.int32)
-        words[:, 0] = nodes.kind.astype(np.int32) | nodes.missing << 4 | nodes.column << 5
+        column = np.where(nodes.kind == LEAF, 0, nodes.column)  # is read, and not looked at
+        words[:, 0] = nodes.kind.astype(np.int32) | nodes.missing << 4 | column << 5
         words[:, 1] = nodes.threshold.view(np.int32)
         words[:, 2] = nodes.positive
         words[:, 3] = nodes.start

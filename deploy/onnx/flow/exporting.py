@@ -35,7 +35,12 @@ from pinnace.deploy.program.channels_first import with_channels_first
 from pinnace.deploy.program.draws import drawn_outputs
 from pinnace.deploy.program.freezing import freeze
 from pinnace.deploy.program.mapped_weights import release_all, releasing, trim
-from pinnace.deploy.program.sample_ranks import unknown_ranks, with_ranks
+from pinnace.deploy.program.sample_ranks import (
+    refuse_varying,
+    unknown_ranks,
+    varying_ranks,
+    with_ranks,
+)
 from pinnace.deploy.program.sources import Program, find_program, refuse_own_files
 from pinnace.deploy.program.states import with_states
 from pinnace.deploy.refusals import ExportRefusedError, with_hint
@@ -296,11 +301,12 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
     except ExportRefusedError as error:
         if options.cut_strings:
             raise
-        if options.sample is None and unknown_ranks(folded):
+        if options.sample is None and set(unknown_ranks(folded)) - varying_ranks(folded):
             error = with_hint(error)
         from pinnace.deploy.onnx.flow.cutting import with_advice
 
         raise with_advice(error, program, folded) from None
+    refuse_varying(folded, [name for name, value in g.outputs if value.shape.rank is None])
     improved = applied(g, improve)
     drawn = drawn_outputs(folded)
     if drawn:

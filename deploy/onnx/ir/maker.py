@@ -20,6 +20,7 @@ from pinnace.deploy.onnx.ir.graph import (
     channels_last,
 )
 from pinnace.deploy.onnx.ir.inference import SMALL, deciding_type, infer, letters
+from pinnace.deploy.onnx.ir.size_origins import told
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType, from_numpy
 from pinnace.framework.errors import InternalError, UnimplementedError
@@ -321,6 +322,10 @@ class Maker(OnnxGraph):
         ):
             pieces = arithmetic.split(count, arrays, attrs)
             return None if pieces is None else tuple(self.constant(piece) for piece in pieces)
+        if kind in {"Gather", "Slice"}:
+            sizes = told(Node(kind, "", given, attrs))
+            if sizes is not None:
+                return (self.constant(sizes, dtype=given[0].dtype if given[0] else None),)
         if count != 1 or not given or any(v is not None and v.array is None for v in given):
             return None
         present = [array for array in arrays if array is not None]

@@ -6,6 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pinnace.deploy.onnx.ir.graph import Node, Value, constant_input
+from pinnace.framework.tensor import Array
 
 # Operators whose result has the axes of their first input, whatever else they take.
 _KEPT = frozenset(
@@ -209,9 +210,12 @@ def elements(sizes: Value) -> Sequence[Size] | None:
 
 def _picked(node: Node, first: Value) -> Sequence[Size] | None:
     inner, which = elements(first), constant_input(node, 1)
-    if inner is None or which is None or any(abs(int(n)) >= len(inner) for n in which):
+    if inner is None or which is None:
         return None
-    return [inner[int(n)] for n in which]
+    places = [int(n) for n in which.reshape(-1)]
+    if any(not -len(inner) <= place < len(inner) for place in places):
+        return None
+    return [inner[place] for place in places]
 
 
 def _sliced(node: Node, first: Value) -> Sequence[Size] | None:
@@ -222,6 +226,25 @@ def _sliced(node: Node, first: Value) -> Sequence[Size] | None:
         return None
     start, stop = (int(end[0]) for end in ends if end is not None)
     return inner[start : min(stop, len(inner))] if np.all(steps == 1) else None
+
+
+def told(node: Node) -> Array | None:
+    """The entries that Gather or Slice takes of a vector of sizes, if all of them are known."""
+    first = node.inputs[0]
+    if first is None or not first.is_size or first.shape.rank != 1:
+        return None
+    places = constant_input(node, 1)
+    shape: tuple[int, ...] = (-1,)
+    if node.kind == "Slice":
+        found = _sliced(node, first)
+    elif node.kind == "Gather" and places is not None:
+        found, shape = _picked(node, first), places.shape
+    else:
+        return None
+    sizes = [size for size in found or () if isinstance(size, int)]
+    if found is None or len(sizes) < len(found):
+        return None
+    return np.array(sizes, first.dtype.numpy).reshape(shape)
 
 
 def _wide(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:

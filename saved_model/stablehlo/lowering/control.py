@@ -9,8 +9,9 @@ from pinnace.framework.shapes import Shape
 from pinnace.functions.control.conditional import cond, switch_case
 from pinnace.functions.control.looping import while_loop
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
-from pinnace.saved_model.stablehlo.lowering.operands import Operand
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, Rows, op
 from pinnace.saved_model.stablehlo.lowering.registry import LOWERINGS, Call, lowers
+from pinnace.saved_model.stablehlo.lowering.scans import scan_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,18 +42,48 @@ def lower_while(call: Call) -> Sequence[Operand]:
     # Sizes are those of the first iteration: JAX's loop state has static shapes.
     sizes = [operand.shape for operand in call.operands]
 
+    scan = scan_of(call.translation, condition, body, call.operands)
+    written = frozenset() if scan is None else scan.written
+
+    def given(block: Block, xs: Sequence[Tensor]) -> list[Operand]:
+        found: list[Operand] = []
+        for place, (value, x) in enumerate(zip(block.arguments, xs, strict=True)):
+            if place in written:
+                found.append(Rows(x, sizes[place]))
+            elif scan is not None and block is body and place == scan.counter:
+                found.append(scan.count(x))
+            else:
+                found.append(call.translation.argument(value, x, sizes[place]))
+        return found
+
     def goes_on(*xs: Tensor) -> Tensor:
-        return call.translation.tensors(condition, xs, sizes)[0]
+        return call.translation.block(condition, given(condition, xs))[0].full
 
     def turn(*xs: Tensor) -> list[Tensor]:
-        return call.translation.tensors(body, xs, sizes)
+        found = [one.full for one in call.translation.block(body, given(body, xs))]
+        return [_of_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
 
-    variables = [operand.full for operand in call.operands]
     shapes = [Shape(value.tensor.shape) for value in body.arguments]
+    variables = [operand.full for operand in call.operands]
     if not variables:
         call.refuse("a loop without variables does nothing or never ends")
+    if scan is not None:
+        for place in written:
+            variables[place], shapes[place] = scan.empty(call.operands[place]), Shape([])
     results: Sequence[Tensor] = while_loop(goes_on, turn, variables, shapes)
-    return [Operand(one, shape) for one, shape in zip(results, sizes, strict=True)]
+    return [
+        scan.joined(one, operand)
+        if scan is not None and place in written
+        else Operand(one, operand.shape)
+        for place, (one, operand) in enumerate(zip(results, call.operands, strict=True))
+    ]
+
+
+def _of_shape(x: Tensor, shape: Shape) -> Tensor:
+    """A loop variable, of which the module knows sizes that the tensor does not tell."""
+    known = zip(x.shape, shape, strict=True)
+    told = all(n is not None or wanted is None for n, wanted in known)
+    return x if told else op("EnsureShape", x, shape=shape)
 
 
 def _branch(call: Call, block: Block) -> Callable[[], Any]:

@@ -66,9 +66,12 @@ class Size:
 
     Two sizes are equal only if they are the same object; arithmetic on the same sizes returns the
     same object (`sizes.combined`).
+
+    Attributes:
+        bounds: the least and the largest that it can be; None if that is unknown.
     """
 
-    __slots__ = ("_base", "_made", "_make", "depth", "number", "offset")
+    __slots__ = ("_base", "_made", "_make", "bounds", "depth", "number", "offset")
 
     def __init__(self, make: Callable[[], Tensor], *parts: Dim) -> None:
         self.number = next(_numbers)
@@ -77,6 +80,7 @@ class Size:
         self._made: dict[Any, Tensor] = {}
         self._base: Size | None = None
         self.offset = 0
+        self.bounds: tuple[int, int] | None = None
         if self.depth % _MOST_DEPTH == 0:
             _ = self.tensor  # now: values derived later need no more than existing ones
 
@@ -207,6 +211,13 @@ class Operand:
         """Whether it is a broadcast scalar."""
         return self._tensor is not None and len(self._tensor.shape) == 0
 
+    @property
+    def row(self) -> Operand:
+        """Without its first axis, which is of size 1."""
+        lacks = len(self.small.shape) < self.rank
+        tensor = self.small if lacks else op("Squeeze", self.small, squeeze_dims=(0,))
+        return Operand(tensor, self.shape[1:], frozenset(n - 1 for n in self.spread if n))
+
     def like(self, tensor: Tensor) -> Operand:
         """The result of an op that goes element by element over `small`."""
         return Operand(tensor, self.shape, self.spread)
@@ -224,3 +235,21 @@ class Operand:
             if known.ndim > 1:
                 tensor = op("Reshape", tensor, list(known.shape))
         return tensor if self.dtype is dtypes.int32 else op("Cast", tensor, DstT=self.dtype)
+
+
+class Rows(Operand):
+    """A tensor of which a loop writes one row after the other.
+
+    Args:
+        handle: a list of tensors.
+        shape: of all rows.
+    """
+
+    @property
+    def full(self) -> Tensor:
+        """The list."""
+        return self.small
+
+    def with_row(self, place: Tensor, update: Operand) -> Rows:
+        """With a row in its place."""
+        return Rows(op("TensorListSetItem", self.small, place, update.row.full), self.shape)

@@ -217,6 +217,8 @@ def _reshape(x: Operand, shape: Sequence[Dim]) -> Operand:
     if more > 0 and tuple(shape) == (*[1] * more, *x.shape):
         # Axes of size 1 in front are there by NumPy's rules.
         return Operand(x.small, shape, frozenset([*range(more), *(n + more for n in x.spread)]))
+    if more == -1 and len(x.small.shape) == len(shape) and tuple(x.shape) == (1, *shape):
+        return x.row  # the first axis is not there
     return Operand(reshaped(x.full, shape), shape)
 
 

@@ -87,12 +87,9 @@ class Sizes:
         if isinstance(x, int) and isinstance(y, int):
             number = compute(x, y)
             return number if number is not None and -_LIMIT <= number < _LIMIT else None
-        if name in {"add", "subtract"}:
-            moved = self._moved(name, x, y)
-            if moved is not None:
-                return moved
-        if name in {"maximum", "minimum"} and x is y:
-            return x
+        plain = self._moved(name, x, y) if name in {"add", "subtract"} else _chosen(name, x, y)
+        if plain is not None:
+            return plain
         if name in {"multiply", "divide"} and y == 1:
             return x
         if name == "multiply" and x == 1:
@@ -103,9 +100,11 @@ class Sizes:
             return None  # it may be zero: the op itself handles that
         key = (name, _key(x), _key(y))
         if key not in self._combined:
-            self._combined[key] = Size(
-                lambda: op(tensorflow_op, size_tensor(x), size_tensor(y)), x, y
-            )
+            size = Size(lambda: op(tensorflow_op, size_tensor(x), size_tensor(y)), x, y)
+            here, there = bounds_of(x), bounds_of(y)
+            if name == "subtract" and here is not None and there is not None:
+                size.bounds = here[0] - there[1], here[1] - there[0]
+            self._combined[key] = size
         return self._combined[key]
 
     def _moved(self, name: str, x: Dim, y: Dim) -> Dim | None:
@@ -136,6 +135,36 @@ class Sizes:
             # Beyond int32: an op with such a size is refused where it is created.
             found = _LIMIT if more is None else more
         return found
+
+
+def bounds_of(dim: Dim) -> tuple[int, int] | None:
+    """The least and the largest that a size can be."""
+    if isinstance(dim, int):
+        return dim, dim
+    if dim.base.bounds is None:
+        return None
+    least, most = dim.base.bounds
+    return least + dim.offset, most + dim.offset
+
+
+def _chosen(name: str, x: Dim, y: Dim) -> Dim | None:
+    """A maximum or minimum that is always the same one of the two."""
+    larger = _larger(x, y) if name in {"maximum", "minimum"} else None
+    if larger is None or name == "maximum":
+        return larger
+    return y if larger is x else x
+
+
+def _larger(x: Dim, y: Dim) -> Dim | None:
+    """The one of two sizes that is never the smaller; None if that is unknown."""
+    if x is y:
+        return x
+    here, there = bounds_of(x), bounds_of(y)
+    if here is None or there is None:
+        return None
+    if here[0] >= there[1]:
+        return x
+    return y if there[0] >= here[1] else None
 
 
 def _key(dim: Dim) -> Any:

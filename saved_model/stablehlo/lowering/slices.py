@@ -8,14 +8,16 @@ from pinnace.framework import dtypes
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
 from pinnace.saved_model.stablehlo.lowering.operands import (
     Operand,
+    Rows,
     Size,
     constant,
+    dims_of,
     op,
     shape_tensor,
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
 from pinnace.saved_model.stablehlo.lowering.shapes import reshaped
-from pinnace.saved_model.stablehlo.lowering.sizes import known_dims, with_sizes
+from pinnace.saved_model.stablehlo.lowering.sizes import bounds_of, known_dims, with_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,20 +50,72 @@ def lower_real_dynamic_slice(call: Call) -> Tensor | Operand:
     """As `slice`, with bounds from operands."""
     x = call.operand(0)
     places = [known_dims(one) for one in call.operands[1:]]
-    if x.known is not None and x.known.ndim == 1 and None not in places:
-        start, limit, step = (one[0] for one in places if one is not None)
+    if None in places or len(places) != 3:
+        return op("StridedSlice", x.full, *(one.full for one in call.operands[1:]))
+    starts, limits, steps = (one for one in places if one is not None)
+    if not len(starts) == len(limits) == len(steps) == x.rank:
+        call.refuse("its starts, limits and steps are none of its operand")
+    if x.known is not None and x.known.ndim == 1:
+        start, limit, step = starts[0], limits[0], steps[0]
         if isinstance(start, int) and isinstance(limit, int) and isinstance(step, int):
             return with_sizes(x, x.known[start:limit:step])
-    return op("StridedSlice", x.full, *(one.full for one in call.operands[1:]))
+    return _between(call, x, starts, limits, steps)
+
+
+def _between(
+    call: Call, x: Operand, starts: Sequence[Dim], limits: Sequence[Dim], steps: Sequence[Dim]
+) -> Operand:
+    """From starts to limits, of which some are those of the operand."""
+    sizes = call.translation.sizes
+    whole = [
+        start == 0 and step == 1 and limit == size
+        for start, limit, step, size in zip(starts, limits, steps, x.shape, strict=True)
+    ]
+    width = sizes.combined("subtract", limits[0], starts[0]) if whole else None
+    if width == 1 and steps[0] == 1 and all(whole[1:]):
+        row = _row(x, starts[0])
+        if row is not None:
+            return row
+    mask = sum(1 << axis for axis, is_whole in enumerate(whole) if is_whole)
+    vectors = [
+        shape_tensor(
+            [n if not all_of_it else plain for n, all_of_it in zip(one, whole, strict=True)]
+        )
+        for one, plain in ((starts, 0), (limits, 0), (steps, 1))
+    ]
+    tensor = op("StridedSlice", x.full, *vectors, begin_mask=mask, end_mask=mask)
+    shape = [
+        size if is_whole else n
+        for n, size, is_whole in zip(dims_of(tensor), x.shape, whole, strict=True)
+    ]
+    return Operand(tensor, shape)
+
+
+def _row(x: Operand, place: Dim) -> Operand | None:
+    """One row, if its place is known to be in bounds; its axis is there by NumPy's rules."""
+    count, bounds = x.shape[0], bounds_of(place)
+    if isinstance(place, int) or not isinstance(count, int) or bounds is None or x.spread:
+        return None
+    if bounds[0] < 0 or bounds[1] >= count:
+        return None
+    return Operand(x.full[place.tensor], (1, *x.shape[1:]), frozenset([0]))
+
+
+def _number(x: Operand) -> Dim | None:
+    """A scalar, if it is known as a size."""
+    number: Dim | None = None if x.known is None or x.known.ndim else x.known.item()
+    return number
 
 
 def clamped(sizes: Sizes, start: Operand, most: Dim) -> Tensor:
     """A start, clamped so that the window is in bounds; an int32 scalar."""
-    if isinstance(most, int) and start.known is not None:
-        number = start.known[()]
-        if isinstance(number, int):
-            return constant(max(0, min(number, most)), dtypes.int32)
-    del sizes
+    number = _number(start)
+    if isinstance(most, int) and isinstance(number, int):
+        return constant(max(0, min(number, most)), dtypes.int32)
+    if isinstance(number, Size) and start.dtype is dtypes.int32:
+        inside = sizes.combined("maximum", sizes.combined("minimum", number, most) or 0, 0)
+        if inside is number:  # it is in bounds
+            return number.tensor
     place = _start(start)
     limit = constant(most, dtypes.int32) if isinstance(most, int) else most.tensor
     # As XLA clamps: the lower bound takes precedence if the window is larger than the tensor.
@@ -85,6 +139,11 @@ def lower_dynamic_slice(call: Call) -> Tensor | Operand:
     x, window = call.operand(0), call.operation.integers("slice_sizes")
     if not window or x.is_uniform:
         return Operand(x.small, window, x.spread)
+    first = _number(call.operand(1)) if len(call.operands) == x.rank + 1 else None
+    if first is not None and window == (1, *x.shape[1:]):
+        row = _row(x, first)
+        if row is not None:
+            return row
     places = _starts(call, x, window, call.operands[1:])
     return op("Slice", x.full, places, constant(window, dtypes.int32))
 
@@ -97,6 +156,8 @@ def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
         return update
     if not len(call.operands) - 2 == update.rank == x.rank:
         call.refuse("its window is none of its operand")
+    if isinstance(x, Rows):
+        return x.with_row(call.full(2), update)
     if update.shape[0] == 1 and update.shape[1:] == x.shape[1:]:
         # One row, as a loop writes its results: use the op that other formats have, too.
         places = _starts(call, x, update.shape, call.operands[2:])

@@ -12,7 +12,7 @@ from pinnace.framework.tensor import Tensor
 from pinnace.functions.control.branches import trace_branch
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.saved_model.stablehlo.cursor import refuse
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, Size, op, ops
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, Rows, Size, op, ops
 from pinnace.saved_model.stablehlo.lowering.registry import ELEMENTWISE, LOWERINGS, SHAPING, Call
 from pinnace.saved_model.stablehlo.lowering.sizes import Sizes
 from pinnace.saved_model.stablehlo.module import operations_of
@@ -84,18 +84,28 @@ class Translation:
             shapes: of the arguments, where more is known than the tensors tell.
         """
         given = [
-            self._as(value, tensor)
-            for value, tensor in zip(block.arguments, arguments, strict=True)
+            self.argument(value, tensor, None if shapes is None else shapes[place])
+            for place, (value, tensor) in enumerate(zip(block.arguments, arguments, strict=True))
         ]
-        if shapes is not None:
-            given = [
-                Operand(
-                    one.small,
-                    [n if isinstance(n, int) else m for n, m in zip(one.shape, shape, strict=True)],
-                )
-                for one, shape in zip(given, shapes, strict=True)
-            ]
         return [operand.full for operand in self.block(block, given)]
+
+    def argument(self, value: Value, tensor: Tensor, shape: Sequence[Dim] | None = None) -> Operand:
+        """What a block is given.
+
+        Args:
+            value: its argument.
+            tensor: what it is.
+            shape: its sizes, where more is known than the tensor tells.
+        """
+        found = self._as(value, tensor)
+        if shape is None:
+            return found
+        pairs = zip(found.shape, shape, strict=True)
+        return Operand(found.small, [n if isinstance(n, int) else m for n, m in pairs])
+
+    def outer(self, value: Value) -> Operand | None:
+        """A value that is made before; None if it is none."""
+        return self._values.get(value)
 
     def on_arrays(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:
         """The results of a block of scalars, element by element, for arrays of one shape."""
@@ -148,7 +158,7 @@ class Translation:
         try:
             weight = self._weight(name)
             is_small = weight <= _INLINED and self._spent + weight <= _MOST_INLINED
-            if is_small or self._on_arrays:
+            if is_small or self._on_arrays or any(isinstance(one, Rows) for one in arguments):
                 return self.block(function, arguments)
             body = self._bodies.get(name)
             if body is None:

@@ -11,6 +11,7 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
 from pinnace.graph.graph import FunctionRef
 
 
@@ -18,12 +19,17 @@ from pinnace.graph.graph import FunctionRef
 def condition(
     g: GraphBuilder, call: NodeView, test: Value, inputs: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """If; the branches capture outer values by name. A constant condition is inlined."""
+    """If; the branches capture outer values by name. A known condition leaves its branch."""
     then, other = call.attr("then_branch"), call.attr("else_branch")
-    known = call.constant(0)
+    known = _known(call, test)
     if known is not None and not known.ndim:
         return tuple(call.inline(g, then if known[()] else other, inputs))
     return _chosen(g, call, truth(g, call, test), then, other, inputs)
+
+
+def _known(call: NodeView, value: Value) -> Array | None:
+    """What decides, if the program or the sizes that are known in the file determine it."""
+    return value.array if value.array is not None else call.constant(0)
 
 
 def truth(g: GraphBuilder, call: NodeView, test: Value) -> Value:
@@ -77,7 +83,7 @@ def case(
 ) -> tuple[Value, ...]:
     """If in If; an index out of range takes the last."""
     branches: tuple[FunctionRef, ...] = call.attr("branches")
-    known = call.constant(0)
+    known = _known(call, index)
     if known is not None:
         place = int(known)
         return tuple(call.inline(g, branches[place if 0 <= place < len(branches) else -1], inputs))

@@ -11,6 +11,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+from pinnace.graph.known import known_value
 
 
 def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -> Value:
@@ -32,6 +33,11 @@ def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -
             nothing = g.op("ReduceSum", x, g.ints(*found), keepdims=keep)
             return g.binary("Div", nothing, 0)
         return g.op(kind, x, g.ints(*found), keepdims=keep)
+    if _are_all(call):
+        made = g.op(kind, x, keepdims=keep)
+        if not keep:
+            made.refine(Shape([]))
+        return made
     listed = g.as_int64(axes)
     if listed.shape.rank == 0:
         listed = g.unsqueeze(listed, 0)
@@ -40,6 +46,19 @@ def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -
     if count is not None and x.shape.rank is not None and not keep:
         made.refine(Shape([None] * (x.rank - count)))  # no axis may be named twice
     return made
+
+
+def _are_all(call: NodeView) -> bool:
+    """Whether the axes are `range(0, rank(x))`, as many as x turns out to have."""
+    x, axes = call.node.inputs
+    if axes.node.op.name != "Range":
+        return False
+    start, limit, step = axes.node.inputs
+    bounds = [known_value(start), known_value(step)]
+    while limit.node.op.name == "Cast":
+        limit = limit.node.inputs[0]
+    ranked = limit.node.op.name == "Rank" and limit.node.inputs[0] is x
+    return ranked and [None if n is None else n.item() for n in bounds] == [0, 1]
 
 
 _NARROW = {dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16}

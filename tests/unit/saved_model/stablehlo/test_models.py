@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,40 @@ def test_layers_become_the_nodes_that_they_become_of_tensorflow(tmp_path: Path) 
         waiting += [ref.graph for ref in graph.functions()]
     assert {"Conv2D", "MaxPool", "DepthwiseConv2dNative", "MatMul", "Relu"} <= ops
     assert not ops & {"BroadcastTo", "GatherNd", "Einsum", "While"}
+
+
+def loops_of(name: str) -> list[tuple[dict[str, int], list[str]]]:
+    """For each loop of a model how often an op is in its body, and what its variables are."""
+    found = []
+    waiting = [tf.saved_model.load(GOLDEN / name / "model").signatures["serving_default"].graph]
+    while waiting:
+        graph = waiting.pop()
+        for node in graph.nodes:
+            if node.op.runs == "loop":
+                body = node.attrs["body"].graph
+                kinds = [value.dtype.name for value in node.inputs]
+                found.append((dict(Counter(one.op.name for one in body.nodes)), kinds))
+        waiting += [ref.graph for ref in graph.functions()]
+    return found
+
+
+def test_a_scan_reads_and_writes_rows_as_the_loops_of_tensorflow_do() -> None:
+    ((body, variables),) = loops_of("jax_lstm")
+    assert body["TensorListSetItem"] == variables.count("variant") == 1
+    assert not {"TensorScatterUpdate", "XlaDynamicUpdateSlice", "Minimum", "Maximum"} & set(body)
+    assert not {"Slice", "BroadcastTo", "Reshape"} & set(body)
+
+
+def test_rows_that_are_read_too_stay_tensors() -> None:
+    loops = loops_of("jax_scans_of_batches")
+    lists = [variables.count("variant") for _, variables in loops]
+    # Scans that give pairs of rows: plain, unrolled, and of one row. Those with one, and a map.
+    assert lists.count(2) == 3
+    assert lists.count(1) == 4
+    # From the end, what is read meanwhile, and other rows than the counter's.
+    assert lists.count(0) == 11
+    for body, variables in loops:
+        assert variables.count("variant") == body.get("TensorListSetItem", 0)
 
 
 def test_a_gradient_goes_through_a_module() -> None:

@@ -1,0 +1,173 @@
+"""Replaces parts that are joined and taken apart again by the parts themselves.
+
+A decoder of transformers keeps keys and values as one tensor. In each step it unstacks it, appends
+what is new, stacks the result, and takes both out of it again: the old part, which is the tensor as
+it was, and the new. It also multiplies by a `Pack` of one matrix, the whole embedding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
+from pinnace.graph.walk import ordered
+from pinnace.ops.array.constants import CONST
+from pinnace.ops.array.joining import PACK
+from pinnace.ops.array.reshaping import EXPAND_DIMS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# For each axis the first element that is taken, and the first behind it.
+Ranges: TypeAlias = "list[tuple[int, int]]"
+
+
+def shortened(graph: Graph) -> Graph:
+    """The same program with fewer copies of what it joins.
+
+    Args:
+        graph: constants folded, calls inlined.
+    """
+    names = {node.op.name for node in graph.nodes}
+    if "Pack" not in names and not names >= {"StridedSlice", "ConcatV2"}:
+        return graph
+    copy = Copy(GraphBuilder(graph.name))
+    copy.inputs(graph)
+    arguments = {value.node for value in graph.inputs}
+    for node in ordered(graph):
+        if node in arguments:
+            continue
+        found = None if node.controls else _shortcut(node, copy)
+        if found is None:
+            copy.node(node)
+        else:
+            copy.values[node.outputs[0]] = found
+            copy.nodes[node] = (found.node,)
+    copy.outputs(graph)
+    return copy.target.finish()
+
+
+def _shortcut(node: Node, copy: Copy) -> Value | None:
+    """The value in the copy that a node's output is, without what the node does; None if none is.
+
+    A new node is made where it moves less.
+    """
+    if any(value.dtype is dtypes.variant for value in node.inputs):
+        return None
+    if node.op is PACK:
+        parts = [copy.values[value] for value in node.inputs]
+        axis = _axis_of(node)
+        if axis is None:
+            return None
+        if len(parts) == 1:
+            # Of a number it is a place in a slice, which loops are recognised by.
+            return _expanded(node, parts[0], axis, copy) if parts[0].shape.rank else None
+        return _whole(parts, axis)
+    if node.op.name == "StridedSlice":
+        return _taken(node, copy)
+    return None
+
+
+def _axis_of(node: Node) -> int | None:
+    """The axis of a Pack, or of an Unpack, from 0; None if the rank is unknown."""
+    joined = node.outputs[0] if node.op is PACK else node.inputs[0]
+    axis: int = node.attrs["axis"]
+    return None if joined.shape.rank is None else axis % joined.shape.rank
+
+
+def _expanded(node: Node, part: Value, axis: int, copy: Copy) -> Value:
+    """A Pack of one tensor is the tensor seen with one axis more: nothing is copied."""
+    array = np.array(axis, np.int32)
+    spec = TensorSpec.of(Shape([]), dtypes.int32)
+    attrs = {"value": array, "dtype": dtypes.int32}
+    place = copy.target.add_raw(CONST, (), attrs, f"{node.name}/axis", [spec]).outputs[0]
+    attrs = EXPAND_DIMS.full_attrs({"T": part.dtype, "Tdim": dtypes.int32})
+    spec = node.outputs[0].spec
+    made = copy.target.add_raw(EXPAND_DIMS, [part, place], attrs, node.name, [spec])
+    made.source = node.source
+    return made.outputs[0]
+
+
+def _whole(parts: Sequence[Value], axis: int) -> Value | None:
+    """What an Unpack took apart into these parts, in this order, along the same axis."""
+    node = parts[0].node
+    if node.op.name != "Unpack" or node.controls or _axis_of(node) != axis:
+        return None
+    return node.inputs[0] if tuple(parts) == tuple(node.outputs) else None
+
+
+def _taken(node: Node, copy: Copy) -> Value | None:
+    """A slice of what was stacked or concatenated, if it is made of whole parts."""
+    source = copy.values[node.inputs[0]]
+    if source.node.op.name not in {"Pack", "ConcatV2"} or source.node.controls:
+        return None
+    ranges = _ranges(node, source)
+    if ranges is None:
+        return None
+    if source.node.op.name == "ConcatV2":
+        return _part(source, ranges)
+    axis = _axis_of(source.node)
+    if axis is None or ranges[axis] != (0, source.shape[axis]):
+        return None
+    inner = ranges[:axis] + ranges[axis + 1 :]
+    parts = [_part(value, inner) for value in source.node.inputs]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    whole = _whole(found, axis)
+    if whole is not None:
+        return whole
+    attrs = {**source.node.attrs, "N": len(found)}
+    made = copy.target.add_raw(PACK, found, attrs, node.name, [node.outputs[0].spec])
+    made.source = node.source
+    return made.outputs[0]
+
+
+def _part(value: Value, ranges: Ranges) -> Value | None:
+    """The input of a ConcatV2 that is what is taken of it; None if it is not one of them."""
+    node = value.node
+    if node.op.name != "ConcatV2" or node.controls:
+        return None
+    *parts, joint = node.inputs
+    known, rank = constant_of(joint), value.shape.rank
+    if known is None or rank is None:
+        return None
+    axis = int(known.reshape(-1)[0]) % rank
+    if any(ranges[k] != (0, value.shape[k]) for k in range(rank) if k != axis):
+        return None
+    start = 0
+    for part in parts:
+        size = part.shape[axis] if part.shape.rank == rank else None
+        if size is None:
+            return None
+        if ranges[axis] == (start, start + size):
+            return part
+        start += size
+    return None
+
+
+_MASKS = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+def _ranges(node: Node, source: Value) -> Ranges | None:
+    """What a StridedSlice takes, if it takes all that is in between; None if that is unknown."""
+    bounds = [constant_of(value) for value in node.inputs[1:4]]
+    rank = source.shape.rank
+    if rank is None or not source.shape.is_fully_defined() or any(node.attrs[m] for m in _MASKS):
+        return None
+    begin, end, steps = bounds
+    if begin is None or end is None or steps is None or np.any(steps != 1) or steps.size > rank:
+        return None
+    found = []
+    for k, size in enumerate(source.shape.as_list()):
+        whole = k >= steps.size
+        first = None if whole or node.attrs["begin_mask"] >> k & 1 else int(begin[k])
+        last = None if whole or node.attrs["end_mask"] >> k & 1 else int(end[k])
+        found.append(slice(first, last).indices(int(size or 0))[:2])
+    return found
