@@ -74,12 +74,15 @@ def _check_vector(call: InferCall, index: int, rank: int | None) -> None:
 
 
 def _infer_slice(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    _check_vector(call, 1, shape.rank)
-    _check_vector(call, 2, shape.rank)
+    shape, counts = call.spec(0).shape, [call.spec(index).shape for index in (1, 2)]
+    # Any of the three tells how many axes there are.
+    ranks = [shape.rank, *(one[0] for one in counts if one.rank == 1)]
+    rank = next((n for n in ranks if n is not None), None)
+    _check_vector(call, 1, rank)
+    _check_vector(call, 2, rank)
     sizes = call.constant(2)
-    if sizes is None or sizes.ndim != 1:
-        return Shape(None if shape.rank is None else [None] * shape.rank)
+    if sizes is None:
+        return Shape(None if rank is None else [None] * rank)
     lengths = [int(n) for n in sizes]
     for axis, length in enumerate(lengths):
         n = shape[axis] if shape.rank is not None else None
