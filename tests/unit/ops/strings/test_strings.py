@@ -412,3 +412,14 @@ def test_control_characters_are_those_below_the_space() -> None:
         every, "UTF-8", "UTF-8", replacement_char=ord("?"), replace_control_characters=True
     )
     assert found == b"?" * 32 + every[32:]
+
+
+def test_strict_transcoding_refuses_control_characters_and_strict_decoding_replaces_them() -> None:
+    # As TensorFlow's kernels do.
+    options: dict[str, Any] = {"errors": "strict", "replace_control_characters": True}
+    for text in (b"a\x1fb", b"\x00"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="a control character in"):
+            tf.strings.unicode_transcode(text, "UTF-8", "UTF-16-BE", **options)
+    assert tf.strings.unicode_transcode(b"a b\x7f", "UTF-8", "UTF-8", **options) == b"a b\x7f"
+    found = tf.strings.unicode_decode(b"a\x1fb", "UTF-8", replacement_char=ord("?"), **options)
+    assert found.numpy().tolist() == [*b"a?b"]
