@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.dtypes import ANY_VALUE, INDEX
+from pinnace.framework.dtypes import ANY_VALUE, INDEX, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops import flops
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import InferCall, OpCall
 
 __all__: list[str] = []
+
+# XLA has no strings: TensorFlow refuses them, or ends.
+_TYPES = ANY_VALUE - {string}
 
 
 def _window(
@@ -119,7 +122,7 @@ def _update_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 SLICE = define(
     name="XlaDynamicSlice",
     signature="input: T, start_indices: Tindices, size_indices: Tindices -> output: T",
-    types={"T": ANY_VALUE, "Tindices": INDEX},
+    types={"T": _TYPES, "Tindices": INDEX},
     infer=_infer_slice,
     kernel=_slice_kernel,
     gradient=_slice_gradient,
@@ -129,7 +132,7 @@ SLICE = define(
 UPDATE = define(
     name="XlaDynamicUpdateSlice",
     signature="input: T, update: T, indices: Tindices -> output: T",
-    types={"T": ANY_VALUE, "Tindices": INDEX},
+    types={"T": _TYPES, "Tindices": INDEX},
     infer=_infer_update,
     kernel=_update_kernel,
     gradient=_update_gradient,

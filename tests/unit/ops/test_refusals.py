@@ -114,6 +114,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("InplaceAdd", (TRUTHS, np.int32([0]), TRUTHS), {}, "of numbers, got bool"),
     ("InplaceSub", (TRUTHS, np.int32([0]), TRUTHS), {}, "of numbers, got bool"),
     ("InplaceAdd", (text(b"a"), np.int32([0]), text(b"b")), {}, "of numbers, got string"),
+    ("XlaDynamicSlice", (text(b"a"), *2 * (np.int32([1]),)), {}, "input must be one of"),
     ("FractionalMaxPoolGrad", (CELL, 2 * CELL[:, :1], *ENDS), {}, "must be the maxima"),
     ("FractionalMaxPoolGrad", (CELL, CELL[:, :1], *ENDS[:2], longs([0, 1])), {}, "be a vector"),
     ("FractionalMaxPoolGrad", (CELL[:0], *2 * (CELL[:0, :1],), *ENDS[1:]), {}, "must not be empty"),
