@@ -32,8 +32,6 @@ def _places(name: str, x: Array, i: Array, v: Array) -> Array:
             f"{name}: v must have a row of x for each number in the vector i, "
             f"got x {list(x.shape)}, i {list(i.shape)}, v {list(v.shape)}"
         )
-    if i.size and not len(x):
-        raise InvalidArgumentError(f"{name}: x has no rows, got i {i.tolist()}")
     return i % max(len(x), 1)
 
 
@@ -54,7 +52,7 @@ def _replacing(name: str, change: Callable[[Array, Array, Array], None]) -> OpDe
     def kernel(x: Array, i: Array, v: Array) -> Array:
         places = _places(name, x, i, v)
         y = x.copy()
-        if v.size:
+        if x.size and v.size:  # TensorFlow, too, leaves an array without elements as it is
             change(y, places, v)
         return y
 
