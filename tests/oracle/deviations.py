@@ -470,9 +470,13 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
                 wrong,
                 "we raise.*splits must have.*not fall",
             ),
+            Deviation("error", UNLOOKED, wrong, "RaggedBincount: weights must be empty or have"),
         )
         for op in ("RaggedBincount", "RaggedCountSparseOutput")
     },
+    "XlaDynamicSlice": (
+        Deviation("error", ANY_SHAPE, wrong, "we raise.*start_indices must be a vector"),
+    ),
     "DenseCountSparseOutput": (
         Deviation(
             "shapes",

@@ -86,6 +86,14 @@ REFUSED_BY_VALUE: list[tuple[Callable[[Any], Any], list[str]]] = [
         ["GatherNd", "params is empty"],
     ),
     (
+        lambda x: array.tensor_scatter_nd_update(x[:, :0], [[0]], x[:1, :0]),
+        ["TensorScatterUpdate", "for empty output shape [2, 0]"],
+    ),
+    (
+        lambda x: array.scatter_nd([[0]], x[:1, :0], [2, 0], bad_indices_policy="IGNORE"),
+        ["ScatterNd", "for empty output shape [2, 0]"],
+    ),
+    (
         lambda x: array.tensor_scatter_nd_update(x, [[2]], x[:1]),
         ["TensorScatterUpdate", "[2]", "[2, 3]"],
     ),
@@ -161,3 +169,10 @@ def test_a_refused_gradient_says_the_reason() -> None:
         y = array.prevent_gradient(x, "not here")
     with pytest.raises(LookupError, match="not here"):
         tape.gradient(y, x)
+
+
+def test_rows_of_a_variable_without_elements_cannot_be_added_to_either() -> None:
+    v = tf.Variable(tf.zeros([2, 0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"NdAdd.*empty output"):
+        v.scatter_nd_add([[0]], tf.zeros([1, 0]))
+    assert v.scatter_nd_add(tf.zeros([0, 1], tf.int32), tf.zeros([0, 0])).shape == (2, 0)
