@@ -209,7 +209,7 @@ def _maxima(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
     least = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 
     def largest(part: Array, axis: int) -> Array:
-        return np.fmax.reduce(part, axis=axis, initial=least)
+        return np.fmax.reduce(part, axis=axis, initial=least)  # type: ignore[no-any-return]
 
     strips = [largest(x[:, span], 1) for span in _spans(rows, x.shape[1], overlapping)]
     tall = np.stack(strips, axis=1)

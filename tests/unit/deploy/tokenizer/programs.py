@@ -134,12 +134,16 @@ def letters(x: Any) -> dict[str, Any]:
 
 
 def strict_letters(x: Any) -> dict[str, Any]:
-    controls = {"errors": "strict", "replace_control_characters": True, "replacement_char": 35}
+    controls: dict[str, Any] = {
+        "errors": "strict",
+        "replace_control_characters": True,
+        "replacement_char": 35,
+    }
     return {"points": tf.strings.unicode_decode(x, "UTF-8", **controls).to_tensor(-1)}
 
 
 def strict_clean(x: Any) -> dict[str, Any]:
-    controls = {"errors": "strict", "replace_control_characters": True}
+    controls: dict[str, Any] = {"errors": "strict", "replace_control_characters": True}
     return {"clean": number(tf.strings.unicode_transcode(x, "UTF-8", "UTF-8", **controls))}
 
 
