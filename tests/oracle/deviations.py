@@ -404,8 +404,12 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     ),
     **{
         op: (Deviation("error", NOTHING_THERE, empty, NOTHING),)
-        for op in ("Gather", "UnsortedSegmentSum", "CropAndResize", "CropAndResizeGradImage")
+        for op in ("Gather", "UnsortedSegmentSum", "CropAndResize")
     },
+    "CropAndResizeGradImage": (
+        Deviation("error", NOTHING_THERE, empty, NOTHING),
+        Deviation("error", NOTHING_THERE, empty, "we raise.*must have four numbers per crop"),
+    ),
     "CTCLoss": (
         Deviation("error", NO_LABELS, wrong, about="Labels length is zero"),
         Deviation(
@@ -457,6 +461,10 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     ),
     "SparseConcat": (
         Deviation("error", NEGATIVE_SIZES, wrong, "InternalError: .*Encountered overflow"),
+        Deviation("error", NOTHING_THERE, empty, r"we raise.*indices must be \[values, rank\]"),
+    ),
+    "SparseFillEmptyRows": (
+        Deviation("error", NEGATIVE_SIZES, wrong, "we raise.*sizes must not be negative"),
     ),
     "EditDistance": (
         Deviation("error", NOT_INSIDE, wrong, "InternalError.*we raise.*must be within the shapes"),

@@ -61,6 +61,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
     ("SparseReorder", [(L, [None, 2]), (F, [6]), (L, None)], {}, [[6, 2], [6]]),
     ("SparseSoftmax", [(L, None), (F, [6]), (L, None)], {}, [[6]]),
     ("BroadcastTo", [(F, [1, None, 2]), (I, [4])], {}, [[None, None, None, 2]]),
+    ("BroadcastTo", [(F, [None, None]), np.int32([0, 1, 1])], {}, [[0, 1, 1]]),
     ("Tile", [(F, [2, 0]), (I, [2])], {}, [[None, 0]]),
     ("Tile", [(F, None), np.int32([3, 0])], {}, [[None, 0]]),
     (
