@@ -283,9 +283,11 @@ function points(item, step) {
   const found = [];
   for (const [code, at] of decoded(item)) {
     const control = step.controls && code >= 0 && code < 32;
+    // As of TensorFlow's two ops: the other replaces control characters where it is strict.
+    const refused = step.errors === "strict" && (code < 0 || step.op === "recode");
     if (code >= 0 && !control) found.push([code, at]);
-    else if (step.errors === "strict") fail(`decode: "${textOf(item)}" is not what it must be`);
-    else if (step.errors === "replace") found.push([step.replacement, at]);
+    else if (refused) fail(`${step.op}: "${textOf(item)}" is not what it must be`);
+    else if (step.errors !== "ignore") found.push([step.replacement, at]);
   }
   return found;
 }

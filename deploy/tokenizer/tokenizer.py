@@ -334,14 +334,15 @@ def _points(item: bytes, step: dict[str, Any]) -> list[tuple[int, int]]:
             good = item[place:stop].decode()
         for char in good:
             control = step["controls"] and ord(char) < 32
-            if control and errors == "strict":
-                raise TokenizerError(f"decode: a control character in {item!r}")
+            # As of TensorFlow's two ops: the other replaces them.
+            if control and errors == "strict" and step["op"] == "recode":
+                raise TokenizerError(f"recode: a control character in {item!r}")
             if not control or errors != "ignore":
                 found.append((replacement if control else ord(char), place))
             place += len(char.encode())
         if stop < len(item):
             if errors == "strict":
-                raise TokenizerError(f"decode: {item!r} is not UTF-8")
+                raise TokenizerError(f"{step['op']}: {item!r} is not UTF-8")
             if errors == "replace":
                 found.append((replacement, stop))
             place = after

@@ -63,7 +63,8 @@ def run_node(program: str, *arguments: object) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    # Texts in it may have other ends of lines, which JSON leaves as they are.
+    found: dict[str, Any] = json.loads(done.stdout.strip().rpartition("\n")[2])
     return found
 
 

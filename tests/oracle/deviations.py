@@ -91,6 +91,7 @@ LIMITS = "TensorFlow's series have no limits at the ends of the number line"
 # NaN or infinity on one of the two sides.
 AT_LIMITS = r"\((nan|-?inf)\) (there|here)"
 ANY_PHASE = "eigenvectors have any phase; tests/unit/ops/linalg multiplies them out"
+ANY_SIGN = "of a singular value 0 the two vectors have any sign: there is no derivative"
 NO_WINDOW = (
     "TensorFlow's kernels let some windows longer than the input pass as an empty output, its "
     "shape inference does not; here the one rule of both is the latter's"
@@ -137,6 +138,7 @@ NO_LABELS = (
     "no labels are a text, too: tf.nn.ctc_loss of dense labels, which is this op here, takes it"
 )
 ROWS_LEFT_OUT = "TensorFlow leaves out rows that are out of order or outside"
+ENDS_UNSEEN = "TensorFlow does not look whether sizes and ends of cells agree"
 NEGATIVE_SIZES = "TensorFlow takes a negative size, or calls it its own fault"
 
 # Ops whose float64 is float32 inside of TensorFlow, so that is how it is compared.
@@ -187,6 +189,7 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
             r"output 1: shape \[\] there",
         ),
         Deviation("gradients", REAL_SCALARS, complex_input),
+        Deviation("gradients", ANY_SIGN, dependent_columns),
     ),
     **{
         op: (
@@ -401,8 +404,12 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     ),
     **{
         op: (Deviation("error", NOTHING_THERE, empty, NOTHING),)
-        for op in ("Gather", "UnsortedSegmentSum", "CropAndResize", "CropAndResizeGradImage")
+        for op in ("Gather", "UnsortedSegmentSum", "CropAndResize")
     },
+    "CropAndResizeGradImage": (
+        Deviation("error", NOTHING_THERE, empty, NOTHING),
+        Deviation("error", NOTHING_THERE, empty, "we raise.*must have four numbers per crop"),
+    ),
     "CTCLoss": (
         Deviation("error", NO_LABELS, wrong, about="Labels length is zero"),
         Deviation(
@@ -444,9 +451,6 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
             threshold_of_another_type,
         ),
     ),
-    "TensorStridedSliceUpdate": (
-        Deviation("error", NOTHING_THERE, wrong, r"we raise.*the shape of the slice, \[.*\b0\b"),
-    ),
     "SparseToDense": (
         Deviation(
             "gradients",
@@ -457,13 +461,39 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     ),
     "SparseConcat": (
         Deviation("error", NEGATIVE_SIZES, wrong, "InternalError: .*Encountered overflow"),
+        Deviation("error", NOTHING_THERE, empty, r"we raise.*indices must be \[values, rank\]"),
+    ),
+    "SparseFillEmptyRows": (
+        Deviation("error", NEGATIVE_SIZES, wrong, "we raise.*sizes must not be negative"),
     ),
     "EditDistance": (
         Deviation("error", NOT_INSIDE, wrong, "InternalError.*we raise.*must be within the shapes"),
     ),
-    "RaggedBincount": (Deviation("error", ANY_SHAPE, wrong, "we raise.*must be a vector"),),
-    "RaggedCountSparseOutput": (
-        Deviation("error", ANY_SHAPE, wrong, "we raise.*must be a vector"),
+    **{
+        op: (
+            Deviation("error", ANY_SHAPE, wrong, "we raise.*must be a vector"),
+            Deviation(
+                "error",
+                "TensorFlow looks at the first and the last of the splits alone",
+                wrong,
+                "we raise.*splits must have.*not fall",
+            ),
+            Deviation("error", UNLOOKED, wrong, "RaggedBincount: weights must be empty or have"),
+        )
+        for op in ("RaggedBincount", "RaggedCountSparseOutput")
+    },
+    "XlaDynamicSlice": (
+        Deviation("error", ANY_SHAPE, wrong, "we raise.*start_indices must be a vector"),
+    ),
+    "DenseCountSparseOutput": (
+        Deviation(
+            "shapes",
+            "TensorFlow takes weights of unknown size for some: none are an empty vector, too",
+            about=r"less than TensorFlow knows, output [02]: .*\? ?\] here, \[(\?, )?1\] there",
+        ),
+    ),
+    "SparseCountSparseOutput": (
+        Deviation("error", NEGATIVE_SIZES, wrong, "we raise.*sizes must not be negative"),
     ),
     "ParseSequenceExample": (
         Deviation(
@@ -475,11 +505,12 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     ),
     "SparseBincount": (
         Deviation("error", SIZES_ALONE, wrong, "we raise.*weights must be empty or have the shape"),
+        Deviation("error", NEGATIVE_SIZES, wrong, "we raise.*sizes must not be negative"),
     ),
     "FractionalAvgPoolGrad": (
         Deviation(
             "error",
-            "TensorFlow does not look whether sizes and ends of cells agree",
+            ENDS_UNSEEN,
             wrong,
             "we raise.*(must agree with orig_input_tensor_shape|must rise from 0)",
         ),
@@ -500,6 +531,13 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
             "error",
             "TensorFlow refuses a picture with fewer elements than its cells have ends",
             about="TensorFlow raises.*Pooling region has more elements than the input",
+        ),
+        Deviation("error", ENDS_UNSEEN, wrong, "we raise.*must rise from 0"),
+        Deviation(
+            "error",
+            "TensorFlow reads what flows back in any shape, also beyond it",
+            wrong,
+            "we raise.*and out_backprop the shape of orig_output",
         ),
     ),
     "SerializeSparse": (

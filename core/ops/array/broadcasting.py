@@ -75,7 +75,8 @@ def _infer_broadcast_to(call: InferCall) -> Shape:
         wide = None
     if shape.rank > target.rank or wide is None or not wide.is_compatible_with(target):
         call.fail(f"input must broadcast to shape {target.text}")
-    return wide
+    # What is asked for is known, also where a size of the input may be another than 1.
+    return Shape([m if n is None else n for n, m in zip(target, wide, strict=True)])
 
 
 def _broadcast_to_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, None]:

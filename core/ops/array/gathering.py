@@ -272,6 +272,12 @@ def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str)
             f"{depth} and {params.ndim}"
         )
     lead, rest = indices.shape[:-1], params.shape[depth:]
+    if not params.size and 0 not in lead:
+        # So says TensorFlow of any rows, also of those that name nothing.
+        raise InvalidArgumentError(
+            f"GatherNd: Requested more than 0 entries, but params is empty: shape "
+            f"{list(params.shape)}, and indices of shape {list(indices.shape)}"
+        )
     if depth == 0:
         return np.broadcast_to(params, (*lead, *rest))
     limits = np.array(params.shape[:depth], np.int64)

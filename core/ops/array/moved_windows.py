@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.dtypes import ANY_VALUE, INDEX
+from pinnace.framework.dtypes import ANY_VALUE, INDEX, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops import flops
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import InferCall, OpCall
 
 __all__: list[str] = []
+
+# XLA has no strings: TensorFlow refuses them, or ends.
+_TYPES = ANY_VALUE - {string}
 
 
 def _window(
@@ -74,12 +77,15 @@ def _check_vector(call: InferCall, index: int, rank: int | None) -> None:
 
 
 def _infer_slice(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    _check_vector(call, 1, shape.rank)
-    _check_vector(call, 2, shape.rank)
+    shape, counts = call.spec(0).shape, [call.spec(index).shape for index in (1, 2)]
+    # Any of the three tells how many axes there are.
+    ranks = [shape.rank, *(one[0] for one in counts if one.rank == 1)]
+    rank = next((n for n in ranks if n is not None), None)
+    _check_vector(call, 1, rank)
+    _check_vector(call, 2, rank)
     sizes = call.constant(2)
-    if sizes is None or sizes.ndim != 1:
-        return Shape(None if shape.rank is None else [None] * shape.rank)
+    if sizes is None:
+        return Shape(None if rank is None else [None] * rank)
     lengths = [int(n) for n in sizes]
     for axis, length in enumerate(lengths):
         n = shape[axis] if shape.rank is not None else None
@@ -116,7 +122,7 @@ def _update_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 SLICE = define(
     name="XlaDynamicSlice",
     signature="input: T, start_indices: Tindices, size_indices: Tindices -> output: T",
-    types={"T": ANY_VALUE, "Tindices": INDEX},
+    types={"T": _TYPES, "Tindices": INDEX},
     infer=_infer_slice,
     kernel=_slice_kernel,
     gradient=_slice_gradient,
@@ -126,7 +132,7 @@ SLICE = define(
 UPDATE = define(
     name="XlaDynamicUpdateSlice",
     signature="input: T, update: T, indices: Tindices -> output: T",
-    types={"T": ANY_VALUE, "Tindices": INDEX},
+    types={"T": _TYPES, "Tindices": INDEX},
     infer=_infer_update,
     kernel=_update_kernel,
     gradient=_update_gradient,

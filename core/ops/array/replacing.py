@@ -32,8 +32,6 @@ def _places(name: str, x: Array, i: Array, v: Array) -> Array:
             f"{name}: v must have a row of x for each number in the vector i, "
             f"got x {list(x.shape)}, i {list(i.shape)}, v {list(v.shape)}"
         )
-    if i.size and not len(x):
-        raise InvalidArgumentError(f"{name}: x has no rows, got i {i.tolist()}")
     return i % max(len(x), 1)
 
 
@@ -54,7 +52,7 @@ def _replacing(name: str, change: Callable[[Array, Array, Array], None]) -> OpDe
     def kernel(x: Array, i: Array, v: Array) -> Array:
         places = _places(name, x, i, v)
         y = x.copy()
-        if v.size:  # truth values cannot be subtracted, but none are left as they are
+        if x.size and v.size:  # TensorFlow, too, leaves an array without elements as it is
             change(y, places, v)
         return y
 
@@ -74,9 +72,21 @@ def _put(y: Array, places: Array, v: Array) -> None:
         y[place] = row
 
 
+def _counting(name: str, change: Callable[[Array, Array, Array], None]) -> OpDef:
+    """Of numbers; where there is nothing to add, any values stay as they are, as in TensorFlow."""
+
+    def change_numbers(y: Array, places: Array, v: Array) -> None:
+        if y.dtype.kind in "bO":
+            kind = "bool" if y.dtype.kind == "b" else "string"
+            raise InvalidArgumentError(f"{name}: x and v must be of numbers, got {kind}")
+        change(y, places, v)
+
+    return _replacing(name, change_numbers)
+
+
 INPLACE_UPDATE = register(_replacing("InplaceUpdate", _put))
-INPLACE_ADD = register(_replacing("InplaceAdd", np.add.at))
-INPLACE_SUB = register(_replacing("InplaceSub", np.subtract.at))
+INPLACE_ADD = register(_counting("InplaceAdd", np.add.at))
+INPLACE_SUB = register(_counting("InplaceSub", np.subtract.at))
 
 
 def _empty_kernel(shape: Array, *, dtype: DType) -> Array:

@@ -93,16 +93,23 @@ def _reshape_kernel(tensor: Array, shape: Array) -> Array:
         if tensor.size != 1:
             _refuse_reshape(tensor.shape, target)
         return tensor.reshape(())
-    if min(target) < -1:
-        place = next(i for i, size in enumerate(target) if size < -1)
-        raise InvalidArgumentError(
-            f"Reshape: size {place} must be non-negative, not {target[place]}, or -1 for what is "
-            f"left, got {target}"
-        )
+    if problem := _below_minus_one(target):
+        raise InvalidArgumentError(f"Reshape: {problem}")
     try:
         return tensor.reshape(_inferred(tensor.shape, target))
     except ValueError:
         _refuse_reshape(tensor.shape, target)
+
+
+def _below_minus_one(target: list[int]) -> str:
+    """What is wrong with a size that is neither -1 nor a size; nothing if there is none."""
+    place = next((i for i, size in enumerate(target) if size < -1), None)
+    if place is None:
+        return ""
+    return (
+        f"size {place} must be non-negative, not {target[place]}, or -1 for what is left, got "
+        f"{target}"
+    )
 
 
 def _inferred(shape: tuple[int, ...], target: list[int]) -> list[int]:
@@ -137,25 +144,48 @@ def _infer_reshape(call: InferCall) -> Shape:
     shape = call.spec(0).shape
     if call.spec(1).shape.rank not in {None, 1}:
         call.fail("shape must be a vector of sizes")
+    given = call.constant(1)
+    if given is not None and (problem := _below_minus_one(given.tolist())):
+        call.fail(problem)
     target = call.shape_constant(1)
-    count = shape.num_elements()
-    if target.rank is None or count is None:
+    if target.rank is None or shape.rank is None:
         return target
     sizes: list[int | None] = list(target)
-    known = int(np.prod([n for n in sizes if n is not None], dtype=np.int64))
-    unknown = sizes.count(None)
-    if unknown == 0:
-        if known != count:
-            call.fail(f"{_VALUES.format(count, known)}: {sizes}")
-        return target
-    if known and count % known:
+    count, wanted = _elements(shape), _elements(target)
+    known, missing = _product_of_known(target), sizes.count(None)
+    if count is None:
+        _check_one_missing(call, shape, wanted)
+    elif wanted is not None:
+        if wanted != count:
+            call.fail(f"{_VALUES.format(count, wanted)}: {_with_minus_one(target)}")
+    elif count % known:
         call.fail(
             f"the {count} elements of tensor are no multiple of {known}, the product of the sizes "
             f"known in {target.text}"
         )
-    if unknown == 1 and known:
+    elif missing == 1:
         sizes[sizes.index(None)] = count // known
     return Shape(sizes)
+
+
+def _elements(shape: Shape) -> int | None:
+    """The number of elements; 0 where a size is, whatever the sizes are that are not known."""
+    return 0 if 0 in shape else shape.num_elements()
+
+
+def _product_of_known(shape: Shape) -> int:
+    return math.prod(n for n in shape if n is not None)
+
+
+def _with_minus_one(target: Shape) -> list[int]:
+    return [-1 if n is None else n for n in target]
+
+
+def _check_one_missing(call: InferCall, shape: Shape, wanted: int | None) -> None:
+    """Whatever the one size is that is not known of `shape`, its elements must be as many."""
+    known = _product_of_known(shape)
+    if wanted is not None and list(shape).count(None) == 1 and wanted % known:
+        call.fail(f"the {wanted} elements wanted are no multiple of {known}, which tensor has")
 
 
 def _reshape_rows(call: BatchCall) -> Sequence[Tensor]:

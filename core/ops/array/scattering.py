@@ -26,8 +26,19 @@ __all__ = [
 ]
 
 
-def _good_rows(indices: Array, updates: Array, shape: Any, policy: str) -> tuple[Array, Array]:
-    """Indices and updates; without those outside of `shape` if the policy says so."""
+def _good_rows(
+    op: str, indices: Array, updates: Array, shape: Any, policy: str
+) -> tuple[Array, Array]:
+    """Indices and updates; without those outside of `shape` if the policy says so.
+
+    Raises:
+        InvalidArgumentError: there are some, but no elements; whatever the policy is.
+    """
+    if 0 in shape and (indices.size or updates.size):
+        raise InvalidArgumentError(
+            f"{op}: Indices and updates specified for empty output shape {list(shape)}: "
+            f"indices of shape {list(indices.shape)}, updates of shape {list(updates.shape)}"
+        )
     if policy != "IGNORE":
         return indices, updates
     limits = np.array(shape[: indices.shape[-1]], np.int64)
@@ -105,7 +116,7 @@ def _scatter_nd_kernel(
     sizes = shape.tolist()
     if min(sizes, default=0) < 0:
         raise InvalidArgumentError(f"ScatterNd: sizes must be at least 0, got {sizes}")
-    rows, values = _good_rows(indices, updates, sizes, bad_indices_policy)
+    rows, values = _good_rows("ScatterNd", indices, updates, sizes, bad_indices_policy)
     if updates.dtype.kind in "bO":
         # A sum: what is written to one place is joined, or is true if any of it is.
         blank = np.full(sizes, b"" if updates.dtype == object else False, updates.dtype)
@@ -144,7 +155,7 @@ def _scattered(
 
 def _kernel_of(op: str, how: Scatter) -> Any:
     def kernel(tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: str) -> Array:
-        rows, values = _good_rows(indices, updates, tensor.shape, bad_indices_policy)
+        rows, values = _good_rows(op, indices, updates, tensor.shape, bad_indices_policy)
         return _named(op, segments.scattered, tensor, rows, values, how)
 
     return kernel

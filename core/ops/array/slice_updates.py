@@ -46,6 +46,9 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     dvalue = execute(slicing.STRIDED_SLICE, dy, begin, end, strides, **masks)
     zeros = constants.zeros_like(dvalue)
     dx = execute(UPDATE, dy, begin, end, strides, zeros, **masks)
+    if dvalue.shape.rank is not None and 0 in dvalue.shape:
+        # A value of any shape is taken where the slice has no elements: here it must broadcast.
+        return dx, None, None, None, broadcasting._reduced_dynamically(dvalue, value, dvalue)
     return dx, None, None, None, broadcasting.reduced_to(dvalue, value, dvalue)
 
 

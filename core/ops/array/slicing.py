@@ -98,7 +98,8 @@ def replaced(
         array: what is copied.
         vectors: begin, end and strides.
         masks: of begin, end, ellipsis, new axes and axes that vanish.
-        value: broadcast to the place.
+        value: broadcast to the place; of any shape where the place has no elements, as in
+            TensorFlow, which then looks at none.
 
     Raises:
         InvalidArgumentError: it does not broadcast to it.
@@ -107,6 +108,8 @@ def replaced(
     index = index_of(op, out.shape, vectors, masks)
     # With an ellipsis one element is a view too, not a copy of the number.
     place = out[index if Ellipsis in index else (*index, Ellipsis)]
+    if not place.size:
+        return out
     try:
         place[...] = value
     except ValueError:

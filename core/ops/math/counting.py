@@ -205,6 +205,11 @@ IN_TOP_K_V2 = define(
 
 def _bincount_kernel(arr: Array, size: Array, weights: Array) -> Array:
     count = _require_size("Bincount", size)
+    if weights.size and weights.size != arr.size:
+        raise InvalidArgumentError(
+            "Bincount: weights must be empty or have as many elements as arr, got "
+            f"{list(weights.shape)} and {list(arr.shape)}"
+        )
     return _counts("Bincount", arr.reshape(-1), count, weights.reshape(-1), False)
 
 

@@ -181,14 +181,24 @@ def _dilation_kernel(x: Array, filters: Array, *, strides: Any, rates: Any, padd
     return best
 
 
-def _infer(call: InferCall) -> Shape:
-    x, filters = call.spec(0).shape.with_rank(4), call.spec(1).shape.with_rank(3)
-    strides, rates = call.attrs["strides"], call.attrs["rates"]
-    for what, steps in (("strides", strides), ("rates", rates)):
+def _given(call: InferCall) -> tuple[Shape, Shape]:
+    """The shapes of input and filter, which go together and with the strides and rates."""
+    x, filters = call.spec(0).shape, call.spec(1).shape
+    if x.rank not in {None, 4} or filters.rank not in {None, 3}:
+        call.fail("input must have four axes, and filter three")
+    x, filters = x.with_rank(4), filters.with_rank(3)
+    for what in ("strides", "rates"):
+        steps = call.attrs[what]
         if len(steps) != 4 or steps[0] != 1 or steps[3] != 1:
             call.fail(f"{what} must be four numbers, 1 for batch and channels, got {list(steps)}")
     if x[3] is not None and filters[2] is not None and x[3] != filters[2]:
         call.fail("input and filter must have the same number of channels")
+    return x, filters
+
+
+def _infer(call: InferCall) -> Shape:
+    x, filters = _given(call)
+    strides, rates = call.attrs["strides"], call.attrs["rates"]
     window = filters.dims[:2] if filters.dims is not None else (None, None)
     known = [
         None if taps is None else size for size, taps in zip((x[1], x[2]), window, strict=True)
@@ -250,7 +260,7 @@ def _input_gradient_kernel(
 
 
 def _infer_like_input(call: InferCall) -> Shape:
-    return call.spec(0).shape
+    return _given(call)[0]
 
 
 DILATION_2D_BACKPROP_INPUT: OpDef = define(
@@ -277,7 +287,7 @@ def _filter_gradient_kernel(
 
 
 def _infer_like_filter(call: InferCall) -> Shape:
-    return call.spec(1).shape
+    return _given(call)[1]
 
 
 DILATION_2D_BACKPROP_FILTER: OpDef = define(

@@ -53,6 +53,9 @@ def _counted(
     output_type: DType,
 ) -> tuple[Array, Array, Array]:
     """The values that occur in each row, in order, and how often; one axis where rows is None."""
+    for name, length in (("minlength", minlength), ("maxlength", maxlength)):
+        if length < -1:
+            raise InvalidArgumentError(f"{who}: {name} must be -1, for none, or more, got {length}")
     _check_weights(who, values, weights)
     _check_values(who, values)
     keep = values < maxlength if maxlength >= 0 else np.ones(values.shape, np.bool_)
@@ -93,9 +96,9 @@ def _infer_counted(call: InferCall) -> tuple[Shape, ...]:
         if rank not in {None, 1, 2}:
             call.fail("values must be a vector or a matrix")
         weights = call.spec(1).shape
-        # Without weights there is an empty vector.
-        if rank is None and weights.rank == 2:
-            rank = 2
+        # Without weights there is an empty vector, whatever the rank of the values is.
+        if rank is None and (weights.rank == 2 or (weights.rank == 1 and weights[0])):
+            rank = weights.rank
     return Shape([None, rank]), Shape([None]), Shape([rank])
 
 
@@ -155,9 +158,9 @@ def _sparse_kernel(
     who = "SparseCountSparseOutput"
     check_parts(who, indices, values, dense_shape)
     check_inside(who, indices, dense_shape.tolist())
-    if not len(dense_shape) or dense_shape[0] == 0:
+    if not len(dense_shape) or (len(dense_shape) > 1 and dense_shape[0] == 0):
         raise InvalidArgumentError(
-            f"{who}: dense_shape must have an axis, and its first size must not be 0, got "
+            f"{who}: dense_shape must have an axis, and a row where it has more, got "
             f"{dense_shape.tolist()}"
         )
     rows = indices[:, 0] if len(dense_shape) > 1 else None

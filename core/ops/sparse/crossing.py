@@ -134,6 +134,8 @@ def _cross_kernel(
     internal_type: DType,
 ) -> tuple[Array, Array, Array]:
     who = "SparseCross"
+    if num_buckets < 0:
+        raise InvalidArgumentError(f"{who}: num_buckets must not be negative, got {num_buckets}")
     given = [*values, *dense_inputs]
     if internal_type is string and any(one.dtype != object for one in given):
         raise InvalidArgumentError(f"{who}: internal_type string is for inputs of strings alone")

@@ -373,7 +373,7 @@ def _rows_kernel(name: str, how: How) -> Callable[[Array, Array, Array], None]:
 def _places_kernel(name: str, how: How) -> Callable[..., None]:
     def kernel(ref: Array, indices: Array, updates: Array, *, bad_indices_policy: str) -> None:
         def changed(value: Array, new: Array) -> Array:
-            rows, kept = scattering._good_rows(indices, new, value.shape, bad_indices_policy)
+            rows, kept = scattering._good_rows(name, indices, new, value.shape, bad_indices_policy)
             return _worked_in(name, value, rows, kept, how)
 
         if indices.ndim == 0:

@@ -123,15 +123,16 @@ def _widths(points: Array, encoding: str) -> Array:
     return np.full(points.shape, 4 if encoding in {"utf-32-be", "utf-32-le"} else 1)
 
 
-_OF_KNOWN_WIDTHS = frozenset(
-    {"utf-8", "utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le", "ascii", "iso8859-1"}
-)
+_WINDOWS = frozenset(f"cp125{n}" for n in range(9))
+_OF_KNOWN_WIDTHS = _WINDOWS | {
+    *("utf-8", "utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le", "ascii", "iso8859-1"),
+}
 
 
 def _marked(text: bytes, encoding: str) -> tuple[str, Array | None]:
     """The decoded text, marked, and how many bytes each code point has, where that must be seen."""
     if encoding in _OF_KNOWN_WIDTHS:
-        return text.decode(encoding, _MARKING), None
+        return text.decode(encoding, _AS_ICU if encoding in _WINDOWS else _MARKING), None
     decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
     letters: list[str] = []
     widths: list[int] = []
@@ -156,6 +157,15 @@ def _mark(error: UnicodeError) -> tuple[str, int]:
     return chr(_MARK + error.end - error.start), error.end
 
 
-_MARKING = "pinnace.mark"
+def _mark_of_windows(error: UnicodeError) -> tuple[str, int]:
+    """What Windows' pages leave open ICU takes for control characters, and one letter as it is."""
+    if isinstance(error, UnicodeDecodeError) and error.object[error.start] in _LEFT_OPEN:
+        return chr(error.object[error.start]), error.start + 1
+    return _mark(error)
+
+
+_LEFT_OPEN = frozenset({*range(0x80, 0xA0), 0xAA})
+_MARKING, _AS_ICU = "pinnace.mark", "pinnace.mark_of_windows"
 
 codecs.register_error(_MARKING, _mark)
+codecs.register_error(_AS_ICU, _mark_of_windows)

@@ -15,7 +15,7 @@ from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import POINTER, claim, counted, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr, typed
 from pinnace.ops.registry import define, same_as_input
-from pinnace.ops.strings.elements import map_strings, strings_of
+from pinnace.ops.strings.elements import map_strings, shown, strings_of
 from pinnace.ops.strings.encodings import check_replacement, codec_of, decoded
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def unicode_transcode(
         input_encoding: "UTF-8", "UTF-16", "UTF-32", "US-ASCII", "ISO-8859-1", "Shift_JIS" or
             another text encoding; a byte order mark tells the order of the second and third.
         output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
-        errors: "replace", "strict" or "ignore" what is not of the first encoding.
+        errors: "replace", "strict" (refuse) or "ignore" what is not of the first encoding.
         replacement_char: the code point that stands for it.
-        replace_control_characters: whether control characters are replaced too.
+        replace_control_characters: whether control characters below the space are treated as it is.
         name: name of the node while tracing.
     """
     return execute_one(
@@ -86,11 +86,20 @@ def _transcode_kernel(
     replacement_char: int,
     replace_control_characters: bool,
 ) -> Array:
-    source = codec_of(input_encoding, "UnicodeTranscode")
-    check_replacement(replacement_char, "UnicodeTranscode")
+    who = "UnicodeTranscode"
+    source = codec_of(input_encoding, who)
+    check_replacement(replacement_char, who)
+
+    # UnicodeDecode replaces control characters also where it is strict.
+    refused = replace_control_characters and errors == "strict"
+    replaced = replace_control_characters and not refused
 
     def change(item: bytes) -> bytes:
-        points, _ = decoded(item, source, errors, replacement_char, replace_control_characters)
+        points, _ = decoded(item, source, errors, replacement_char, replaced)
+        if refused and (points < ord(" ")).any():
+            raise InvalidArgumentError(
+                f"{who}: Invalid formatting on input string: a control character in {shown(item)}"
+            )
         return _encoded(points.tolist(), output_encoding, errors, replacement_char)
 
     return map_strings(change, input)

@@ -31,6 +31,11 @@ KEYED = (longs(3), np.array([1], np.uint64), np.array([1, 0], np.uint64), np.int
 WINDOWS = {"strides": (1, 1, 1, 1), "padding": "SAME"}
 LOGITS = floats(4, 2, 3)
 STEPS = np.array([4, 4], np.int32)
+ONCE = {"binary_output": True}
+TRUTHS = np.array([True])
+# A picture of two rows that are one cell: the maximum of both is that of the first.
+CELL = floats(1, 2, 1, 1)
+ENDS = (floats(1, 1, 1, 1), longs(0, 2), longs(0, 1))
 
 # op, inputs, attributes, words of the message.
 REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
@@ -105,6 +110,44 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
         (np.array("ÄÄ".encode(), object), np.int32(-1), np.int32(-1)),
         {"unit": "UTF8_CHAR"},
         "len must not be negative where pos is",
+    ),
+    ("InplaceAdd", (TRUTHS, np.int32([0]), TRUTHS), {}, "of numbers, got bool"),
+    ("InplaceSub", (TRUTHS, np.int32([0]), TRUTHS), {}, "of numbers, got bool"),
+    ("InplaceAdd", (text(b"a"), np.int32([0]), text(b"b")), {}, "of numbers, got string"),
+    ("XlaDynamicSlice", (text(b"a"), *2 * (np.int32([1]),)), {}, "input must be one of"),
+    ("FractionalMaxPoolGrad", (CELL, 2 * CELL[:, :1], *ENDS), {}, "must be the maxima"),
+    ("FractionalMaxPoolGrad", (CELL, CELL[:, :1], *ENDS[:2], longs([0, 1])), {}, "be a vector"),
+    ("FractionalMaxPoolGrad", (CELL[:0], *2 * (CELL[:0, :1],), *ENDS[1:]), {}, "must not be empty"),
+    (
+        "Dilation2DBackpropInput",
+        (CELL, floats(1, 1), CELL),
+        {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+        "filter three",
+    ),
+    (
+        "Dilation2DBackpropFilter",
+        (CELL, floats(1, 1, 1), CELL),
+        {"strides": (1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+        "strides must be four numbers",
+    ),
+    (
+        "DenseCountSparseOutput",
+        (longs(1), floats(0)),
+        ONCE | {"minlength": -2},
+        "minlength must",
+    ),
+    (
+        "DenseCountSparseOutput",
+        (longs(1), floats(0)),
+        ONCE | {"maxlength": -2},
+        "maxlength must",
+    ),
+    ("Bincount", (np.int32([]), np.int32(2), floats(1)), {}, "as many elements as arr"),
+    (
+        "SparseCountSparseOutput",
+        (np.zeros((0, 2), np.int64), longs(), longs(0, 3), floats(0)),
+        ONCE,
+        "a row where it has more",
     ),
 ]
 

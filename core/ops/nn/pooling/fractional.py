@@ -205,9 +205,15 @@ def fractional_max_pool(
 
 
 def _maxima(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
-    strips = [x[:, span].max(axis=1) for span in _spans(rows, x.shape[1], overlapping)]
+    # As TensorFlow looks for them, from the least finite number on: NaN is never one.
+    least = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+
+    def largest(part: Array, axis: int) -> Array:
+        return np.fmax.reduce(part, axis=axis, initial=least)  # type: ignore[no-any-return]
+
+    strips = [largest(x[:, span], 1) for span in _spans(rows, x.shape[1], overlapping)]
     tall = np.stack(strips, axis=1)
-    cells = [tall[:, :, s].max(axis=2) for s in _spans(columns, x.shape[2], overlapping)]
+    cells = [largest(tall[:, :, s], 2) for s in _spans(columns, x.shape[2], overlapping)]
     return np.stack(cells, axis=2)
 
 
@@ -242,6 +248,15 @@ def _ends_of(who: str, name: str, sequence: Array, length: int, count: int) -> E
     return found
 
 
+def _without_nan(cells: Array) -> Array:
+    """[batch, place, channels] with the least number for each NaN but in the first place."""
+    if cells.dtype.kind != "f":
+        return cells
+    others = np.isnan(cells)
+    others[:, 0] = False
+    return np.where(others, -np.inf, cells).astype(cells.dtype)
+
+
 def _max_grad_kernel(
     orig_input: Array,
     orig_output: Array,
@@ -252,10 +267,19 @@ def _max_grad_kernel(
     overlapping: bool,
 ) -> Array:
     who = "FractionalMaxPoolGrad"
+    for name, ends in (("row", row_pooling_sequence), ("col", col_pooling_sequence)):
+        if ends.ndim != 1:
+            raise InvalidArgumentError(
+                f"{who}: {name}_pooling_sequence must be a vector, got shape {list(ends.shape)}"
+            )
     if orig_input.ndim != 4 or orig_output.ndim != 4 or out_backprop.shape != orig_output.shape:
         raise InvalidArgumentError(
             f"{who}: all must have 4 axes, and out_backprop the shape of orig_output, got "
             f"{list(orig_input.shape)}, {list(orig_output.shape)} and {list(out_backprop.shape)}"
+        )
+    if not orig_input.size:
+        raise InvalidArgumentError(
+            f"{who}: orig_input must not be empty, got shape {list(orig_input.shape)}"
         )
     batch, height, width, depth = orig_input.shape
     if (batch, depth) != (orig_output.shape[0], orig_output.shape[3]):
@@ -271,10 +295,16 @@ def _max_grad_kernel(
     images, channels = np.arange(batch)[:, None], np.arange(depth)
     for r, down in enumerate(_spans(rows, height, overlapping)):
         for c, across in enumerate(_spans(columns, width, overlapping)):
-            cell = orig_input[:, down, across]
-            wide = cell.shape[2]
-            # The first of equal ones, row by row.
-            places = cell.reshape(batch, -1, depth).argmax(axis=1)
+            wide = orig_input[:, down, across].shape[2]
+            cell = orig_input[:, down, across].reshape(batch, -1, depth)
+            # The first of equal ones, row by row; NaN only where the cell begins with it.
+            places = _without_nan(cell).argmax(axis=1)
+            found = np.take_along_axis(cell, places[:, None], axis=1)[:, 0]
+            if (found != orig_output[:, r, c]).any():
+                raise InvalidArgumentError(
+                    f"{who}: orig_output must be the maxima of orig_input, which have no gradient "
+                    f"where a cell begins with NaN; those of cell [{r}, {c}] are not"
+                )
             at = (images, down.start + places // wide, across.start + places % wide, channels)
             out[at] += out_backprop[:, r, c]
     return out
@@ -336,8 +366,9 @@ def _means(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
     counts = _lengths(down)[:, None, None] * _lengths(across)[:, None]
     if x.dtype.kind == "f":
         return sums / counts.astype(x.dtype)  # type: ignore[no-any-return]
-    # Towards zero, as C++ divides.
-    return (np.sign(sums) * (np.abs(sums) // counts)).astype(x.dtype)  # type: ignore[no-any-return]
+    # Towards zero, as C++ divides; of the least integer there is no absolute value.
+    floors, rest = np.divmod(sums, counts)
+    return (floors + ((rest != 0) & (sums < 0))).astype(x.dtype)  # type: ignore[no-any-return]
 
 
 def _avg_gradient(call: OpCall, dy: Tensor, *_: Any) -> tuple[Tensor | None]:

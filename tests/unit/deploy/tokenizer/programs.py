@@ -133,6 +133,20 @@ def letters(x: Any) -> dict[str, Any]:
     }
 
 
+def strict_letters(x: Any) -> dict[str, Any]:
+    controls: dict[str, Any] = {
+        "errors": "strict",
+        "replace_control_characters": True,
+        "replacement_char": 35,
+    }
+    return {"points": tf.strings.unicode_decode(x, "UTF-8", **controls).to_tensor(-1)}
+
+
+def strict_clean(x: Any) -> dict[str, Any]:
+    controls: dict[str, Any] = {"errors": "strict", "replace_control_characters": True}
+    return {"clean": number(tf.strings.unicode_transcode(x, "UTF-8", "UTF-8", **controls))}
+
+
 def tables(x: Any) -> dict[str, Any]:
     return {
         "large": LARGE.lookup(x),
@@ -207,6 +221,8 @@ PROGRAMS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "split": split,
     "grams": grams,
     "letters": letters,
+    "strict_letters": strict_letters,
+    "strict_clean": strict_clean,
     "tables": tables,
     "arithmetic": arithmetic,
     "counts": counts,

@@ -21,6 +21,8 @@ def _op(name: str, *arguments: Any, **attrs: Any) -> Any:
 REFUSED: list[tuple[Callable[[Any], Any], list[str]]] = [
     (lambda x: array.reshape(x, [4, 2]), ["Reshape", "6 values", "[4, 2]", "8"]),
     (lambda x: array.reshape(x, [4, -1]), ["Reshape", "6 elements", "no multiple of 4"]),
+    (lambda x: array.reshape(x, [-2, 3]), ["Reshape", "size 0 must be non-negative, not -2"]),
+    (lambda x: array.reshape(x, [0, -1]), ["Reshape", "[0, -1]"]),
     (lambda x: array.expand_dims(x, 3), ["ExpandDims", "[-3, 3), got 3"]),
     (lambda x: array.squeeze(x, [0]), ["Squeeze", "axis 0 must be of size 1, got 2"]),
     (lambda x: array.squeeze(x, [2]), ["Squeeze", "[-2, 2), got 2"]),
@@ -70,6 +72,27 @@ REFUSED_BY_VALUE: list[tuple[Callable[[Any], Any], list[str]]] = [
         ["GatherV2", "indices[] = -1 is not in [0, 3)", "axis 1"],
     ),
     (lambda x: array.gather_nd(x, [[0, 0], [1, 3]]), ["GatherNd", "indices[1] = [1, 3]", "[2, 3]"]),
+    # TensorFlow refuses any rows of an array without elements, also those that name nothing.
+    (
+        lambda x: array.gather_nd(x[:, :0], [[0], [1]]),
+        ["GatherNd", "params is empty: shape [2, 0]"],
+    ),
+    (
+        lambda x: array.gather_nd(x[:0], tf.zeros([1, 0], tf.int32)),
+        ["GatherNd", "params is empty: shape [0, 3]"],
+    ),
+    (
+        lambda x: array.gather_nd(x[:0], [0], bad_indices_policy="IGNORE"),
+        ["GatherNd", "params is empty"],
+    ),
+    (
+        lambda x: array.tensor_scatter_nd_update(x[:, :0], [[0]], x[:1, :0]),
+        ["TensorScatterUpdate", "for empty output shape [2, 0]"],
+    ),
+    (
+        lambda x: array.scatter_nd([[0]], x[:1, :0], [2, 0], bad_indices_policy="IGNORE"),
+        ["ScatterNd", "for empty output shape [2, 0]"],
+    ),
     (
         lambda x: array.tensor_scatter_nd_update(x, [[2]], x[:1]),
         ["TensorScatterUpdate", "[2]", "[2, 3]"],
@@ -146,3 +169,10 @@ def test_a_refused_gradient_says_the_reason() -> None:
         y = array.prevent_gradient(x, "not here")
     with pytest.raises(LookupError, match="not here"):
         tape.gradient(y, x)
+
+
+def test_rows_of_a_variable_without_elements_cannot_be_added_to_either() -> None:
+    v = tf.Variable(tf.zeros([2, 0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"NdAdd.*empty output"):
+        v.scatter_nd_add([[0]], tf.zeros([1, 0]))
+    assert v.scatter_nd_add(tf.zeros([0, 1], tf.int32), tf.zeros([0, 0])).shape == (2, 0)

@@ -156,3 +156,40 @@ def test_what_cannot_be_an_index(key: Any) -> None:
 def test_one_ellipsis_only() -> None:
     with pytest.raises(TypeError, match="only one ellipsis"):
         slicing.getitem(tf.zeros([3, 2]), (..., ...))
+
+
+def test_a_slice_without_elements_takes_any_value_and_others_what_broadcasts() -> None:
+    # As TensorFlow 2.21: it looks at the value only where there is something to replace.
+    v = tf.Variable([1.0, 2.0, 3.0])
+    for value in ([7.0, 8.0], [[7.0, 8.0]], 7.0):
+        assert v[1:1].assign(value).numpy().tolist() == [1.0, 2.0, 3.0]
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([None])])
+    def begun(count: Any, value: Any) -> Any:
+        x = tf.constant([1.0, 2.0, 3.0])
+        return tf.raw_ops.TensorStridedSliceUpdate(
+            input=x, begin=[0], end=[count], strides=[1], value=value
+        )
+
+    assert begun(0, [1.0, 2.0]).numpy().tolist() == [1.0, 2.0, 3.0]
+    assert begun(2, [7.0]).numpy().tolist() == [7.0, 7.0, 3.0]
+    for wrong in (lambda: v[1:2].assign([7.0, 8.0]), lambda: begun(3, [1.0, 2.0])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must broadcast to the shape"):
+            wrong()
+
+
+def test_a_value_that_no_element_took_has_no_gradient_but_where_it_broadcasts() -> None:
+    # TensorFlow's words are those of BroadcastGradientArgs.
+    x = tf.constant([1.0, 2.0, 3.0])
+    for value, wanted in (([5.0], [0.0]), ([5.0, 6.0], None)):
+        given = tf.constant(value)
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            y = tf.raw_ops.TensorStridedSliceUpdate(
+                input=x, begin=[1], end=[1], strides=[1], value=given
+            )
+        if wanted is None:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="do not broadcast"):
+                tape.gradient(y, given)
+        else:
+            assert tape.gradient(y, given).numpy().tolist() == wanted

@@ -446,3 +446,14 @@ def test_scatter_nd_adds_texts_and_truth() -> None:
     assert texts.numpy().tolist() == [b"ab", b"cd", b""]
     truth = array.scatter_nd(places, tf.constant([True, False, False, True]), [3])
     assert truth.numpy().tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("op", ["InplaceUpdate", "InplaceAdd", "InplaceSub"])
+def test_an_array_without_elements_stays_as_it_is_whatever_is_put_into_it(op: str) -> None:
+    # As TensorFlow 2.21, of numbers and others.
+    for x, v in (
+        (np.zeros((0, 2), np.float32), np.ones((1, 2), np.float32)),
+        (np.zeros(0, bool),) * 2,
+    ):
+        found = _op(op, x, np.zeros(len(v), np.int32), v)
+        assert (found.shape, found.dtype) == (x.shape, x.dtype)

@@ -31,6 +31,14 @@ def test_counts_of_ragged_rows_are_those_of_each_row(rows: list[list[int]]) -> N
     np.testing.assert_array_equal(found, wanted if width else np.zeros((len(rows), 1)))
 
 
+def test_counts_of_a_sparse_vector_without_places() -> None:
+    # TensorFlow 2.21 gives a table of one place.
+    x = tf.sparse.SparseTensor(np.zeros((0, 1), np.int64), np.zeros(0, np.int64), [0])
+    found = tf.sparse.bincount(x, axis=-1)
+    assert found.indices.shape.as_list() == [0, 1]
+    assert found.dense_shape.numpy().tolist() == [1]
+
+
 @given(parts=sparse(least=1), flat=st.booleans(), weighted=st.booleans())
 def test_counts_of_sparse_rows_are_those_of_what_is_there(
     parts: Any, flat: bool, weighted: bool

@@ -76,6 +76,34 @@ def test_gradients_of_cells_refuse_cells_beyond_the_picture() -> None:
         )
 
 
+def test_nan_is_no_maximum_of_a_cell_and_one_that_begins_with_it_has_no_gradient() -> None:
+    # As TensorFlow 2.21 on CPU.
+    nan, least = np.nan, np.finfo(np.float32).min
+    for column, wanted, flows in (
+        ([1, nan], 1, [1, 0]),
+        ([-3, nan], -3, [1, 0]),
+        ([nan, 2], 2, None),
+        ([nan, nan], least, None),
+    ):
+        x = tf.constant(np.float32(column).reshape(1, 2, 1, 1))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y, _, _ = tf.nn.fractional_max_pool(x, [2.0, 1.0], seed=1)
+        assert y.numpy().item() == np.float32(wanted)
+        if flows is None:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="begins with NaN"):
+                tape.gradient(y, x)
+        else:
+            assert tape.gradient(y, x).numpy().ravel().tolist() == flows
+
+
+def test_means_of_whole_numbers_are_cut_also_where_sums_run_over() -> None:
+    least = np.iinfo(np.int32).min
+    x = np.int32([[-3, -2, 3, 2], [least, 0, least, least]]).reshape(2, 4, 1, 1)
+    y, _, _ = tf.nn.fractional_avg_pool(x, [2.0, 1.0], seed=1)
+    assert y.numpy().reshape(2, 2).tolist() == [[-2, 2], [least // 2, 0]]
+
+
 @given(
     rates=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     padding=st.sampled_from(["SAME", "VALID"]),

@@ -412,3 +412,37 @@ def test_control_characters_are_those_below_the_space() -> None:
         every, "UTF-8", "UTF-8", replacement_char=ord("?"), replace_control_characters=True
     )
     assert found == b"?" * 32 + every[32:]
+
+
+def test_strict_transcoding_refuses_control_characters_and_strict_decoding_replaces_them() -> None:
+    # As TensorFlow's kernels do.
+    options: dict[str, Any] = {"errors": "strict", "replace_control_characters": True}
+    for text in (b"a\x1fb", b"\x00"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="a control character in"):
+            tf.strings.unicode_transcode(text, "UTF-8", "UTF-16-BE", **options)
+    assert tf.strings.unicode_transcode(b"a b\x7f", "UTF-8", "UTF-8", **options) == b"a b\x7f"
+    found = tf.strings.unicode_decode(b"a\x1fb", "UTF-8", replacement_char=ord("?"), **options)
+    assert found.numpy().tolist() == [*b"a?b"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "controls", "none"),
+    [  # as TensorFlow 2.21, byte by byte
+        ("windows-1250", "81 83 88 90 98", ""),
+        ("windows-1251", "98", ""),
+        ("windows-1252", "81 8d 8f 90 9d", ""),
+        ("windows-1253", "81 88 8a 8c 8d 8e 8f 90 98 9a 9c 9d 9e 9f aa", "d2 ff"),
+        ("windows-1255", "81 8a 8c 8d 8e 8f 90 9a 9c 9d 9e 9f", "ca d9 da db fb fc ff"),
+        ("windows-1257", "81 83 88 8a 8c 90 98 9a 9c 9f", "a1 a5"),
+    ],
+)
+def test_places_that_windows_pages_leave_open_are_as_icu_has_them(
+    encoding: str, controls: str, none: str
+) -> None:
+    one, other = bytes.fromhex(controls), bytes.fromhex(none)
+    splits, points, starts = tf.raw_ops.UnicodeDecodeWithOffsets(
+        input=[one, other], input_encoding=encoding
+    )
+    assert splits.numpy().tolist() == [0, len(one), len(one) + len(other)]
+    assert points.numpy().tolist() == [*one, *[0xFFFD] * len(other)]
+    assert starts.numpy().tolist() == [*range(len(one)), *range(len(other))]
