@@ -22,11 +22,15 @@ from pinnace.engine.codegen.columns import TEXTS as COLUMNS
 from pinnace.engine.codegen.extremes import TEXTS as EXTREMES
 from pinnace.engine.codegen.offered import TEXTS as OFFERED
 from pinnace.engine.codegen.sliding import TEXTS as SLIDING
+from pinnace.engine.codegen.statement_rows import walk_of
+from pinnace.engine.codegen.statement_walk import TEXTS as STATEMENTS
 from pinnace.engine.codegen.streams import TEXTS as STREAMS
 from pinnace.engine.codegen.walking import WALK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from pinnace.engine.codegen.walks import Argument
 
 INTERPRETED, MACHINE = "interpreted", "machine code"
 # First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
@@ -39,6 +43,7 @@ _FIXED = frozenset(
         *SLIDING.values(),
         *STREAMS.values(),
         *OFFERED.values(),
+        *STATEMENTS.values(),
         WALK,
     }
     | {EXTREMES["extremes"]}
@@ -51,7 +56,7 @@ class KernelError(Exception):
 
 
 class Maker:
-    """Takes the place of `compiler.request`.
+    """Takes the place of `compiler.request`, and of `statement_rows.walk_of`.
 
     Args:
         budget: kernels that may be compiled.
@@ -89,6 +94,14 @@ class Maker:
         kernel.done.set()
         return kernel
 
+    def walk_of(
+        self, lines: Sequence[str], arguments: Sequence[Argument], sizes: Sequence[int]
+    ) -> Callable[..., Any]:
+        """A table, walked by machine code in guarded memory."""
+        names = [one.name for one in arguments]
+        walk = walk_of(lines, arguments, sizes)
+        return self._guarded_arguments(names, "\n".join(lines), MACHINE, walk)
+
     def _interpreted(self, text: str) -> Callable[..., Any]:
         return lambda *arguments: self.interpreter.kernel(compiler._HEADER + text, self.poison)(
             *arguments
@@ -110,11 +123,18 @@ class Maker:
                 self.seconds += time.perf_counter() - began
         return self.compiled[text]
 
-    def _guarded(self, text: str, way: str, function: Callable[..., Any]) -> Callable[..., Any]:  # noqa: C901 (one case after the other)
+    def _guarded(self, text: str, way: str, function: Callable[..., Any]) -> Callable[..., Any]:
         match = _ARGUMENTS.search(text)
         assert match is not None
         names = [name.strip() for name in match[1].split(",")]
+        return self._guarded_arguments(names, text, way, function)
+
+    def _guarded_arguments(  # noqa: C901 (one case after the other)
+        self, names: Sequence[str], text: str, way: str, function: Callable[..., Any]
+    ) -> Callable[..., Any]:
         by_rows = names[:3] == ["start", "stop", "width"]
+        # A table may be for some rows of what it writes: the others are another call's.
+        written = frozenset() if "first" in names else WRITTEN
 
         def run(*arguments: Any) -> Any:  # noqa: C901 (one case after the other)
             self.calls[way] += 1
@@ -128,7 +148,7 @@ class Maker:
                 lent = None
                 if argument.flags.c_contiguous and argument.flags.aligned:
                     lent = lender.lend(argument.shape, argument.dtype, self.poison)
-                    if name[0] not in WRITTEN:
+                    if name[0] not in written:
                         lent.array[...] = argument
                     elif by_rows:  # other rows of the array are another block's
                         low, high = (row * arguments[2] for row in arguments[:2])
