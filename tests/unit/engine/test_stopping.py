@@ -43,7 +43,9 @@ def endless_lists(x: Any) -> Any:
 def endless_turns(x: Any) -> Any:
     x = tf.fill([64, 512], x)
     return tf.while_loop(
-        lambda a: a[0, 0] < 1e30, lambda a: (tf.tanh(a * 0.5) + tf.cumsum(a, 0, exclusive=True) * 1e-3,), [x]
+        lambda a: a[0, 0] < 1e30,
+        lambda a: (tf.tanh(a * 0.5) + tf.cumsum(a, 0, exclusive=True) * 1e-3,),
+        [x],
     )[0]
 
 
