@@ -193,8 +193,7 @@ class LoopTiers:
             if self._test is not None:
                 return True
             self._begun += 1
-            often = min(SOON, OFTEN) if _is_over_arrays(self._body) else OFTEN
-            if not hot and not self._waits and self._begun < often:
+            if not hot and not self._waits and self._begun < OFTEN and not self._is_soon():
                 return False
             from pinnace.engine.codegen.loops import loop_of
             from pinnace.engine.codegen.recurrences import recurrence_of
@@ -204,6 +203,14 @@ class LoopTiers:
                 self._recurrence = recurrence_of(test, self._body)
             self._test = test
             return True
+
+    def _is_soon(self) -> bool:
+        """Whether a table may be made already: it takes no compiler."""
+        if self._begun < SOON or not _is_over_arrays(self._body):
+            return False
+        from pinnace.engine.codegen import walks
+
+        return walks.is_ahead()
 
     def _by_loop(
         self, loop: Loop, values: Sequence[Array], check: Callable[[], None]

@@ -10,6 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pinnace as tf
+from pinnace.engine import loop_tiers
+from pinnace.engine.codegen import compiler, general
+from pinnace.framework import config
 from tests.unit.engine.codegen.test_recurrences import alone, check, hot, normal
 
 if TYPE_CHECKING:
@@ -167,6 +170,29 @@ def test_an_index_out_of_range_is_the_plans_to_refuse() -> None:
             run(tf.constant([0, 3, 0, 1, 2]))
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[4\] = -1 is not in"):
             run(tf.constant([0, 0, 0, 0, -1]))
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_compiler_is_asked_for_loops_that_start_often(
+    installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel of a library takes the second start; one that must be compiled the sixteenth."""
+    asked: list[str] = []
+    request = compiler.request
+
+    def requested(text: str) -> Any:
+        asked.append(text)
+        return request(text)
+
+    monkeypatch.setattr(compiler, "request", requested)
+    monkeypatch.setattr(compiler, "is_ahead", lambda _: installed)
+    monkeypatch.setattr(loop_tiers, "OFTEN", 16)
+    monkeypatch.setattr(config.settings, "tier", "auto")
+    run, arguments = sinkhorn()
+    function = tf.function(run)
+    for start in range(1, 17):
+        function(*arguments)
+        assert (general.text("statements") in asked) == (start >= (2 if installed else 16))
 
 
 @settings(max_examples=40, deadline=None)
