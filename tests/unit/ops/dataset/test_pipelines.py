@@ -177,7 +177,8 @@ def test_a_cancelled_run_ends_a_pipeline_that_gives_nothing() -> None:
 
 def test_what_a_pipeline_holds_counts_as_memory_of_the_run() -> None:
     endless = raw.RepeatDataset(input_dataset=numbers(2), count=whole(-1), **KINDS)
-    with bounded(64 << 20), pytest.raises(ResourceExhaustedError):
+    # Where the last number is asked for decides who says it.
+    with pytest.raises(ResourceExhaustedError), bounded(64 << 20):
         next(behind(batched(endless, 2**40)).element_arrays(Turn()))
 
 
