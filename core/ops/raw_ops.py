@@ -23,10 +23,17 @@ def _attribute(kind: str, value: Any) -> Any:
     if kind == "list(type)" and isinstance(value, (list, tuple)):
         return tuple(map(as_dtype, value))
     if kind == "shape":
-        return Shape(value)
+        return _shape(value)
     if kind == "list(shape)" and isinstance(value, (list, tuple)):
-        return tuple(map(Shape, value))
+        return tuple(map(_shape, value))
     return tuple(value) if type(value) is list else value
+
+
+def _shape(value: Any) -> Shape:
+    """A shape, in which raw ops take -1 for an unknown size, as TensorFlow's do."""
+    if isinstance(value, (list, tuple)):
+        value = [None if size == -1 else size for size in value]
+    return Shape(value)
 
 
 @functools.cache

@@ -284,7 +284,68 @@ def padded_convolutions() -> Any:
     return found
 
 
+def queues() -> Any:
+    kinds = {"component_types": [tf.int32, tf.float32], "shapes": [[], [2]]}
+
+    def rows(*numbers: int) -> Any:
+        return [tf.constant(numbers), tf.constant([[n, n + 0.5] for n in numbers], tf.float32)]
+
+    def one(number: int) -> Any:
+        return [tf.constant(number), tf.constant([number, -1.0])]
+
+    def taken(handle: Any, count: Any = None, **options: Any) -> Any:
+        take = raw.QueueDequeueV2 if count is None else raw.QueueDequeueManyV2
+        given = {} if count is None else {"n": count}
+        types = kinds["component_types"]
+        return told(lambda: take(handle=handle, component_types=types, **given, **options))
+
+    def run(handle: Any) -> Any:
+        raw.QueueEnqueueV2(handle=handle, components=one(7))
+        raw.QueueEnqueueManyV2(handle=handle, components=rows(3, 9, 1))
+        found = [raw.QueueSizeV2(handle=handle), taken(handle), taken(handle, 2)]
+        found.append(told(lambda: raw.QueueIsClosedV2(handle=handle)))
+        found.append(told(lambda: raw.QueueEnqueueV2(handle=handle, components=one(7)[::-1])))
+        raw.QueueCloseV2(handle=handle, cancel_pending_enqueues=False)
+        found.append(told(lambda: raw.QueueIsClosedV2(handle=handle)))
+        found.append(told(lambda: raw.QueueEnqueueV2(handle=handle, components=one(7))))
+        some = raw.QueueDequeueUpToV2(handle=handle, n=3, component_types=kinds["component_types"])
+        return [*found, some, taken(handle), raw.QueueSizeV2(handle=handle)]
+
+    first = raw.PriorityQueueV2(component_types=[tf.float32], shapes=[[], [2]][:1])
+    for number in (5, 2, 8):
+        values = [tf.constant(number, tf.int64), tf.constant(float(number))]
+        told(lambda v=values: raw.QueueEnqueueV2(handle=first, components=v))
+    types = [tf.int64, tf.float32]
+    order = [told(lambda: raw.QueueDequeueV2(handle=first, component_types=types)) for _ in "ab"]
+    shuffled = raw.RandomShuffleQueueV2(**kinds, seed=3, seed2=4, min_after_dequeue=0)
+    raw.QueueEnqueueManyV2(handle=shuffled, components=rows(*range(20)))
+    numbers = raw.QueueDequeueManyV2(
+        handle=shuffled, n=20, component_types=kinds["component_types"]
+    )[0]
+    padding = raw.PaddingFIFOQueueV2(component_types=[tf.int32], shapes=[[-1]])
+    for size in (2, 3, 1):
+        raw.QueueEnqueueV2(handle=padding, components=[tf.range(size) + 1])
+    padded = raw.QueueDequeueManyV2(handle=padding, n=3, component_types=[tf.int32])
+    fifo = plain(run(raw.FIFOQueueV2(**kinds, capacity=10)))
+    return [fifo, order, sorted(np.asarray(numbers).tolist()), plain(padded)]
+
+
+def mutexes() -> Any:
+    mutex = raw.MutexV2(shared_name="a mutex of this program")
+    held = raw.MutexLock(mutex=mutex)
+    raw.ConsumeMutexLock(mutex_lock=held)
+    section, total = tf.CriticalSection(name="a section"), tf.Variable(0.0)
+
+    @tf.function
+    def add(x: Any) -> Any:
+        return section.execute(lambda: total.assign_add(x))
+
+    return [plain(add(tf.constant(2.0))), plain(add(tf.constant(3.5)))]
+
+
 PROGRAMS = {
+    "queues": queues,
+    "mutexes": mutexes,
     "tables": tables,
     "counting": counting,
     "padded convolutions": padded_convolutions,

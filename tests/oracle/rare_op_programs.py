@@ -357,7 +357,30 @@ def batches() -> Any:
     ]
 
 
+def passing_on() -> Any:
+    """Ops that give what they take, and say something of it."""
+    raw, x = tf.raw_ops, tf.constant([[1.5, -2.0], [0.0, 3.0]])
+    bad = tf.constant([1.0, np.nan, -np.inf, np.inf])
+    features = {"a": tf.io.FixedLenFeature([1], tf.int64)}
+    fields = ['{"features": {"feature": {"a": {"int64List": {"value": ["3"]}}}}}']
+    return [
+        *(plain(raw.DeepCopy(x=x)), plain(raw.GuaranteeConst(input=x))),
+        plain(raw.CheckNumericsV2(tensor=x, message="all is well")),
+        told(lambda: raw.CheckNumericsV2(tensor=bad, message="of bad numbers")),
+        told(lambda: raw.CheckNumericsV2(tensor=bad[:2], message="of one bad number")),
+        *(plain(raw.Empty(shape=s, dtype=tf.float32, init=True)) for s in ([2, 3], [0], [])),
+        told(lambda: raw.Empty(shape=[-1], dtype=tf.int32, init=True)),
+        told(lambda: raw.Empty(shape=[[2]], dtype=tf.int32, init=True)),
+        # Not the bytes: repeated numbers may be packed.
+        plain(tf.io.parse_example(raw.DecodeJSONExample(json_examples=fields), features)),
+        told(lambda: raw.DecodeJSONExample(json_examples=["{"])),
+        bool(raw.Timestamp() > 1.6e9),
+        str(raw.Timestamp().dtype),
+    ]
+
+
 PROGRAMS = {
+    "passing on": passing_on,
     "sobol": sobol,
     "glimpses": glimpses,
     "truncated": truncated,

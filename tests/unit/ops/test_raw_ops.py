@@ -55,3 +55,14 @@ def test_attributes_may_be_lists() -> None:
             input=ones, filter=3 * ones[:, :1, :1, :1], strides=steps, padding="VALID"
         )
         np.testing.assert_array_equal(y, 3 * np.ones([1, 2, 2, 2, 1]))
+
+
+def test_an_unknown_size_in_a_shape_is_minus_1() -> None:
+    """As in TensorFlow's raw ops."""
+    queue = tf.raw_ops.PaddingFIFOQueueV2(component_types=[tf.int32], shapes=[[-1]])
+    for size in (2, 1):
+        tf.raw_ops.QueueEnqueueV2(handle=queue, components=[tf.range(size) + 1])
+    (found,) = tf.nest.flatten(
+        tf.raw_ops.QueueDequeueManyV2(handle=queue, n=2, component_types=[tf.int32])
+    )
+    assert found.numpy().tolist() == [[1, 2], [1, 0]]
