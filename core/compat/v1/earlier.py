@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.dtypes import as_dtype
+from pinnace.framework.parsing import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,10 +67,10 @@ class Earlier:
         return now
 
     def _signature(self) -> inspect.Signature:
-        parsed = ast.parse(f"def f({self.takes}): pass").body[0]
-        assert isinstance(parsed, ast.FunctionDef)  # noqa: S101 (it was written so)
-        listed = [one.arg for one in parsed.args.args]
-        defaults = dict(zip(reversed(listed), reversed(parsed.args.defaults), strict=False))
+        made = parsed(f"def f({self.takes}): pass").body[0]
+        assert isinstance(made, ast.FunctionDef)  # noqa: S101 (it was written so)
+        listed = [one.arg for one in made.args.args]
+        defaults = dict(zip(reversed(listed), reversed(made.args.defaults), strict=False))
         return inspect.Signature(
             [
                 inspect.Parameter(

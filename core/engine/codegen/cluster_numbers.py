@@ -15,6 +15,7 @@ import numpy as np
 from pinnace.engine.codegen import block_programs as fields
 from pinnace.engine.codegen import forms
 from pinnace.framework import dtypes
+from pinnace.framework.parsing import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +89,8 @@ class Item:
 
 @functools.cache
 def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    body: ast.expr = parsed(text, "eval").body
+    return body
 
 
 class Numbers:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 
+from pinnace.framework.parsing import parsed
+
 _WRAPS = (ast.Add, ast.Sub, ast.Mult)
 
 
@@ -32,4 +34,4 @@ def wrapping(expression: str) -> str:
     Args:
         expression: on numbers of one dtype; its value is an int64 with the correct low bits.
     """
-    return ast.unparse(_Unsigned().visit(ast.parse(expression, mode="eval")))
+    return ast.unparse(_Unsigned().visit(parsed(expression, "eval")))

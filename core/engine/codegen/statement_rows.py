@@ -22,6 +22,7 @@ from pinnace.engine.codegen.statement_numbers import (
 )
 from pinnace.engine.codegen.statement_walk import OPERATION, ROW
 from pinnace.engine.codegen.walks import LINE, Walk
+from pinnace.framework.parsing import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +72,7 @@ class _Translation(StatementNumbers):
         self, lines: Sequence[str], arguments: Sequence[Argument], sizes: Sequence[int]
     ) -> None:
         super().__init__(arguments, sizes)
-        self._tree = ast.parse("\n".join(lines)).body
+        self._tree = parsed("\n".join(lines)).body
         self._changing = _changed(self._tree)
         self._views: dict[str, View] = {}
         # The jumps out of each loop, whose targets are not known yet.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import forms
 from pinnace.engine.networks.layers import Instruction, Operand
+from pinnace.framework.parsing import parsed
 from pinnace.ops.nn.rectifiers import LEAKY_RELU
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def instructions_of(
     text = forms.written(node, names)
     compilation = _Compilation(dict(zip(names, operands, strict=True)), temporary)
     try:
-        result = compilation.walk(ast.parse(text, mode="eval").body)
+        result = compilation.walk(parsed(text, "eval").body)
     except _UnsupportedError:
         return None
     return compilation.made, result

@@ -32,6 +32,7 @@ from malt.operators import py_builtins
 from malt.pyct import anno, cfg, origin_info, parser, qual_names, transpiler
 from malt.pyct.static_analysis import activity, reaching_definitions
 
+from pinnace.framework.parsing import in_turn, parsed
 from pinnace.functions.autograph import growing_lists, operators, options
 
 if TYPE_CHECKING:
@@ -147,8 +148,8 @@ class _Appends(ast.NodeTransformer):
         ):
             return self.generic_visit(node)
         name = call.func.value.id
-        made = ast.parse(f"{name} = ag__.list_append({name}, 0)").body[0]
-        made.value.args[1] = call.args[0]  # type: ignore[attr-defined]
+        made = parsed(f"{name} = ag__.list_append({name}, 0)").body[0]
+        made.value.args[1] = call.args[0]
         for one in ast.walk(made):
             if not anno.hasanno(one, anno.Basic.ORIGIN):
                 origin_info.copy_origin(node, one)
@@ -267,7 +268,7 @@ _factories: dict[types.CodeType, _Factory] = {}
 def _tree_of(function: types.FunctionType) -> tuple[Any, str]:
     """The converted tree of a function, and its name."""
     context = converter.ProgramContext(options=_OPTIONS)
-    node, ctx = _transpiler.transform_function(function, context)
+    node, ctx = in_turn(lambda: _transpiler.transform_function(function, context))
     name = ctx.info.name
     if isinstance(node, (list, tuple)):
         (node,) = node
@@ -293,7 +294,7 @@ class _Factory:
     def __init__(self, function: types.FunctionType) -> None:
         node, self.name = _tree_of(function)
         self.freevars = function.__code__.co_freevars
-        module = ast.parse(_FACTORY)
+        module = parsed(_FACTORY)
         outer: Any = module.body[0]
         inner = outer.body[0]
         inner.body.insert(0, node)
