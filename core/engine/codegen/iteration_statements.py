@@ -21,7 +21,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import slicing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.places import Place
     from pinnace.framework.tensor import Array
@@ -49,6 +49,18 @@ class IterationStatements(PlanStatements):
         known: Mapping[Value, Array],
     ) -> None:
         super().__init__(sizes, known, {}, {}, scalars)
+
+    def write(self, nodes: Sequence[Node], homes: dict[Value, Place], wanted: set[Value]) -> None:
+        """Generate the statements of these steps; see `Statements.write`.
+
+        Raises:
+            UnsupportedError: one has no statement, or an array is empty: reductions begin with the
+                first number of a row.
+        """
+        for value in {value for node in nodes for value in (*node.inputs, *node.outputs)}:
+            if 0 in self._sizes.get(value, ()) and self._constant(value) is None:
+                raise UnsupportedError(f"{value}: empty")
+        super().write(nodes, homes, wanted)
 
     def _single(self, node: Node) -> None:
         write = _writer_of(node)

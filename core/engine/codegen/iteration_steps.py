@@ -253,6 +253,9 @@ class Steps:
                 return False
             if node.attrs["end_mask"] & before != before or not self._is_a_row(array, axis):
                 return False
+            steps = constant_of(node.inputs[3])
+            if steps is None or (steps != 1).any():
+                return False
             index, backwards = begin[axis], True
         elif node.op.name == "GatherV2":
             known = constant_of(node.inputs[2])

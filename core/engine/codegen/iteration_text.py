@@ -10,11 +10,11 @@ from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration_steps import FUNCTIONS, checked_index
 from pinnace.engine.codegen.loop_lists import BYTES
 from pinnace.engine.codegen.loop_rows import common_rows, work_of
-from pinnace.engine.codegen.places import Place, array_type
+from pinnace.engine.codegen.places import Place
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS
 from pinnace.engine.codegen.statement_rows import walk_of
-from pinnace.engine.codegen.walks import Argument, argument_of
+from pinnace.engine.codegen.walks import Argument
 from pinnace.engine.codegen.whole_numbers import is_refusing
 from pinnace.framework import dtypes
 
@@ -131,17 +131,13 @@ class IterationText:
         Raises:
             UnsupportedError: a statement has no row.
         """
-        taken = [Argument("most"), *(argument_of(*one) for one in self._arguments)]
-        return walk_of(self._lines, taken, self.numbers)
+        return walk_of(self._lines, self._arguments, self.numbers)
 
     def function(self, name: str) -> str:
         """The loop as a function that another kernel calls, under a given name."""
-        return '@njit(error_model="numpy", fastmath={"contract"})\n' + self._defined(name)
-
-    def _defined(self, name: str) -> str:
-        names = ", ".join(name for name, _ in self._arguments)
+        names = ", ".join(one.name for one in self._arguments)
         lines = "".join(f"    {line}\n" for line in self._lines)
-        return f"def {name}(most, {names}):\n{lines}"
+        return f'@njit(error_model="numpy", fastmath={{"contract"}})\ndef {name}({names}):\n{lines}'
 
     def _common_rows(self, arrays: Sequence[Node]) -> int | None:
         """The number of rows of all arrays, if rows are independent; None otherwise."""
@@ -446,31 +442,28 @@ class IterationText:
         """For integers and reals: prefix of their names, name of the table, sources."""
         return (("i", "q", self._variables.integers), ("r", "f", self._variables.reals))
 
-    def _taken(self) -> Iterator[tuple[str, str]]:
-        """Names and kinds of the kernel's parameters after `most`."""
-        fixed = list(self._variables.fixed)
+    def _taken(self) -> Iterator[Argument]:
+        """The kernel's parameters."""
+        fixed, lists, variables = list(self._variables.fixed), self._lists, self._variables
+        yield Argument("most")
         if self.rows is not None:
-            yield from (("first", "int64"), ("end", "int64"))
-        yield from (("n", "TABLE"), ("q", "TABLE"), ("f", "REALS"), ("lengths", "TABLE"))
-        for index in range(len(self.constants)):
-            yield f"k{index}", "READ"
+            yield from (Argument("first"), Argument("end"))
+        yield from (Argument("n", "int64", 1), Argument("q", "int64", 1))
+        yield from (Argument("f", "float64", 1), Argument("lengths", "int64", 1))
+        for index, constant in enumerate(self.constants):
+            yield Argument(f"k{index}", constant.dtype.name, 1)
         for place in self.fixed_arrays:
             value = fixed[place]
-            yield f"x{place}", array_type(self._sizes[value], _name(value), True)
-        for place in self._variables.carried:
-            kind = _name(self._inputs[place])
-            yield f"c{place}", array_type(self._variables.shapes[place], kind, True)
-        for place in self._variables.carried:
-            yield f"y{place}", "WRITTEN"
-        for place in self._lists.read:
-            yield f"l{place}", self._lists.array_type(place, readonly=True)
-        for place in self._lists.pushed:
-            yield f"u{place}", self._lists.array_type(place, readonly=False)
-        for place in self._lists.changed:
-            yield f"u{place}", self._lists.array_type(place, readonly=False)
-            yield f"g{place}", "BYTES"
-
-
-def _name(value: Value) -> str:
-    """The name of a value's dtype in Numba."""
-    return value.dtype.name.replace("bool", "boolean")
+            yield Argument(f"x{place}", value.dtype.name, len(self._sizes[value]))
+        for place in variables.carried:
+            kind = self._inputs[place].dtype.name
+            yield Argument(f"c{place}", kind, len(variables.shapes[place]))
+        for place in variables.carried:
+            yield Argument(f"y{place}", self._inputs[place].dtype.name, 1)
+        for place in lists.read:
+            yield Argument(f"l{place}", lists.holds(place), 1 + len(lists.items[place]))
+        for place in lists.pushed:
+            yield Argument(f"u{place}", lists.holds(place), 1 + len(lists.items[place]))
+        for place in lists.changed:
+            yield Argument(f"u{place}", lists.holds(place), 1 + len(lists.items[place]))
+            yield Argument(f"g{place}", "uint8", 1)

@@ -11,7 +11,6 @@ import math
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.places import array_type
 from pinnace.framework import dtypes
 from pinnace.ops.state.list_values import TensorList
 
@@ -207,12 +206,6 @@ class Lists:
     def holds(self, place: int) -> str:
         """The dtype of a list's elements."""
         return self._kinds[place]
-
-    def array_type(self, place: int, *, readonly: bool) -> str:
-        """The type of the array whose rows are a list's elements."""
-        name = self._kinds[place].replace("bool", "boolean")
-        kind = array_type((0, *self.items[place]), name, readonly)
-        return kind.replace("'C'", "'A'") if readonly and self.is_strided(place) else kind
 
     def is_strided(self, place: int) -> bool:
         """Whether rows of a list's elements may have a stride: transposed arrays are not copied."""

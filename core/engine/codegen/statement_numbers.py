@@ -40,6 +40,7 @@ _COMPARED: dict[type, tuple[str, bool, bool]] = {
     ast.Eq: ("EQUAL", False, False),
     ast.NotEq: ("EQUAL", False, True),
 }
+_EXTREMES = {"min": "SMALLER", "minimum": "SMALLER", "max": "LARGER", "maximum": "LARGER"}
 _LOADS = {"int64": "INT64", "int32": "INT32", "bool": "BYTE", "uint8": "BYTE"}
 _LOADS |= {"float32": "FLOAT32", "float64": "FLOAT64"}
 
@@ -301,9 +302,10 @@ class StatementNumbers:
             case [one]:
                 return self._of_one(name, self._number(one))
         given = [self._number(one) for one in args]
-        if name not in {"min", "max"} or any(one.kind != "integer" for one in given):
+        what = _EXTREMES.get(name)
+        if what is None or any(one.kind != "integer" for one in given):
             raise UnsupportedError(f"no row: {ast.unparse(tree)}")
-        return self._computed("SMALLER" if name == "min" else "LARGER", given)
+        return self._computed(what, given)
 
     def _of_one(self, name: str, a: Number) -> Number:
         """A function of one number, or its conversion."""

@@ -39,9 +39,7 @@ HEADER = """
 from pinnace.engine.codegen.products import (
     ACROSS, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, shaped, sum_rows, truths,
 )
-from pinnace.engine.codegen.row_functions import (
-    apply, apply_two, fill, row_largest, row_places, row_softmax, row_totals,
-)
+from pinnace.engine.codegen.row_functions import fill
 
 T = np.float32
 TABLE = types.Array(int64, 1, "C")

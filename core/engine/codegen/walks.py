@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,26 +32,6 @@ class Argument(NamedTuple):
     name: str
     dtype: str | None = None
     rank: int = 0
-
-
-_PLAIN = {
-    "TABLE": ("int64", 1),
-    "REALS": ("float64", 1),
-    "READ": ("float32", 1),
-    "WRITTEN": ("float32", 1),
-    "BYTES": ("uint8", 1),
-}
-_ARRAY = re.compile(r"types\.Array\(types\.(\w+), (\d+), ")
-
-
-def argument_of(name: str, kind: str) -> Argument:
-    """A parameter, by its type in the source of a kernel."""
-    if kind in _PLAIN:
-        return Argument(name, *_PLAIN[kind])
-    found = _ARRAY.match(kind)
-    if found is None:
-        return Argument(name)
-    return Argument(name, found[1].replace("boolean", "bool"), int(found[2]))
 
 
 @dataclass(slots=True)

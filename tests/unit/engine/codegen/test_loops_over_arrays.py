@@ -172,6 +172,94 @@ def test_an_index_out_of_range_is_the_plans_to_refuse() -> None:
             run(tf.constant([0, 0, 0, 0, -1]))
 
 
+SLICES: dict[str, Callable[[Any, Any], Any]] = {
+    "x[:, t]": lambda x, t: x[:, t],
+    "x[:, -t]": lambda x, t: x[:, -t],
+    "x[::-1, t]": lambda x, t: x[::-1, t],
+    "x[::2, t]": lambda x, t: tf.repeat(x[::2, t], 2, 0),
+    "x[:2, t]": lambda x, t: tf.repeat(x[:2, t], 2, 0),
+    "x[1:3, t]": lambda x, t: tf.repeat(x[1:3, t], 2, 0),
+    "x[:, t, :]": lambda x, t: x[:, t, :],
+    "x[:, t, ::-1]": lambda x, t: x[:, t, ::-1],
+    "x[:, t:t + 1]": lambda x, t: x[:, t : t + 1][:, 0],
+    "x[..., t, :]": lambda x, t: x[..., t, :],
+    "x[:, None, t]": lambda x, t: x[:, None, t][:, 0],
+    "x[t]": lambda x, t: tf.transpose(x, [1, 0, 2])[t],
+    "x[t, ::-1]": lambda x, t: tf.transpose(x, [1, 0, 2])[t, ::-1],
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_by_the_number_of_an_iteration(name: str) -> None:
+    def run(x: Any) -> Any:
+        h = tf.zeros((4, UNITS))
+        for t in tf.range(STEPS):
+            h = tf.tanh(h * 0.5 + SLICES[name](x, t))
+        return h
+
+    taken = check(lambda: run, tf.constant(normal(4, STEPS, UNITS)))
+    assert taken.turns == STEPS or name not in {"x[:, t]", "x[:, -t]", "x[t]"}
+
+
+INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
+    "one_hot": lambda n, h: h + tf.one_hot(n % UNITS, UNITS),
+    "one_hot beyond": lambda n, h: h + tf.one_hot(n - 5, UNITS, on_value=2.0, off_value=-1.0),
+    "cast": lambda n, h: h + tf.cast(n, tf.float32)[:, None],
+    "equal": lambda n, h: tf.where(tf.equal(n, 4)[:, None], h, -h),
+    "less": lambda n, h: h * tf.cast(n < 3, tf.float32)[:, None],
+    "both": lambda n, h: tf.where(((n > 1) & (n < 6))[:, None], h, h * 0.5),
+    "either": lambda n, h: tf.where((tf.not_equal(n, 2) | (n == 7))[:, None], h, h + 1.0),
+    "choice": lambda n, h: h + tf.cast(tf.where(n > 3, n, -n), tf.float32)[:, None],
+    "divided": lambda n, h: h + tf.cast((n - 4) // 3 + (n - 4) % 3, tf.float32)[:, None],
+    "largest": lambda n, h: h + tf.cast(tf.maximum(n, 3) - tf.minimum(n, 5), tf.float32)[:, None],
+    "rounded": lambda n, h: h + tf.cast(tf.cast(h * 3.0, tf.int32) + n[:, None], tf.float32),
+    "gathered": lambda n, h: h + tf.gather(tf.reshape(tf.range(60.0), (10, UNITS)), n % 10),
+    "wide": lambda n, h: h + tf.cast(tf.cast(n, tf.int64) * 2**33 // 2**32, tf.float32)[:, None],
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_steps_on_integers(name: str) -> None:
+    def run(n: Any, x: Any) -> Any:
+        h = x
+        for _ in tf.range(STEPS):
+            h = tf.tanh(INTEGERS[name](n, h) * 0.25 + x)
+            n = n * 3 % 11
+        return n, h
+
+    assert check(lambda: run, tf.constant([1, 4, 0, 10, 7]), tf.constant(normal(5, UNITS))).turns
+
+
+def test_a_division_by_zero_is_the_plans_to_refuse() -> None:
+    @tf.function
+    def run(n: Any) -> Any:
+        h = tf.zeros((3, 2))
+        for t in tf.range(STEPS):
+            h = h + tf.cast(7 // (n - t), tf.float32)[:, None]
+        return h
+
+    for _ in range(4):
+        wanted = sum(7 // (np.array([20, -1, 30]) - t) for t in range(STEPS))
+        np.testing.assert_array_equal(run(tf.constant([20, -1, 30]))[:, 1], wanted)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="zero"):
+            run(tf.constant([20, 6, 30]))
+
+
+@pytest.mark.parametrize("reduce", [tf.reduce_max, tf.reduce_sum, tf.reduce_mean, tf.nn.softmax])
+def test_rows_without_numbers_are_the_plans(reduce: Any) -> None:
+    def run(x: Any, empty: Any) -> Any:
+        h = x
+        for _ in tf.range(STEPS):
+            h = (
+                h * 0.5
+                + tf.reduce_sum(reduce(h * empty, axis=-1))
+                + reduce(h * empty, axis=-1).shape[0]
+            )
+        return h
+
+    assert check(lambda: run, tf.ones((4, 1)), tf.zeros((4, 0))).turns == 0
+
+
 @pytest.mark.parametrize("installed", [True, False])
 def test_a_compiler_is_asked_for_loops_that_start_often(
     installed: bool, monkeypatch: pytest.MonkeyPatch
