@@ -124,6 +124,8 @@ class IterationText:
         self.numbers, self.constants = self._writer.numbers, self._writer.constants
         self._arguments = list(self._taken())
         self._lines = self._framed(begin, iteration)
+        # They hold every value of the recorded iteration.
+        del self._writer, self._steps
 
     def walk(self) -> Walk:
         """The loop as a table for the kernel that walks statements.
