@@ -1,10 +1,10 @@
 """How the loops with one body run: by plans, or by machine code that has passed its trial.
 
-Machine code is requested when a loop has started often or has run for long: a kernel for a loop
-over scalars, a table of statements for one over arrays whose iterations have them, otherwise the
-clusters of an iteration. In the first runs the plan and the kernel both run some iterations from
-the same loop variables, and the results are compared: the first iterations, then ever fewer, since
-loops may be long. If one differs, the plan runs that loop from its beginning, and all later ones.
+A loop that starts for the second time, or has run for long, gets a table of statements, if its
+iterations have them; otherwise the clusters of an iteration are machine code. In the first runs the
+plan and the kernel both run some iterations from the same loop variables, and the results are
+compared: the first iterations, then ever fewer, since loops may be long. If one differs, the plan
+runs that loop from its beginning, and all later ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pinnace.engine import agreement, rejections
 from pinnace.engine.contests import Decision, Pace
 from pinnace.engine.trials import Verdict
 from pinnace.engine.waiting import is_tried
-from pinnace.framework import config, dtypes, float_warnings
+from pinnace.framework import config, float_warnings
 from pinnace.framework.context import state
 from pinnace.framework.errors import OpError
 from pinnace.graph.text import text_of
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from pinnace.engine.turns import Turns
     from pinnace.framework.tensor import Array
 
-# A loop that has started this often gets machine code, however short it is: a kernel of its own, or
-# a table for the kernel that walks statements, which takes no compiler.
-OFTEN, SOON = 16, 2
+# A loop that has started this often gets a table, however short it is.
+OFTEN = 2
 # Iterations in each comparison, iterations of the kernel between the first two comparisons, and its
 # most iterations between polls of the stop flag.
 _COMPARED, _BETWEEN, _MOST_BETWEEN = 8, 64, 1 << 20
@@ -57,6 +56,8 @@ class LoopTiers:
         self._test: Plan | None = None
         self._loop: Loop | None = None
         self._verdict, self._pace = Verdict(), Pace()
+        # Whether the kernel of tables is one of the installed library.
+        self._is_ahead = False
         # The loop, once its kernel has passed its trial and is not slower.
         self._proved: Loop | None = None
         self._recurrence: Recurrence | None = None
@@ -174,7 +175,8 @@ class LoopTiers:
                 return "the compiled loop did not agree with the plan"
             if not self._verdict.passed:
                 return "the compiled loop is being made, or on trial"
-            return "the compiled loop was slower" if self._pace.is_slower else ""
+            is_slower = self._pace.is_slower and not self._is_ahead
+            return "the compiled loop was slower" if is_slower else ""
         if self._recurrence is None:
             return "neither a loop over scalars nor a recurrence that has statements"
         return ""
@@ -193,24 +195,20 @@ class LoopTiers:
             if self._test is not None:
                 return True
             self._begun += 1
-            if not hot and not self._waits and self._begun < OFTEN and not self._is_soon():
+            if not hot and not self._waits and self._begun < OFTEN:
                 return False
+            from pinnace.engine.codegen import walks
             from pinnace.engine.codegen.loops import loop_of
             from pinnace.engine.codegen.recurrences import recurrence_of
 
             self._loop = loop_of(test, self._body)
+            self._is_ahead = walks.is_ahead()
+            if self._is_ahead:
+                self._verdict = Verdict(1)  # its kernel is not new, and times decide nothing
             if self._loop is None and config.settings.fusion:
                 self._recurrence = recurrence_of(test, self._body)
             self._test = test
             return True
-
-    def _is_soon(self) -> bool:
-        """Whether a table may be made already: it takes no compiler."""
-        if self._begun < SOON or not _is_over_arrays(self._body):
-            return False
-        from pinnace.engine.codegen import walks
-
-        return walks.is_ahead()
 
     def _by_loop(
         self, loop: Loop, values: Sequence[Array], check: Callable[[], None]
@@ -220,7 +218,7 @@ class LoopTiers:
         if self._forced:
             return loop.run(values, check)
         if self._verdict.passed:
-            if self._pace.is_slower:
+            if self._pace.is_slower and not self._is_ahead:
                 return values, False
             self._proved = loop
             return loop.run(values, check)
@@ -250,14 +248,6 @@ class LoopTiers:
         pace = variant.pace
         trial = _Trial(self._test, self._body, variant.advance, check, pace, is_exact=False)
         return trial.run(values, variant.verdict, "recurrence"), False
-
-
-def _is_over_arrays(body: Plan) -> bool:
-    """Whether an iteration changes anything but single numbers."""
-    pairs = zip(body.graph.inputs, body.graph.outputs, strict=True)
-    return any(value is not result and value.shape.rank != 0 for value, result in pairs) or any(
-        value.dtype is dtypes.variant for value in body.graph.inputs
-    )
 
 
 def _paces(recurrence: Recurrence) -> list[Decision]:

@@ -95,16 +95,34 @@ class Promotion:
         self.is_ahead = False
         self.is_over = False
 
-    def look_ahead(self, arrays: Sequence[Array], is_small: bool) -> bool:
-        """Use the plan's networks, if their kernel is installed and nothing else in it multiplies.
+    @property
+    def is_small_ahead(self) -> bool:
+        """Whether the library has the kernel of small plans: they are compared once, not timed."""
+        from pinnace.engine.codegen import walks
+
+        return walks.is_ahead()
+
+    def look_ahead(self, arrays: Sequence[Array], has_products: bool, is_small: bool) -> bool:
+        """Use what the installed library has for all of the plan: its networks, or one kernel.
 
         Args:
             arrays: arguments of the call.
-            is_small: the plan may be one kernel, which would be faster than small networks.
+            has_products: whether there may be networks.
+            is_small: the plan may be one kernel, which is faster than small networks.
         """
+        if not is_compiling():
+            return False
+        if has_products and self._networks_ahead(arrays, is_small):
+            return True
+        if not is_small or not self.is_small_ahead:
+            return False
+        return self._asks(arrays, forced=False) and self._small is not None
+
+    def _networks_ahead(self, arrays: Sequence[Array], is_small: bool) -> bool:
+        """Use the plan's networks, if nothing else in it multiplies."""
         from pinnace.engine.codegen import compiler, general
 
-        if not (is_compiling() and compiler.is_ahead(general.text(general.NETWORK))):
+        if not compiler.is_ahead(general.text(general.NETWORK)):
             return False
         from pinnace.engine.networks.finding import find
 
@@ -268,7 +286,7 @@ class Promotion:
         if self._small_trial is None:
             from pinnace.engine.trials import SmallTrial
 
-            self._small_trial = SmallTrial(self._plan, small)
+            self._small_trial = SmallTrial(self._plan, small, is_once=self.is_small_ahead)
         verdict = self._small_trial.verdict
         self._may_be_small = not verdict.failed
         if verdict.passed:

@@ -308,11 +308,11 @@ class Tiers:
             first = self.unprepared_s + (_WARM_S if self._has_compiled(tier) else 0.0)
             first = first if proof is None else _PROVED_S
             prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else first
-            may_be_ahead = remembers and proof is None and not at_once and self.has_products
-            if may_be_ahead and prepared.promotion.look_ahead(arrays, self._is_small):
-                prepared.seconds = _AHEAD_S
-            elif remembers and proof is None and not at_once:
-                prepared = self._with_regions(prepared, arrays)
+            if remembers and proof is None and not at_once:
+                if prepared.promotion.look_ahead(arrays, self.has_products, self._is_small):
+                    prepared.seconds = _AHEAD_S
+                else:
+                    prepared = self._with_regions(prepared, arrays)
             prepared.uses = uses
             tier.prepared[key] = prepared
             return prepared
@@ -376,7 +376,8 @@ class Tiers:
             if promotion.proof is not None:
                 plan_s, compiled_s = promotion.proof.plan_s, promotion.proof.compiled_s
                 better.decision = Decision(kind, plan_s, compiled_s, is_kept=True)
-            if forced or promotion.proof is not None or promotion.is_ahead:
+            is_ahead = promotion.is_ahead or (kind == "small plan" and promotion.is_small_ahead)
+            if forced or promotion.proof is not None or is_ahead:
                 return self._replace(tier, key, prepared, better)
             challenge = promotion.challenged(better, kind)
         contest, better = challenge

@@ -292,11 +292,12 @@ class SmallTrial:
 
     Args:
         plan: without effects.
-        small: the plan as one kernel, compiled.
+        small: the plan as one kernel.
+        is_once: one run is enough, since its machine code is not new.
     """
 
-    def __init__(self, plan: Plan, small: SmallPlan) -> None:
-        self.verdict = Verdict()
+    def __init__(self, plan: Plan, small: SmallPlan, *, is_once: bool = False) -> None:
+        self.verdict = Verdict(1 if is_once else None)
         self._plan = plan
         self._small = small
 

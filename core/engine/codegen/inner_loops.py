@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.iteration import Form, iteration_of
-from pinnace.engine.codegen.statements import Statements, is_known
+from pinnace.engine.codegen.iteration import iteration_of
 from pinnace.framework import dtypes
 from pinnace.ops.state.list_values import TensorList, handle_of_list, list_of_rows
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# The statements that a kernel's source has.
-_FORM = Form(Statements, is_known)
 # Most multiplications of a call without polling the stop flag.
 _MULTIPLICATIONS = 1 << 26
 # Rows from which threads share a loop, if it is long enough.
@@ -74,7 +71,7 @@ def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array], count: int) -
     values = [_own_rows(value) for value in values]
     with np.errstate(all="ignore"):
         watched = body.source.recording()(values)
-        iteration = iteration_of(test, body, values, watched, _FORM, count)
+        iteration = iteration_of(test, body, values, watched, count)
     text, lists = iteration.kernel, iteration.lists
     carried = (body.graph.inputs[place] for place in iteration.variables.carried)
     if any(value.dtype is not dtypes.float32 for value in carried):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.engine.codegen.iteration_statements import IterationStatements
 from pinnace.engine.codegen.iteration_steps import Steps, Variables
 from pinnace.engine.codegen.iteration_text import IterationText
 from pinnace.engine.codegen.loop_lists import Lists
@@ -14,23 +15,10 @@ from pinnace.engine.codegen.loop_lists import Lists
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.codegen.statements import Statements
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Node, Value
+    from pinnace.graph.graph import Value
     from pinnace.ops.state.list_values import TensorList
-
-
-class Form(NamedTuple):
-    """What the statements of an iteration may be.
-
-    Attributes:
-        writer: of statements.
-        known: whether there may be one for a step.
-    """
-
-    writer: Callable[..., Statements]
-    known: Callable[[Node], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +51,6 @@ def iteration_of(
     body: Plan,
     values: Sequence[Array],
     watched: Mapping[Value, Any],
-    form: Form,
     count: int = 0,
 ) -> Iteration:
     """The iteration of a loop, for given shapes.
@@ -73,7 +60,6 @@ def iteration_of(
         body: the plan of an iteration.
         values: the loop variables.
         watched: every value of an iteration from these.
-        form: of its statements.
         count: iterations of one call of the kernel; 0 if unknown.
 
     Raises:
@@ -82,13 +68,13 @@ def iteration_of(
     sizes = {value: np.shape(array) for value, array in watched.items()}
     variables = Variables(body, values, sizes)
     lists = Lists(body, values, sizes)
-    steps = Steps(body, watched, sizes, variables, lists, form.known)
+    steps = Steps(body, watched, sizes, variables, lists)
     lists.take_repeated(variables.fixed)
     fixed = _fixed(body, steps, variables)
     # Elements that no iteration reads would be multiplied in vain.
     read = {place: _length(values[place]) for place in lists.read if count}
     lengths = {place: length for place, length in read.items() if length <= 2 * count}
-    writer = form.writer(sizes, variables.names, variables.known)
+    writer = IterationStatements(sizes, variables.names, variables.known)
     kernel = IterationText(test, body, sizes, variables, lists, steps, writer, lengths)
     return Iteration(
         variables,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
+from pinnace.engine.codegen.row_statements import has_statement
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS, literal
 from pinnace.framework import dtypes
@@ -21,7 +22,7 @@ from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import team
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.engine.codegen.loop_lists import Lists
     from pinnace.engine.plan import Plan
@@ -122,7 +123,6 @@ class Steps:
         sizes: their shapes.
         variables: of the loop; updated with invariant values, known values, and scalars.
         lists: the loop variables that are lists.
-        known: whether there may be a statement for a step.
 
     Attributes:
         hoisted: indices of the steps that are computed before the first iteration.
@@ -143,9 +143,7 @@ class Steps:
         sizes: Mapping[Value, tuple[int, ...]],
         variables: Variables,
         lists: Lists,
-        known: Callable[[Node], bool],
     ) -> None:
-        self._has_statement = known
         self.hoisted: list[int] = []
         self.ahead: list[str] = []
         self.arrays: list[Node] = []
@@ -196,7 +194,7 @@ class Steps:
             return
         if self._numbers(node):
             return
-        if not self._has_statement(node):
+        if not has_statement(node):
             raise UnsupportedError(f"{node.op.name} has no statement")
         self.arrays.append(node)
 

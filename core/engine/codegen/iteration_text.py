@@ -13,6 +13,7 @@ from pinnace.engine.codegen.loop_rows import common_rows, work_of
 from pinnace.engine.codegen.places import Place
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS
+from pinnace.engine.codegen.statement_functions import Function
 from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.codegen.walks import Argument
 from pinnace.engine.codegen.whole_numbers import is_refusing
@@ -135,11 +136,10 @@ class IterationText:
         """
         return walk_of(self._lines, self._arguments, self.numbers)
 
-    def function(self, name: str) -> str:
-        """The loop as a function that another kernel calls, under a given name."""
-        names = ", ".join(one.name for one in self._arguments)
-        lines = "".join(f"    {line}\n" for line in self._lines)
-        return f'@njit(error_model="numpy", fastmath={{"contract"}})\ndef {name}({names}):\n{lines}'
+    @property
+    def function(self) -> Function:
+        """The loop as a function that the statements of another kernel call."""
+        return Function(self._arguments, self._lines, self.numbers)
 
     def _common_rows(self, arrays: Sequence[Node]) -> int | None:
         """The number of rows of all arrays, if rows are independent; None otherwise."""

@@ -154,19 +154,31 @@ def _found_version() -> str | None:
     return digest.hexdigest()[:16]
 
 
+def in_llvm() -> threading.RLock:
+    """The lock that all use of LLVM holds, and forks wait for."""
+    return _llvm
+
+
 @functools.cache
-def _linker() -> Any:
-    """The LLVM engine that owns the loaded code."""
+def machine() -> Any:
+    """LLVM's description of this processor."""
     from llvmlite import binding
 
     with contextlib.suppress(RuntimeError):  # later versions do that automatically
         binding.initialize()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    target = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
-        jit=True
-    )
-    return binding.create_mcjit_compiler(binding.parse_assembly(""), target)
+    target = binding.Target.from_triple(binding.get_process_triple())
+    cpu, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    return target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+
+
+@functools.cache
+def linker() -> Any:
+    """The LLVM engine that owns the loaded code."""
+    from llvmlite import binding
+
+    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine())
 
 
 def _linked(code: bytes, symbol: str) -> Callable[..., Any]:
@@ -174,10 +186,10 @@ def _linked(code: bytes, symbol: str) -> Callable[..., Any]:
     with _llvm:
         from llvmlite import binding
 
-        linker = _linker()
-        linker.add_object_file(binding.ObjectFileRef.from_data(code))
-        linker.finalize_object()
-        return calling.function_of(symbol, linker.get_global_value_address)
+        owner = linker()
+        owner.add_object_file(binding.ObjectFileRef.from_data(code))
+        owner.finalize_object()
+        return calling.function_of(symbol, owner.get_global_value_address)
 
 
 def _hold() -> None:

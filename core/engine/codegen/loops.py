@@ -1,27 +1,29 @@
-"""A loop over scalars as one kernel: condition and body together, with scalars in registers.
+"""A loop over scalars as one table of statements: condition and body together.
 
-A plan takes some 2 us per iteration, of which the arithmetic is a nanosecond. Such a loop may carry
+A plan takes some 2 us per iteration, a table two nanoseconds for each step. Such a loop may carry
 scalars, arrays of which elements are read, and any invariants; an iteration may contain branches
 and loops. Results are those of the plan bit for bit.
 """
 
 from __future__ import annotations
 
-from operator import methodcaller
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen import walks
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
-from pinnace.engine.codegen.scalar_text import FUNCTIONS, HEADER, SCALARS, is_scalar
+from pinnace.engine.codegen.scalar_text import FUNCTIONS, SCALARS, is_scalar
+from pinnace.engine.codegen.statement_rows import walk_of
+from pinnace.engine.codegen.walks import Argument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from pinnace.engine.codegen.walks import Walk
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
@@ -30,14 +32,14 @@ if TYPE_CHECKING:
 # many seconds.
 _FIRST, _ITERATIONS = 1 << 12, 1 << 20
 _LOOK_S = 0.02
+# Seconds of running after which a table becomes machine code: LLVM takes 0.01 s, 0.05 the first
+# time.
+_WORTH_S = 0.05
 # How a kernel may return before all iterations: the condition is false, the plan must run the next
 # one, or inner loops have run for long.
 _ENDED, _REFUSED, _LONG = range(3)
 # Most axes of an array whose elements are read.
 _MOST_AXES = 4
-# The dtypes of Python's numbers, which are faster to pass than NumPy's scalars.
-_PYTHON_NUMBERS = frozenset({"bool", "float64", "int64"})
-_number, _scalar = methodcaller("item"), methodcaller("__getitem__", ())
 
 
 class Advance(NamedTuple):
@@ -54,27 +56,45 @@ class Advance(NamedTuple):
     values: Sequence[Array]
 
 
-class Loop:
-    """A loop's kernel, which may still be compiling.
+class _Number(NamedTuple):
+    """A scalar among the loop variables.
 
-    Args:
-        text: the kernel's source.
-        given: the loop variables that it takes, and their conversions to arguments.
-        changed: those that it returns, and their dtypes.
-        constants: its further arguments.
+    Attributes:
+        place: its index.
+        dtype: of it.
+        table: the table that it is in: of integers, or of reals.
+        at: where.
+        changes: whether an iteration changes it.
     """
 
-    def __init__(
-        self,
-        text: str,
-        given: Sequence[tuple[int, Callable[[Array], Any]]],
-        changed: Sequence[tuple[int, np.dtype[Any]]],
-        constants: Sequence[Array],
-    ) -> None:
-        self.kernel = compiler.request(text)
-        self._given = given
-        self._changed = changed
-        self._constants = constants
+    place: int
+    dtype: np.dtype[Any]
+    table: str
+    at: int
+    changes: bool
+
+
+class Loop:
+    """A loop's table.
+
+    Args:
+        walk: it takes the most iterations, two tables of scalars, and arrays; it returns the
+            number of iterations, with the state at the end of the integers.
+        numbers: the scalars that it takes.
+        arrays: the indices of the arrays that it takes.
+
+    Attributes:
+        kernel: of all tables.
+    """
+
+    def __init__(self, walk: Walk, numbers: Sequence[_Number], arrays: Sequence[int]) -> None:
+        self.kernel = walks.kernel()
+        self._walk, self._arrays = walk, arrays
+        self._integers = [one for one in numbers if one.table == "q"]
+        self._reals = [one for one in numbers if one.table == "f"]
+        self._changed = [one for one in numbers if one.changes]
+        # Seconds of running so far, until it is compiled.
+        self._spent_s = 0.0
 
     def run(self, values: Sequence[Array], check: Any) -> tuple[Sequence[Array], bool]:
         """The loop variables after the last iteration that the kernel can run.
@@ -94,11 +114,18 @@ class Loop:
         while True:
             start = perf_counter()
             state, iterations, values = self._advance(values, most)
+            self._spend(perf_counter() - start)
             if iterations < most and (state != _LONG or not iterations):
                 return values, state == _ENDED
             check()
             iteration_s = max((perf_counter() - start) / iterations, 1e-9)
             most = min(_ITERATIONS, max(_FIRST, int(_LOOK_S / iteration_s)))
+
+    def _spend(self, seconds: float) -> None:
+        """Compile the table once that is little beside what it has taken."""
+        before, self._spent_s = self._spent_s, self._spent_s + seconds
+        if before < _WORTH_S <= self._spent_s:
+            self._walk.compile()
 
     def advance(self, values: Sequence[Array], most: int) -> Advance:
         """Run at most `most` iterations.
@@ -109,18 +136,24 @@ class Loop:
         return Advance(iterations, iterations < most and state != _ENDED, values)
 
     def _advance(self, values: Sequence[Array], most: int) -> tuple[int, int, Sequence[Array]]:
-        kernel = self.kernel.function
-        assert kernel is not None  # noqa: S101 - whoever calls this has looked
-        given = [argument(values[place]) for place, argument in self._given]
-        state, iterations, *numbers = kernel(most, *given, *self._constants)
+        integers = np.empty(len(self._integers) + 1, np.int64)
+        reals = np.empty(len(self._reals) + 1, np.float64)
+        for one in self._integers:
+            integers[one.at] = values[one.place]
+        for one in self._reals:
+            reals[one.at] = values[one.place]
+        arrays = [fit(values[place]) for place in self._arrays]
+        iterations = self._walk(most, integers, reals, *arrays)
         found = list(values)
-        for (place, dtype), number in zip(self._changed, numbers, strict=True):
-            found[place] = np.array(number, dtype)  # Numba returns Python's numbers
-        return state, iterations, tuple(found)
+        for one in self._changed:
+            table = integers if one.table == "q" else reals
+            with np.errstate(all="ignore"):
+                found[one.place] = table[one.at : one.at + 1].astype(one.dtype).reshape(())
+        return int(integers[-1]), iterations, tuple(found)
 
 
 def loop_of(test: Plan, body: Plan) -> Loop | None:
-    """The kernel of a loop, requested; None if it is not one over scalars.
+    """The table of a loop; None if it is not one over scalars.
 
     Args:
         test: the plan of the condition.
@@ -139,7 +172,7 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
     used |= {*test.graph.outputs}
     if not changed or test.graph.outputs[0].dtype.name != "bool":
         return None
-    given = []
+    given, arrays = [], []
     condition, iteration = Scope(), Scope()
     for n, value in enumerate(inputs):
         here = test.graph.inputs[n]
@@ -147,11 +180,12 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
             continue
         if is_scalar(value) and is_scalar(here):
             condition.names[here] = iteration.names[value] = f"a{n}"
+            given.append(n)
         elif n not in changed and _is_readable(value) and here.shape.rank == value.shape.rank:
             condition.arrays[here] = iteration.arrays[value] = f"a{n}"
+            arrays.append(n)
         else:
             return None
-        given.append(n)
     flow = ScalarFlow(FUNCTIONS, f"state = {_REFUSED}", loops="state")
     lines = flow.steps(test, condition)
     (decision,) = flow.results(test.graph, condition)
@@ -163,17 +197,25 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
     # Parallel assignment: a variable's new value may be another's old one.
     lines.append(f"{', '.join(f'a{n}' for n in changed)} = {', '.join(new)}")
     lines.append("iterations += 1")
-    text = _text(lines, [(f"a{n}", inputs[n]) for n in given], changed, flow)
-    arguments = [(n, _argument(inputs[n])) for n in given]
-    dtypes = [(n, inputs[n].dtype.numpy) for n in changed]
-    return Loop(text, arguments, dtypes, flow.constants)
+    numbers = _numbers(inputs, given, changed)
+    taken = [Argument("most"), Argument("q", "int64", 1), Argument("f", "float64", 1)]
+    taken += [Argument(f"a{n}", inputs[n].dtype.name, inputs[n].shape.rank or 0) for n in arrays]
+    walk = walk_of(_framed(lines, numbers, flow), taken, [], flow.constants)
+    return Loop(walk, numbers, arrays)
 
 
-def _argument(value: Value) -> Callable[[Array], Any]:
-    """The conversion of a loop variable's array to an argument of the kernel."""
-    if value.shape.rank:
-        return fit
-    return _number if value.dtype.name in _PYTHON_NUMBERS else _scalar
+def _numbers(
+    inputs: Sequence[Value], given: Sequence[int], changed: Sequence[int]
+) -> list[_Number]:
+    """Where the scalars are in the tables."""
+    found: list[_Number] = []
+    count = {"q": 0, "f": 0}
+    for n in given:
+        dtype = inputs[n].dtype
+        table = "f" if dtype.is_floating else "q"
+        found.append(_Number(n, np.dtype(dtype.numpy), table, count[table], n in changed))
+        count[table] += 1
+    return found
 
 
 def _is_readable(value: Value) -> bool:
@@ -181,39 +223,20 @@ def _is_readable(value: Value) -> bool:
     return value.dtype.name in SCALARS and rank is not None and 0 < rank <= _MOST_AXES
 
 
-def _text(
-    lines: Sequence[str],
-    given: Sequence[tuple[str, Value]],
-    changed: Sequence[int],
-    flow: ScalarFlow,
-) -> str:
-    """The kernel's source around an iteration."""
-    names = [name for name, _ in given] + [f"k{n}" for n in range(len(flow.constants))]
-    kinds = [_type(value.dtype.name, value.shape.rank or 0) for _, value in given]
-    kinds += [_type(one.dtype.name, one.ndim) for one in flow.constants]
-    results = ", ".join(f"a{n}" for n in changed)
-    # No-ops in machine code; when the source is run as Python, its arithmetic is NumPy's.
-    own = [
-        f"{name} = np.{value.dtype.name}({name})"
-        for name, value in given
-        if not value.shape.rank and value.dtype.name in _PYTHON_NUMBERS - {"bool"}
+def _framed(lines: Sequence[str], numbers: Sequence[_Number], flow: ScalarFlow) -> list[str]:
+    """The statements around an iteration: scalars come from the tables, and go there."""
+    loaded = [
+        f"a{one.place} = {SCALARS[one.dtype.name]}({one.table}[{one.at}])" for one in numbers
     ]
-    frame = [
-        *own,
+    stored = [f"{one.table}[{one.at}] = a{one.place}" for one in numbers if one.changes]
+    return [
+        *loaded,
         f"state = {_ENDED}",
         *(["inner = 0"] if flow.has_loops else []),
         "iterations = 0",
         "while iterations < most:",
         *(f"    {line}" for line in lines),
-        f"return state, iterations, {results}",
+        *stored,
+        "q[-1] = state",
+        "return iterations",
     ]
-    return (
-        f"{HEADER}@njit([(int64, {', '.join(kinds)})], cache=True, nogil=True, "
-        f'error_model="numpy")\ndef kernel(most, {", ".join(names)}):\n'
-        + "".join(f"    {line}\n" for line in frame)
-    )
-
-
-def _type(dtype: str, rank: int) -> str:
-    kind = "types.boolean" if dtype == "bool" else f"types.{dtype}"
-    return f"types.Array({kind}, {rank}, 'C', readonly=True)" if rank else kind

@@ -21,8 +21,7 @@ import numpy as np
 
 from pinnace.engine.codegen import walks
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.iteration import Form, iteration_of
-from pinnace.engine.codegen.iteration_statements import IterationStatements, is_known
+from pinnace.engine.codegen.iteration import iteration_of
 from pinnace.engine.codegen.loop_lists import form_of
 from pinnace.engine.codegen.loops import Advance
 from pinnace.engine.codegen.places import fit
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
-_FORM = Form(IterationStatements, is_known)
 # Most sets of shapes for which a loop has kernels.
 _SHAPES = 8
 # Iterations between polls of the stop flag, and the initial estimate of their number.
@@ -111,7 +109,7 @@ class Recurrence:
                 self.refusals.append(f"watching: {error}")
                 return None
         try:
-            return _Variant(iteration_of(self._test, self._body, values, watched, _FORM))
+            return _Variant(iteration_of(self._test, self._body, values, watched))
         except UnsupportedError as reason:
             self.refusals.append(str(reason))
             return None

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numba import float32, float64, int64, njit
 
-from pinnace.engine.codegen.function_numbers import BINARY, UNARY
+from pinnace.engine.codegen.function_numbers import BINARY, UNARY, WHOLE, WHOLE_DTYPES
 from pinnace.engine.codegen.mathematics import exp, larger, plus
 from pinnace.engine.codegen.number_views import ints, longs
-from pinnace.engine.codegen.products import floats
+from pinnace.engine.codegen.products import floats, truths
 
 _U, _B = {name: n for n, name in enumerate(UNARY)}, {name: n for n, name in enumerate(BINARY)}
 _ACOS, _ACOSH, _ASIN, _ASINH, _ATAN, _ATANH = (
@@ -23,7 +23,16 @@ _ACOS, _ACOSH, _ASIN, _ASINH, _ATAN, _ATANH = (
 _CEIL, _FLOOR, _RINT, _TRUNC = (_U[name] for name in ("ceil", "floor", "rint", "trunc"))
 _COS, _COSH, _SIN, _SINH, _TAN = (_U[name] for name in ("cos", "cosh", "sin", "sinh", "tan"))
 _LOG, _LOG1P = _U["log"], _U["log1p"]
-_ATAN2, _FMOD, _POW = _B["atan2"], _B["fmod"], _B["pow"]
+_ERF, _ERFC, _EXP, _EXPM1, _TANH = (_U[name] for name in ("erf", "erfc", "exp", "expm1", "tanh"))
+_ATAN2, _COPYSIGN, _FMOD, _POW = (_B[name] for name in ("atan2", "copysign", "fmod", "pow"))
+_W = {name: n for n, name in enumerate(WHOLE)}
+_MOVE, _ADD, _SUBTRACT, _MULTIPLY = (_W[name] for name in ("move", "add", "subtract", "multiply"))
+_MINIMUM, _MAXIMUM, _QUOTIENT = _W["minimum"], _W["maximum"], _W["floor_divide"]
+_REST, _EQUAL, _UNEQUAL = _W["floor_modulo"], _W["equal"], _W["not_equal"]
+_LESS, _AT_MOST, _AND, _OR = _W["less"], _W["less_equal"], _W["and"], _W["or"]
+_BOOL, _INT32, _INT64, _FLOAT32 = (
+    WHOLE_DTYPES.index(name) for name in ("bool", "int32", "int64", "float32")
+)
 
 
 @njit  # type: ignore[misc,unused-ignore] # Numba has no types
@@ -117,7 +126,20 @@ def function_of(which: Any, x: Any) -> Any:
         return math.log1p(x) if x > -1 else -np.inf if x == -1 else np.nan
     if which in (_FLOOR, _CEIL, _RINT, _TRUNC):
         return _whole(which, x)
+    if which in (_ERF, _ERFC, _EXP, _EXPM1, _TANH):
+        return _exponential(which, x)
     return _angle(which, x)
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def _exponential(which: Any, x: Any) -> Any:
+    if which == _EXP:
+        return math.exp(x)
+    if which == _EXPM1:
+        return math.expm1(x)
+    if which == _TANH:
+        return math.tanh(x)
+    return math.erf(x) if which == _ERF else math.erfc(x)
 
 
 @njit  # type: ignore[misc,unused-ignore]
@@ -159,7 +181,7 @@ def function_of_two(which: Any, x: Any, y: Any) -> Any:
         return x**y
     if which == _FMOD:
         return np.fmod(x, y)
-    return math.atan2(x, y)
+    return np.copysign(x, y) if which == _COPYSIGN else math.atan2(x, y)
 
 
 @njit  # type: ignore[misc,unused-ignore]
@@ -178,3 +200,106 @@ def apply_two(which: Any, first: Any, second: Any, step: Any, target: Any, count
     for i in range(count):
         x, y = float64(given[i]), float64(others[i * step])
         made[i] = float32(function_of_two(which, x, y))
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def _integer_at(address: Any, kind: Any, place: Any) -> Any:
+    """A number of an array of integers or booleans."""
+    if kind == _INT32:
+        return int64(ints(address + 4 * place, 1)[0])
+    if kind == _INT64:
+        return longs(address + 8 * place, 1)[0]
+    return int64(truths(address + place, 1)[0] != 0)
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def _of_integers(which: Any, x: Any, y: Any) -> Any:
+    """A step on two integers, which wraps; the divisor of a quotient is neither 0 nor -1."""
+    if which == _MOVE:
+        return x
+    if which == _ADD:
+        return int64(np.uint64(x) + np.uint64(y))
+    if which == _SUBTRACT:
+        return int64(np.uint64(x) - np.uint64(y))
+    if which == _MULTIPLY:
+        return int64(np.uint64(x) * np.uint64(y))
+    if which == _MINIMUM:
+        return min(x, y)
+    if which == _MAXIMUM:
+        return max(x, y)
+    if which == _QUOTIENT:
+        return x // y
+    if which == _REST:
+        return x % y
+    return _compared(which, x, y)
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def _compared(which: Any, x: Any, y: Any) -> Any:
+    if which == _EQUAL:
+        return int64(x == y)
+    if which == _UNEQUAL:
+        return int64(x != y)
+    if which == _LESS:
+        return int64(x < y)
+    if which == _AT_MOST:
+        return int64(x <= y)
+    if which == _AND:
+        return int64((x != 0) and (y != 0))
+    if which == _OR:
+        return int64((x != 0) or (y != 0))
+    return int64(x == 0)
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def apply_whole(
+    which: Any,
+    rows: Any,
+    width: Any,
+    a: Any,
+    a_kind: Any,
+    a_row: Any,
+    a_step: Any,
+    b: Any,
+    b_kind: Any,
+    b_row: Any,
+    b_step: Any,
+    target: Any,
+    kind: Any,
+) -> None:
+    """A step on integers or booleans, a comparison of floats, or a conversion of integers.
+
+    Args:
+        which: the step, by its place in `function_numbers.WHOLE`.
+        rows: of the result.
+        width: of a row.
+        a: address of the first operand.
+        a_kind: its dtype, by its place in `function_numbers.WHOLE_DTYPES`.
+        a_row: numbers from one row of it to the next.
+        a_step: numbers from one number of a row to the next.
+        b: address of the second operand; its dtype and steps follow.
+        b_kind: see `a_kind`.
+        b_row: see `a_row`.
+        b_step: see `a_step`.
+        target: address of the result.
+        kind: its dtype.
+    """
+    for r in range(rows):
+        for c in range(width):
+            first, second = r * a_row + c * a_step, r * b_row + c * b_step
+            if a_kind == _FLOAT32:
+                x, y = floats(a + 4 * first, 1)[0], floats(b + 4 * second, 1)[0]
+                made = _compared(which, x, y)
+            else:
+                made = _of_integers(
+                    which, _integer_at(a, a_kind, first), _integer_at(b, b_kind, second)
+                )
+            place = r * width + c
+            if kind == _BOOL:
+                truths(target + place, 1)[0] = made != 0
+            elif kind == _INT32:
+                ints(target + 4 * place, 1)[0] = np.int32(made)
+            elif kind == _INT64:
+                longs(target + 8 * place, 1)[0] = made
+            else:
+                floats(target + 4 * place, 1)[0] = float32(made)

@@ -35,23 +35,12 @@ SCALARS = {
     "uint64": "np.uint64",
     "bool": "bool",
 }
-# Functions in the source of kernels whose header has the system's functions.
+# Functions that a table has (`function_numbers`), and conversions.
 FUNCTIONS = frozenset(
     {"abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos"}
     | {"cosh", "erf", "erfc", "exp", "expm1", "floor", "fmod", "log", "log1p", "max", "min"}
     | {"rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"}
 )
-HEADER = """import math
-from math import (
-    acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, erf, erfc, exp, expm1, log, log1p,
-    sin, sinh, tan, tanh,
-)
-
-ceil, floor, rint, trunc = np.ceil, np.floor, np.rint, np.trunc
-copysign, fmod = np.copysign, np.fmod
-
-
-"""
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
 # Identities on integers that would convert to float64 on the way.
 _ROUNDINGS = re.compile(r"\b(?:ceil|floor|rint)\(")

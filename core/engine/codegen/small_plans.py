@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen import walks
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
-from pinnace.engine.codegen.places import array_type, fit
+from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.plan_parts import parts_of
 from pinnace.engine.codegen.plan_statements import PlanStatements
-from pinnace.engine.codegen.statements import HEADER
+from pinnace.engine.codegen.statement_rows import walk_of
+from pinnace.engine.codegen.walks import Argument
 from pinnace.engine.codegen.watching import watched
-from pinnace.engine.codegen.whole_numbers import IMPORTS
 from pinnace.engine.versions import Versions
 from pinnace.framework import dtypes
 from pinnace.ops.kernels.addresses import address_of
@@ -70,6 +70,8 @@ class SmallPlan:
 
     Attributes:
         products: multiplications of its products.
+        lines: the kernel's statements.
+        functions: the loops among them.
 
     Raises:
         UnsupportedError: a step has no statement, or there is too much work.
@@ -85,11 +87,11 @@ class SmallPlan:
             # Integer steps may be left to the plan, before the kernel.
             writer = self._written(values, counts, with_whole=False)
         # The generator is dropped: it holds every value of the recorded call.
-        self._numbers = np.array(writer.numbers, np.int64)
-        self._constants, self._variables = writer.constants, writer.variables
+        self._variables = writer.variables
         self._refuses = bool(writer.functions) or writer.refuses
+        self.functions = writer.functions
         self._held: _Held | None = None
-        self.kernel = compiler.request(self.text)
+        self.kernel = walks.kernel()
         self._function: Any = None
 
     def _written(
@@ -100,7 +102,7 @@ class SmallPlan:
         self._kinds = _WHOLE_KINDS if with_whole else _KINDS
         self._check_work(parts.nodes)
         writer = PlanStatements(self._sizes, parts.known, values, counts)
-        self.text = self._write(writer)
+        self._write(writer)
         return writer
 
     def _check_work(self, nodes: Sequence[Node]) -> None:
@@ -117,8 +119,8 @@ class SmallPlan:
         if len(nodes) < _FEWEST_STEPS:
             raise UnsupportedError("too few steps")
 
-    def _write(self, writer: PlanStatements) -> str:
-        """The kernel's source."""
+    def _write(self, writer: PlanStatements) -> None:
+        """The kernel's statements, and their table."""
         plan, parts = self._plan, self._parts
         nodes, known = parts.nodes, parts.known
         steps = [plan.steps[position].node for position in parts.ahead]
@@ -152,34 +154,16 @@ class SmallPlan:
         writer.write(nodes, dict(homes), set(self._results))
         if any(value not in writer.places for value in self._results):
             raise UnsupportedError("a result that no statement makes")
-        arguments = [("n", "TABLE"), ("p", "TABLE")]
-        arguments += [
-            (f"k{index}", array_type((constant.size,), constant.dtype.name, True))
-            if constant.dtype.kind == "i"
-            else (f"k{index}", "READ")
-            for index, constant in enumerate(writer.constants)
-        ]
-        arguments += [
-            (f"x{index}", array_type(self._sizes[value], self._kinds[value.dtype], True))
-            for index, value in enumerate(self._given)
-        ]
-        arguments += [
-            (f"y{index}", array_type(self._sizes[value], self._kinds[value.dtype], False))
-            for index, value in enumerate(self._results)
-        ]
-        kinds = ", ".join(kind for _, kind in arguments)
-        names = ", ".join(name for name, _ in arguments)
+        arguments = [Argument("p", "int64", 1)]
+        for letter, values in (("x", self._given), ("y", self._results)):
+            arguments += [
+                Argument(f"{letter}{index}", value.dtype.name, len(self._sizes[value]))
+                for index, value in enumerate(values)
+            ]
         held = [f"held{index} = p[{index}]" for index in range(len(writer.variables))]
-        lines = [*writer.before, *writer.lines]
-        lines = [*held, *writer.memory(), *lines, writer.release()]
-        refuses = bool(writer.functions) or writer.refuses
-        lines += ["return 0"] if refuses else []
-        loops = "".join(f"{one}\n\n" for one in writer.functions)
-        header = HEADER + (IMPORTS if writer.is_whole else "")
-        return (
-            f"{header}{loops}@njit([{'int64' if refuses else 'void'}({kinds})],\n"
-            '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
-            f"def kernel({names}):\n" + "".join(f"    {line}\n" for line in lines)
+        self.lines = [*held, *writer.memory(), *writer.before, *writer.lines, "return 0"]
+        self._walk = walk_of(
+            self.lines, arguments, writer.numbers, writer.constants, writer.functions
         )
 
     def run(
@@ -208,20 +192,17 @@ class SmallPlan:
 
     def _compiled(self) -> Any:
         """A function like the plan's that calls the kernel."""
-        constants = {f"kernel_constant_{n}": one for n, one in enumerate(self._constants)}
         own = {
-            "kernel": self.kernel.function,
-            "n": self._numbers,
+            "kernel": self._walk,
             "fit": fit,
             "values": self._values,
             "empty": np.empty,
             **{f"kind_{kind.name}": kind.numpy for kind in _WHOLE_KINDS},
             "steps": self._plan.run,
-            **constants,
         }
-        return self._plan.source.compiled(lambda: self._lines(list(constants)), own)
+        return self._plan.source.compiled(self._calling, own)
 
-    def _lines(self, constants: Sequence[str]) -> list[str]:
+    def _calling(self) -> list[str]:
         plan, source = self._plan, self._plan.source
         lines = [source.unpacking()]
         handles = "".join(f"{source.name(handle)}, " for handle, _ in self._variables)
@@ -244,7 +225,7 @@ class SmallPlan:
             f"    {source.name(value)} = empty({self._sizes[value]!r}, kind_{value.dtype.name})"
             for value in self._results
         ]
-        names = ["n", "held.addresses", *constants]
+        names = ["held.addresses"]
         names += [f"fit({source.name(value)})" for value in self._given]
         names += [source.name(value) for value in self._results]
         returned = "".join(f"asarray({source.name(value)}), " for value in plan.graph.outputs)

@@ -1,25 +1,26 @@
-"""Numbers of a kernel's statements as rows of the kernel that walks them.
-
-What does not change during a call is computed once, before the first statement; an expression that
-occurs again is not computed again, unless a variable in it has changed.
-"""
+"""The expressions of a kernel's statements as rows of the kernel that walks them."""
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.function_numbers import BINARY, UNARY
 from pinnace.engine.codegen.nests import view_of
-from pinnace.engine.codegen.statement_walk import ACROSS, OPERATION
-from pinnace.engine.codegen.walks import Argument
+from pinnace.engine.codegen.statement_registers import (
+    CHANGING,
+    CONSTANT,
+    STEADY,
+    Number,
+    StatementRegisters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-CONSTANT, STEADY, CHANGING = range(3)
 _SIGNED = {"np.int8": 8, "np.int16": 16, "np.int32": 32}
 _UNSIGNED = {"np.uint8": 8, "np.uint16": 16, "np.uint32": 32}
 _BINARY: dict[type, str] = {
@@ -41,106 +42,15 @@ _COMPARED: dict[type, tuple[str, bool, bool]] = {
     ast.NotEq: ("EQUAL", False, True),
 }
 _EXTREMES = {"min": "SMALLER", "minimum": "SMALLER", "max": "LARGER", "maximum": "LARGER"}
-_LOADS = {"int64": "INT64", "int32": "INT32", "bool": "BYTE", "uint8": "BYTE"}
-_LOADS |= {"float32": "FLOAT32", "float64": "FLOAT64"}
+LOADS = {"int64": "INT64", "int32": "INT32", "bool": "BYTE", "uint8": "BYTE"}
+LOADS |= {"float32": "FLOAT32", "float64": "FLOAT64", "uint64": "INT64", "uint32": "INT32"}
+LOADS |= {"int8": "BYTE", "int16": "SHORT", "uint16": "SHORT"}
+# Comparisons and divisions of unsigned numbers with 64 bits.
+_OF_UNSIGNED = {"FLOOR_DIVIDE": "DIVIDE", "MODULO": "MODULO", "SHIFT_RIGHT": "SHIFT_RIGHT"}
 
 
-class Number(NamedTuple):
-    """The value of an expression.
-
-    Attributes:
-        register: its register.
-        level: whether it is a constant, the same during a call, or changes.
-        kind: "integer", "unsigned" (64 bits whose sign is a bit), "float32" or "float64".
-        value: of a constant.
-    """
-
-    register: int
-    level: int
-    kind: str = "integer"
-    value: float = 0
-
-    @property
-    def is_real(self) -> bool:
-        """Whether the register has the bits of a float64."""
-        return self.kind.startswith("float")
-
-
-class StatementNumbers:
-    """The rows that compute numbers, and the registers that have them.
-
-    Args:
-        arguments: the kernel's parameters.
-        sizes: the numbers of the table `n`.
-    """
-
-    def __init__(self, arguments: Sequence[Argument], sizes: Sequence[int]) -> None:
-        self._sizes = sizes
-        self._arguments = {one.name: (place, one) for place, one in enumerate(arguments)}
-        # What a call says of its arguments (`walks.Walk.taken`), and the registers for that.
-        self._taken: list[tuple[int, str, int]] = []
-        self._entries: dict[tuple[str, str, int], Number] = {}
-        self._constants: dict[tuple[str, float], int] = {}
-        # Rows before the first statement, and those of statements.
-        self._ahead: list[list[int]] = []
-        self._rows: list[list[int]] = []
-        # Results that are the same during a call, and others, by operation and operands.
-        self._steady: dict[tuple[object, ...], Number] = {}
-        self._found: dict[tuple[object, ...], Number] = {}
-        # Named numbers in memory: their dtype and the address of the first.
-        self._begins: dict[str, tuple[str, Number]] = {}
-        # Registers whose number is 1 or 0.
-        self._truths: set[int] = set()
-        self._registers = 0
-        self._names = {
-            "w": Number(self._register(), STEADY),
-            "ACROSS": Number(self._register(), STEADY),
-        }
-        assert self._names["ACROSS"].register == ACROSS  # noqa: S101 - the kernel puts it there
-
-    # Registers and rows.
-
-    def _register(self) -> int:
-        self._registers += 1
-        return self._registers - 1
-
-    def _constant(self, value: int) -> Number:
-        value = (int(value) + (1 << 63)) % (1 << 64) - (1 << 63)
-        found = self._constants.get(("integer", value))
-        if found is None:
-            found = self._constants["integer", value] = self._register()
-        return Number(found, CONSTANT, "integer", value)
-
-    def _real_constant(self, value: float, kind: str) -> Number:
-        if kind == "float32":
-            value = float(np.float32(value))
-        # Zeros of either sign are equal, and NaN is not.
-        key = ("real", value) if value and value == value else (f"real {value!r}", value)
-        if key[0] != "real":
-            bits = int(np.array(value, np.float64).view(np.int64))
-            register = self._constant(bits).register
-        else:
-            register = self._constants.setdefault(key, self._registers)
-            if register == self._registers:
-                self._register()
-        return Number(register, CONSTANT, kind, value)
-
-    def _emit(self, level: int, name: str, *operands: int) -> None:
-        (self._rows if level == CHANGING else self._ahead).append([OPERATION[name], *operands])
-
-    def _computed(self, name: str, operands: Sequence[Number], kind: str = "integer") -> Number:
-        """The result of an operation, which is not computed again."""
-        level = max(max(one.level for one in operands), STEADY)
-        key = (name, kind, *(one.register for one in operands))
-        for held in (self._steady, self._found):
-            if key in held:
-                return held[key]
-        made = Number(self._register(), level, kind)
-        self._emit(level, name, made.register, *(one.register for one in operands))
-        (self._found if level == CHANGING else self._steady)[key] = made
-        return made
-
-    # Expressions.
+class StatementNumbers(StatementRegisters):
+    """The rows that compute expressions."""
 
     def _number(self, tree: ast.expr) -> Number:
         """The value of an expression."""
@@ -178,35 +88,6 @@ class StatementNumbers:
         found = self._names.get(name)
         return self._entry(name, "value") if found is None else found
 
-    def _entry(self, name: str, what: str, axis: int = 0) -> Number:
-        """What a call says of an argument."""
-        key = name, what, axis
-        if key not in self._entries:
-            place, one = self._arguments.get(name, (-1, Argument(name)))
-            if place < 0 or (one.dtype is None) != (what == "value") or axis >= max(one.rank, 1):
-                raise UnsupportedError(f"no {what}: {name}")
-            self._entries[key] = Number(self._register(), STEADY)
-            self._taken.append((place, what, axis))
-        return self._entries[key]
-
-    def _folded(self, what: str, a: Number, b: Number) -> Number:
-        if a.level == b.level == CONSTANT and what not in {"FLOOR_DIVIDE", "MODULO"}:
-            x, y = int(a.value), int(b.value)
-            if what == "ADD":
-                return self._constant(x + y)
-            if what == "SUBTRACT":
-                return self._constant(x - y)
-            if what == "MULTIPLY":
-                return self._constant(x * y)
-        if what in {"ADD", "MULTIPLY"}:
-            for one, other in ((a, b), (b, a)):
-                is_neutral = one.value == (0 if what == "ADD" else 1)
-                if one.level == CONSTANT and is_neutral:
-                    return other
-                if one.level == CONSTANT and what == "MULTIPLY" and one.value == 0:
-                    return one
-        return self._computed(what, (a, b))
-
     def _binary(self, op: type, a: Number, b: Number) -> Number:
         if a.is_real or b.is_real or op is ast.Div:
             what = _REAL.get(op)
@@ -221,8 +102,8 @@ class StatementNumbers:
         if what is None:
             raise UnsupportedError(f"no operation: {op.__name__}")
         is_unsigned = "unsigned" in {a.kind, b.kind}
-        if is_unsigned and what in {"FLOOR_DIVIDE", "MODULO", "SHIFT_RIGHT"}:
-            raise UnsupportedError(f"{what} of unsigned numbers")
+        if is_unsigned and what in _OF_UNSIGNED:
+            what = f"UNSIGNED_{_OF_UNSIGNED[what]}"
         found = self._folded(what, a, b)
         return found._replace(kind="unsigned") if is_unsigned else found
 
@@ -251,8 +132,8 @@ class StatementNumbers:
             a, b = (second, first) if turned else (first, second)
             if a.is_real or b.is_real:
                 one = self._computed(f"REAL_{what}", (self._as_real(a), self._as_real(b)))
-            elif "unsigned" in {a.kind, b.kind}:
-                raise UnsupportedError("unsigned numbers are compared")
+            elif "unsigned" in {a.kind, b.kind} and what != "EQUAL":
+                one = self._computed(f"UNSIGNED_{what}", (a, b))
             else:
                 one = self._computed(what, (a, b))
             self._truths.add(one.register)
@@ -281,11 +162,12 @@ class StatementNumbers:
     def _as_real(self, a: Number) -> Number:
         if a.is_real:
             return a
-        if a.kind == "unsigned":
-            raise UnsupportedError("an unsigned number as a fraction")
+        is_unsigned = a.kind == "unsigned"
         if a.level == CONSTANT:
-            return self._real_constant(float(a.value), "float64")
-        return self._computed("TO_REAL", (a,), "float64")
+            value = int(a.value) % (1 << 64) if is_unsigned else int(a.value)
+            return self._real_constant(float(value), "float64")
+        what = "UNSIGNED_TO_REAL" if is_unsigned else "TO_REAL"
+        return self._computed(what, (a,), "float64")
 
     def _rounded(self, a: Number) -> Number:
         if a.kind == "float32":
@@ -302,10 +184,28 @@ class StatementNumbers:
             case [one]:
                 return self._of_one(name, self._number(one))
         given = [self._number(one) for one in args]
+        if name in BINARY and any(one.is_real for one in given):
+            given = [self._as_real(one) for one in given]
+            return self._of_system("FUNCTION_OF_TWO", BINARY.index(name), given)
         what = _EXTREMES.get(name)
-        if what is None or any(one.kind != "integer" for one in given):
+        if what is None or len(given) != 2:
             raise UnsupportedError(f"no row: {ast.unparse(tree)}")
+        if any(one.is_real for one in given):
+            return self._extreme(what, *given)
+        if any(one.kind == "unsigned" for one in given):
+            is_less = self._computed("UNSIGNED_LESS", given)
+            chosen = given if what == "SMALLER" else reversed(given)
+            return self._computed("CHOOSE", (is_less, *chosen), "unsigned")
         return self._computed(what, given)
+
+    def _extreme(self, what: str, a: Number, b: Number) -> Number:
+        """The larger or the smaller fraction; NaN if either is NaN."""
+        if a.kind != b.kind:
+            raise UnsupportedError("two kinds")
+        pair = (b, a) if what == "LARGER" else (a, b)
+        is_first = self._computed("REAL_LESS", pair)
+        is_nan = self._negated(self._computed("REAL_EQUAL", (a, a)))
+        return self._computed("CHOOSE", (self._folded("OR", is_first, is_nan), a, b), a.kind)
 
     def _of_one(self, name: str, a: Number) -> Number:
         """A function of one number, or its conversion."""
@@ -322,7 +222,22 @@ class StatementNumbers:
                 return self._computed("LARGER", (a, self._unary(ast.USub(), a)))
             case "sqrt" if a.is_real:
                 return self._rounded_as(a, self._computed("REAL_ROOT", (a,), "float64"))
+        if name in UNARY and a.is_real:
+            return self._of_system("FUNCTION", UNARY.index(name), (a,))
         return self._converted(name, a)
+
+    def _of_system(self, what: str, which: int, given: Sequence[Number]) -> Number:
+        """A function of the system, in the dtype of its operands."""
+        kinds = {one.kind for one in given}
+        kind = "float32" if kinds == {"float32"} else "float64"
+        level = max(max(one.level for one in given), STEADY)
+        key = (what, kind, *(one.register for one in given), which)
+        held = self._found if level == CHANGING else self._steady
+        if key not in held:
+            made = held[key] = Number(self._register(), level, kind)
+            operands = [one.register for one in given]
+            self._emit(level, what, made.register, which, *operands, int(kind == "float32"))
+        return held[key]
 
     def _rounded_as(self, like: Number, a: Number) -> Number:
         return self._rounded(a) if like.kind == "float32" else a
@@ -330,9 +245,7 @@ class StatementNumbers:
     def _converted(self, name: str, a: Number) -> Number:
         """A conversion to an integer."""
         if a.is_real:
-            if name == "np.uint64":
-                raise UnsupportedError("a fraction as an unsigned number")
-            a = self._computed("TO_INTEGER", (a,))
+            a = self._unsigned(a) if name == "np.uint64" else self._computed("TO_INTEGER", (a,))
         if name in {"int64", "np.int64", "int"}:
             return a._replace(kind="integer")
         if name == "np.uint64":
@@ -348,48 +261,82 @@ class StatementNumbers:
             return self._folded("AND", a, self._constant((1 << _UNSIGNED[name]) - 1))
         raise UnsupportedError(f"no row: {name}")
 
+    def _unsigned(self, a: Number) -> Number:
+        """A fraction from 0 up to 2**64 as an unsigned number."""
+        half = self._real_constant(2.0**63, "float64")
+        low = self._computed("TO_INTEGER", (a,))
+        rest = self._computed("REAL_SUBTRACT", (a, half), "float64")
+        high = self._computed("TO_INTEGER", (rest,))
+        high = self._computed("XOR", (high, self._constant(1 << 63)))
+        is_high = self._computed("REAL_LESS_EQUAL", (half, a))
+        return self._computed("CHOOSE", (is_high, high, low))
+
     def _element(self, tree: ast.Subscript) -> Number:
         """An element of an array: of a table, of a list of numbers, or at an address."""
         view = view_of(tree)
         if view is not None:
-            return self._loaded(_LOADS[view.dtype], self._number(view.address))
+            return self._loaded(view.dtype, self._number(view.address))
         base = tree.value
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             return self._entry(base.value.id, base.attr, int(self._number(tree.slice).value))
         if not isinstance(base, ast.Name):
             raise UnsupportedError(f"no row: {ast.unparse(tree)}")
-        if base.id == "n":
-            return self._constant(self._sizes[int(self._number(tree.slice).value)])
-        kind, address = self._place(base.id, tree.slice)
+        if base.id in self._tables:
+            return self._constant(self._tables[base.id][int(self._number(tree.slice).value)])
+        dtype, address = self._place(base.id, tree.slice)
         if base.id == "lengths":  # nothing changes them
             key = ("length", address.register)
             if key not in self._steady:
                 self._steady[key] = made = Number(self._register(), STEADY)
                 self._emit(STEADY, "LOAD_INT64", made.register, address.register)
             return self._steady[key]
-        return self._loaded(kind, address)
+        return self._loaded(dtype, address)
 
     def _place(self, name: str, index: ast.expr) -> tuple[str, Number]:
-        """The kind and address of an array's element."""
+        """The dtype and address of an array's element."""
         if name in self._begins:
             dtype, begin = self._begins[name]
         else:
-            found = self._arguments.get(name)
-            if found is None or found[1].dtype not in _LOADS or found[1].rank != 1:
+            held, found = self._held.get(name), self._arguments.get(name)
+            named = held.dtype if held is not None else found[1].dtype if found else None
+            if named is None:
                 raise UnsupportedError(f"no numbers: {name}")
-            dtype, begin = found[1].dtype, self._entry(name, "at")
-        if isinstance(index, ast.UnaryOp):  # the last
-            at = self._folded("ADD", self._entry(name, "shape"), self._number(index))
-        else:
-            at = self._number(index)
+            dtype, begin = named, self._entry(name, "at")
+        axes = index.elts if isinstance(index, ast.Tuple) else [index]
+        if dtype not in LOADS or len(axes) != self._rank(name):
+            raise UnsupportedError(f"no element: {name}")
+        at = self._constant(0)
+        for axis, one in enumerate(axes):
+            if axis:
+                at = self._folded("MULTIPLY", at, self._entry(name, "shape", axis))
+            number = self._number(one)
+            if isinstance(one, ast.UnaryOp):  # the last
+                number = self._folded("ADD", self._entry(name, "shape", axis), number)
+            at = self._folded("ADD", at, number)
         size = self._constant(np.dtype(dtype).itemsize)
-        return _LOADS[dtype], self._folded("ADD", begin, self._folded("MULTIPLY", at, size))
+        return dtype, self._folded("ADD", begin, self._folded("MULTIPLY", at, size))
 
-    def _loaded(self, kind: str, address: Number) -> Number:
-        register = self._register()
-        self._emit(CHANGING, f"LOAD_{kind}", register, address.register)
-        name = {"FLOAT32": "float32", "FLOAT64": "float64"}.get(kind, "integer")
-        return Number(register, CHANGING, name)
+    def _rank(self, name: str) -> int:
+        if name in self._begins:
+            return 1
+        held = self._held.get(name)
+        return self._arguments[name][1].rank if held is None else len(held.shape)
+
+    def _loaded(self, dtype: str, address: Number) -> Number:
+        """The number at an address."""
+        kind = LOADS[dtype]
+        if kind == "SHORT":
+            byte = self._folded("ADD", address, self._constant(1))
+            high = self._folded("SHIFT_LEFT", self._loaded("uint8", byte), self._constant(8))
+            found = self._folded("ADD", self._loaded("uint8", address), high)
+        else:
+            register = self._register()
+            self._emit(CHANGING, f"LOAD_{kind}", register, address.register)
+            name = {"FLOAT32": "float32", "FLOAT64": "float64"}.get(kind, "integer")
+            found = Number(register, CHANGING, name)
+        if dtype in {"int8", "int16", "uint32", "uint64"}:
+            return self._converted(f"np.{dtype}", found)
+        return found
 
 
 _READERS: dict[type, Callable[[Any, Any], Number]] = {

@@ -7,27 +7,26 @@ numbers are known here.
 from __future__ import annotations
 
 import ast
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.nests import Nest, View, nest_of, range_of, view_of
-from pinnace.engine.codegen.statement_numbers import (
-    CHANGING,
-    CONSTANT,
-    STEADY,
-    Number,
-    StatementNumbers,
-)
+from pinnace.engine.codegen.statement_functions import called
+from pinnace.engine.codegen.statement_numbers import LOADS, StatementNumbers
+from pinnace.engine.codegen.statement_registers import CHANGING, CONSTANT, STEADY, Held, Number
 from pinnace.engine.codegen.statement_walk import OPERATION, ROW
 from pinnace.engine.codegen.walks import LINE, Walk
 from pinnace.framework.parsing import parsed
+from pinnace.ops.kernels.addresses import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.cluster_programs import Program
+    from pinnace.engine.codegen.statement_functions import Function
     from pinnace.engine.codegen.walks import Argument
     from pinnace.framework.tensor import Array
 
@@ -44,7 +43,9 @@ _CALLS = {
     "row_places": ("ROW_PLACES", 6),
     "apply": ("APPLY", 4),
     "apply_two": ("APPLY_TWO", 6),
+    "apply_whole": ("APPLY_WHOLE", 13),
 }
+_NO_FUNCTIONS: Mapping[str, Function] = MappingProxyType({})
 # Numbers of a row of which only a part is computed: its size is not known.
 _ANY = 1 << 20
 
@@ -53,6 +54,8 @@ def walk_of(
     lines: Sequence[str],
     arguments: Sequence[Argument],
     sizes: Sequence[int],
+    constants: Sequence[Array] = (),
+    functions: Mapping[str, Function] = _NO_FUNCTIONS,
 ) -> Walk:
     """A kernel's statements as a table.
 
@@ -60,23 +63,36 @@ def walk_of(
         lines: of the kernel; see `statements` and `iteration_text`.
         arguments: its parameters.
         sizes: the numbers of the table `n`.
+        constants: the arrays `k0`, `k1`, …
+        functions: what the statements call by these names.
 
     Raises:
         UnsupportedError: a statement has no row.
     """
-    return _Translation(lines, arguments, sizes).walk()
+    return _Translation(lines, arguments, sizes, constants, functions).walk()
 
 
 class _Translation(StatementNumbers):
     def __init__(
-        self, lines: Sequence[str], arguments: Sequence[Argument], sizes: Sequence[int]
+        self,
+        lines: Sequence[str],
+        arguments: Sequence[Argument],
+        sizes: Sequence[int],
+        constants: Sequence[Array],
+        functions: Mapping[str, Function],
     ) -> None:
         super().__init__(arguments, sizes)
+        for index, array in enumerate(constants):
+            begin = self._constant(address_of(array))
+            self._held[f"k{index}"] = Held(array.dtype.name, begin, array.shape)
+        self._kept, self._functions = list(constants), functions
         self._tree = parsed("\n".join(lines)).body
         self._changing = _changed(self._tree)
         self._views: dict[str, View] = {}
         # The jumps out of each loop, whose targets are not known yet.
         self._breaks: list[list[list[int]]] = []
+        # The loop that `leave` leaves: of the function whose statements these are.
+        self._outermost = 0
         self._programs: list[Program] = []
         self._operands: list[Array] = []
         # Numbers of the statements' scratch memory, and of scalars behind it; registers with an
@@ -110,9 +126,8 @@ class _Translation(StatementNumbers):
         none = np.zeros((1, 6), np.int64)
         operands = np.concatenate([*self._operands, none]).reshape(-1)
         memory = registers + most
-        filled = [self._names["w"], *self._entries.values()]
-        places = np.array([one.register for one in filled], np.int64)
-        return Walk(table, initial, places, operands, self._programs, self._taken, memory)
+        kept: list[Program | Array] = [*self._programs, *self._kept]
+        return Walk(table, initial, operands, kept, self._taken, memory)
 
     # Statements.
 
@@ -137,6 +152,8 @@ class _Translation(StatementNumbers):
                 self._compound(line)
 
     def _compound(self, line: ast.stmt) -> None:
+        if isinstance(line, ast.Pass):
+            return
         if isinstance(line, ast.While):
             self._loop(line)
         elif isinstance(line, ast.If):
@@ -170,6 +187,16 @@ class _Translation(StatementNumbers):
                 return
             case ast.Tuple(elts=names), ast.Tuple(elts=values):
                 self._parallel(names, values)
+                return
+            case ast.Name(id=name), ast.Call(func=ast.Name(id=of), args=args) if (
+                of in self._functions
+            ):
+                self._called_function(name, of, args)
+                return
+            case ast.Name(id=name), ast.Call(
+                func=ast.Attribute(attr="zeros"), args=[count, ast.Attribute(attr=dtype)]
+            ):
+                self._held[name] = self._zeros(int(self._number(count).value), dtype)
                 return
         self._put(target, self._number(value))
 
@@ -220,10 +247,11 @@ class _Translation(StatementNumbers):
     def _store(self, target: ast.expr, number: Number) -> None:
         match target:
             case ast.Subscript(value=ast.Name(id=name), slice=index):
-                kind, address = self._place(name, index)
+                dtype, address = self._place(name, index)
             case _:
                 raise UnsupportedError(f"no row: {ast.unparse(target)}")
-        if kind.startswith("FLOAT"):
+        kind = LOADS[dtype]
+        if dtype.startswith("float"):
             number = self._as_real(number)
         elif number.is_real:
             raise UnsupportedError("a fraction among integers")
@@ -233,7 +261,7 @@ class _Translation(StatementNumbers):
         if name == "whole_vectors":
             return
         if name == "leave":
-            self._breaks[0].append(self._jump())
+            self._breaks[self._outermost].append(self._jump())
             return
         if name == "fill":
             address, some, number = (self._number(one) for one in args)
@@ -245,6 +273,54 @@ class _Translation(StatementNumbers):
         what, count = _CALLS[name]
         registers = [self._number(one).register for one in args[:count]]
         self._emit(CHANGING, what, *registers)
+
+    # Functions, and arrays of their own.
+
+    def _zeros(self, count: int, dtype: str) -> Held:
+        """An array of zeros."""
+        size = -(-count * np.dtype(dtype).itemsize // 4)
+        begin = self._memory(size)
+        given = (begin, self._constant(size), self._real_constant(0.0, "float64"))
+        self._emit(CHANGING, "FILL", *(one.register for one in given))
+        return Held(dtype, begin, (count,))
+
+    def _memory(self, size: int) -> Number:
+        """The address of this many float32 numbers."""
+        begin = self._behind("scalars", self._spare)
+        self._spare += -(-size // LINE) * LINE
+        return begin
+
+    def _called_function(self, target: str, name: str, args: Sequence[ast.expr]) -> None:
+        """The statements of a function, and the number that it returns."""
+        function = self._functions[name]
+        one = called(function, f"{target}_")
+        for argument, tree in zip(function.arguments, args, strict=True):
+            self._bind(one.prefix + argument.name, argument.dtype, tree, function)
+        self._names[f"{one.prefix}w"] = self._memory(one.scratch)
+        self._changing |= _changed(one.body)
+        outermost, self._outermost = self._outermost, len(self._breaks)
+        self._block(one.body)
+        self._outermost = outermost
+        self._set(target, self._number(one.result))
+
+    def _bind(self, name: str, dtype: str | None, tree: ast.expr, function: Function) -> None:
+        """What a parameter of a function is in one call."""
+        match tree:
+            case ast.Subscript(value=ast.Name(id="n"), slice=ast.Slice()):
+                self._tables[name] = function.numbers
+            case ast.Name(id=given) if given in self._held:
+                self._held[name] = self._held[given]
+            case ast.Call(func=ast.Name(id="shaped"), args=[address, ast.Tuple(elts=sizes)]):
+                shape = tuple(int(self._number(size).value) for size in sizes)
+                begin = self._copied(self._number(address))
+                self._held[name] = Held(str(dtype), begin, shape)
+            case _ if (view := view_of(tree)) is not None and isinstance(tree, ast.Call):
+                shape = (int(self._number(tree.args[1]).value),)
+                self._held[name] = Held(str(dtype), self._copied(self._number(view.address)), shape)
+            case _ if dtype is None:
+                self._names[name] = self._copied(self._number(tree))
+            case _:
+                raise UnsupportedError(f"no array: {ast.unparse(tree)}")
 
     # Flow.
 
@@ -393,7 +469,7 @@ class _Translation(StatementNumbers):
         if view is None:
             number = self._named(name)
         else:
-            number = self._loaded("BYTE", self._number(view.address))
+            number = self._loaded("bool", self._number(view.address))
         address = self._behind("scalars", self._spare)
         self._spare += LINE
         self._emit(CHANGING, "STORE_FLOAT32", self._as_real(number).register, address.register)

@@ -17,6 +17,8 @@ ROW, ACROSS = 16, 1
 _NUMBERS = (
     "ADD", "MULTIPLY", "SUBTRACT", "LESS", "LESS_EQUAL", "EQUAL", "AND", "OR", "XOR",
     "FLOOR_DIVIDE", "MODULO", "SHIFT_LEFT", "SHIFT_RIGHT", "SMALLER", "LARGER",
+    "UNSIGNED_LESS", "UNSIGNED_LESS_EQUAL", "UNSIGNED_DIVIDE", "UNSIGNED_MODULO",
+    "UNSIGNED_SHIFT_RIGHT",
     "WRAP",  # A's low bits as a signed number; B is 64 minus their number
     "MOVE", "CHOOSE",  # B if A, else C
 )  # fmt: skip
@@ -24,7 +26,9 @@ _REALS = (
     "REAL_ADD", "REAL_MULTIPLY", "REAL_SUBTRACT", "REAL_DIVIDE", "REAL_LESS", "REAL_LESS_EQUAL",
     "REAL_EQUAL", "REAL_ROOT", "REAL_ABSOLUTE",
     "ROUND",  # to float32
-    "TO_REAL", "TO_INTEGER",
+    "TO_REAL", "UNSIGNED_TO_REAL", "TO_INTEGER",
+    # TO; the number of the function (`function_numbers`); A, or A and B; whether they are float32
+    "FUNCTION", "FUNCTION_OF_TWO",
 )  # fmt: skip
 # Address in A; loads put the number into TO, stores take it from there.
 _MEMORY = tuple(
@@ -36,6 +40,7 @@ _OTHERS = (
     "OPERAND",  # the operand table's integer B gets register A
     "PROGRAM", "PRODUCT", "COPY_ROWS", "ADD_ROWS", "SUM_ROWS", "COPY_TRUTHS", "PACK",
     "ROW_TOTALS", "ROW_LARGEST", "ROW_SOFTMAX", "ROW_PLACES", "APPLY", "APPLY_TWO",
+    "APPLY_WHOLE",
     "FILL",  # B numbers at address A, with C
     "JUMP",  # to row B
     "UNLESS",  # to row B if register A is 0
@@ -56,12 +61,26 @@ from pinnace.engine.codegen.products import (
     ACROSS, add_rows, copy_rows, copy_truths, floats, multiply, pack, sum_rows,
 )
 from pinnace.engine.codegen.row_functions import (
-    apply, apply_two, fill, row_largest, row_places, row_softmax, row_totals,
+    apply, apply_two, apply_whole, fill, function_of, function_of_two, row_largest, row_places,
+    row_softmax, row_totals,
 )
 
 {constants}
 ROWS_2 = types.Array(int64, 2, "C", readonly=True)
 WORDS_1 = types.Array(int64, 1, "C")
+
+
+@njit(nogil=True, error_model="numpy")
+def unsigned(what, a, b):
+    if what == W_UNSIGNED_LESS:
+        return int64(a < b)
+    if what == W_UNSIGNED_LESS_EQUAL:
+        return int64(a <= b)
+    if what == W_UNSIGNED_DIVIDE:
+        return int64(0) if b == 0 else int64(a // b)
+    if what == W_UNSIGNED_MODULO:
+        return int64(0) if b == 0 else int64(a % b)
+    return int64(a >> b)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -98,6 +117,8 @@ def integer(what, a, b, c):
         return max(a, b)
     if what == W_WRAP:
         return (a << b) >> b
+    if W_UNSIGNED_LESS <= what <= W_UNSIGNED_SHIFT_RIGHT:
+        return unsigned(what, np.uint64(a), np.uint64(b))
     if what == W_CHOOSE:
         return b if a != 0 else c
     return a
@@ -186,6 +207,18 @@ def kernel(rows, registers, operands):
             carray(as_doubles(r[p[2]]), 1)[0] = f[p[1]]
         elif what == W_TO_REAL:
             f[p[1]] = np.float64(r[p[2]])
+        elif what == W_UNSIGNED_TO_REAL:
+            f[p[1]] = np.float64(np.uint64(r[p[2]]))
+        elif what == W_FUNCTION:
+            f[p[1]] = (
+                np.float64(function_of(p[2], float32(f[p[3]])))
+                if p[4] else function_of(p[2], f[p[3]])
+            )
+        elif what == W_FUNCTION_OF_TWO:
+            f[p[1]] = (
+                np.float64(function_of_two(p[2], float32(f[p[3]]), float32(f[p[4]])))
+                if p[5] else function_of_two(p[2], f[p[3]], f[p[4]])
+            )
         elif what == W_TO_INTEGER:
             r[p[1]] = int64(f[p[2]])
         elif W_REAL_LESS <= what <= W_REAL_EQUAL:
@@ -212,6 +245,11 @@ def kernel(rows, registers, operands):
             apply(r[p[1]], r[p[2]], r[p[3]], r[p[4]])
         elif what == W_APPLY_TWO:
             apply_two(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]], r[p[6]])
+        elif what == W_APPLY_WHOLE:
+            apply_whole(
+                r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]], r[p[6]], r[p[7]], r[p[8]], r[p[9]],
+                r[p[10]], r[p[11]], r[p[12]], r[p[13]],
+            )
         elif what == W_FILL:
             fill(r[p[1]], r[p[2]], f[p[3]])
         else:

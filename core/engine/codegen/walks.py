@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+import functools
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pinnace.engine.codegen import compiler, general
 from pinnace.engine.codegen.statement_walk import NAME
+from pinnace.framework import config
 from pinnace.ops.kernels import lending
 from pinnace.ops.kernels.addresses import address_of
+from pinnace.ops.kernels.poison import fill
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pinnace.engine.codegen.cluster_programs import Program
     from pinnace.framework.tensor import Array
 
 # Float32 numbers and bytes of a cache line.
 LINE, _LINE_BYTES = 16, 64
+# Most float32 numbers of scratch memory that stay between calls.
+_KEPT = 1 << 13
 
 
 class Argument(NamedTuple):
@@ -34,46 +41,121 @@ class Argument(NamedTuple):
     rank: int = 0
 
 
-@dataclass(slots=True)
+class _State(NamedTuple):
+    """What one call at a time works with.
+
+    Attributes:
+        registers: of the kernel.
+        operands: those of all programs, one after the other.
+        fill: writes what a call says of its arguments into their registers.
+        scratch: memory; None if it is lent for each call.
+    """
+
+    registers: Array
+    operands: Array
+    fill: Callable[..., None]
+    scratch: Array | None
+
+
 class Walk:
     """A kernel whose statements are a table; it is called with the same arguments as its text.
 
-    Attributes:
+    Args:
         rows: the table.
-        registers: with constants.
-        places: the registers that a call fills: the address of scratch memory, and `taken`.
+        registers: with constants; the first gets the address of scratch memory.
         operands: those of all programs, one after the other.
-        programs: keeps their tables.
-        taken: what a call says of its arguments: the argument's index, and "at", an axis of
-            "strides" or "shape", or "value" for a number.
+        kept: keeps tables of programs and constants, whose addresses are in the table.
+        taken: what a call says of its arguments: the register, the argument's index, and "at", an
+            axis of "strides" or "shape", or "value" for a number.
         memory: float32 numbers of scratch memory.
+
+    Attributes:
+        is_native: whether it is machine code of its own.
     """
 
-    rows: Array
-    registers: Array
-    places: Array
-    operands: Array
-    programs: list[Program]
-    taken: list[tuple[int, str, int]]
-    memory: int
+    __slots__ = (
+        "_addressed", "_filled", "_filled_registers", "_kept", "_memory", "_operands", "_registers",
+        "_rows", "_states", "_taken", "_walk", "is_native",
+    )  # fmt: skip
 
-    def __call__(self, *given: int | Array) -> int:
-        """The kernel's result for these arguments."""
-        function = kernel().function
-        assert function is not None  # noqa: S101 - it was asked for before this was made
-        scratch = lending.lend("statements", self.memory + LINE, np.float32)
-        found: list[int] = [-(-address_of(scratch) // _LINE_BYTES) * _LINE_BYTES]
-        for number, what, axis in self.taken:
-            one = given[number]
-            if what == "value":
-                found.append(one)  # type: ignore[arg-type] # a number
-            elif what == "at":
-                found.append(address_of(one))  # type: ignore[arg-type] # an array
-            else:
-                found.append(getattr(one, what)[axis])
-        registers = self.registers.copy()
-        registers[self.places] = found
-        return int(function(self.rows, registers, self.operands.copy()))
+    def __init__(
+        self,
+        rows: Array,
+        registers: Array,
+        operands: Array,
+        kept: Sequence[Program | Array],
+        taken: Sequence[tuple[int, int, str, int]],
+        memory: int,
+    ) -> None:
+        self._rows, self._registers, self._operands = rows, registers, operands
+        self._kept, self._memory = kept, memory
+        taken = sorted(taken)
+        self._filled_registers = [one[0] for one in taken]
+        self._taken = [one[1:] for one in taken]
+        self._addressed = None
+        if all(what == "at" for _, what, _ in self._taken):
+            self._addressed = [number for number, _, _ in self._taken]
+        # The registers are side by side, but for those of what is not looked at.
+        first = taken[0][0] if taken else 0
+        form, end = "", first
+        for register, *_ in taken:
+            form += "8x" * (register - end) + "q"
+            end = register + 1
+        self._filled = Struct(f"={form}"), 8 * first
+        # Calls of several threads need as many.
+        self._states: list[_State] = []
+        self._walk: Callable[..., Any] | None = None
+        self.is_native = False
+
+    def __call__(self, *given: Any) -> int:
+        """The kernel's result for these arguments, numbers or arrays."""
+        state = self._states.pop() if self._states else self._state()
+        if self._addressed is not None:
+            state.fill(*[address_of(given[number]) for number in self._addressed])
+        else:
+            state.fill(*[_said(given[number], what, axis) for number, what, axis in self._taken])
+        scratch = state.scratch
+        if scratch is None:
+            scratch = lending.lend("statements", self._memory + LINE, np.float32)
+            state.registers[0] = _aligned(scratch)
+        elif config.settings.poison:
+            fill(scratch)
+        if self._walk is None:
+            self._walk = kernel().function
+            assert self._walk is not None  # noqa: S101 - it was asked for before this was made
+        found: int = self._walk(self._rows, state.registers, state.operands)
+        self._states.append(state)
+        return found
+
+    def compile(self) -> None:
+        """Become machine code, with the same results, if every row is over scalars."""
+        from pinnace.engine.codegen import native_rows
+
+        given = {0, *self._filled_registers}
+        found = native_rows.compiled(self._rows, self._registers, given)
+        if found is not None:
+            self._walk = lambda _, registers, __: found(address_of(registers))
+            self.is_native = True
+
+    def _state(self) -> _State:
+        """A new one: all that is not written by each call is in it."""
+        registers, scratch = self._registers.copy(), None
+        if self._memory <= _KEPT:
+            scratch = np.empty(self._memory + LINE, np.float32)
+            registers[0] = _aligned(scratch)
+        form, first = self._filled
+        put = functools.partial(form.pack_into, registers.data, first)
+        return _State(registers, self._operands.copy(), put, scratch)
+
+
+def _aligned(scratch: Array) -> int:
+    return -(-address_of(scratch) // _LINE_BYTES) * _LINE_BYTES
+
+
+def _said(one: Any, what: str, axis: int) -> int:
+    if what == "at":
+        return address_of(one)
+    return one if what == "value" else getattr(one, what)[axis]  # type: ignore[no-any-return]
 
 
 def kernel() -> compiler.Kernel:

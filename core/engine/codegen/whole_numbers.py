@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise, lies_as
+from pinnace.engine.codegen.function_numbers import WHOLE, WHOLE_DTYPES
 from pinnace.engine.codegen.scalar_text import literal, of_each
 from pinnace.engine.codegen.statements import Statements
 from pinnace.framework import dtypes
@@ -38,8 +39,8 @@ _VIEWS = {
 }
 _FUNCTIONS = frozenset({"abs", "max", "min"})
 _WHOLE = frozenset({dtypes.int32, dtypes.int64})
-# The header of sources with such steps, after that of all statements.
-IMPORTS = "from pinnace.engine.codegen.number_views import ints, longs\n\n\n"
+# Most numbers of an elementwise step without a function: each takes a dozen rows of the table.
+_MOST = 32
 
 
 class WholeNumbers(Statements):
@@ -137,6 +138,10 @@ class WholeNumbers(Statements):
         shape = self.size(value)
         if node.op.name == "Select" and any(self.size(one) != shape for one in node.inputs):
             raise UnsupportedError(f"{node}: whole rows are chosen")
+        if self._each_by_a_function(node):
+            return
+        if math.prod(shape) > _MOST:
+            raise UnsupportedError(f"{node}: many numbers")
         across = shape[-1] if shape else 1
         rows = math.prod(shape[:-1])
         ahead: list[str] = []
@@ -167,6 +172,42 @@ class WholeNumbers(Statements):
             self.lines += self._give_up(condition, " " * 8)
         self.lines.append(f"        {result}[at_each] = {text.text}")
 
+    def _each_by_a_function(self, node: Node) -> bool:
+        """An elementwise step by one function; whether there is one for it."""
+        value = node.outputs[0]
+        found = _FUNCTION_OF.get(node.op.name)
+        if found is None or not _is_function(node, self._constant(node.inputs[-1])):
+            return False
+        name, is_turned = found
+        given = [node.inputs[0], node.inputs[-1]]
+        if is_turned:
+            given.reverse()
+        if any(one in self._scalars for one in given):
+            return False
+        shape = self.size(value)
+        across = shape[-1] if shape else 1
+        try:
+            places = [self._place(one) for one in given]
+        except UnsupportedError:
+            return False  # a constant that has only a literal
+        if not all(place.whole for place in places):
+            return False
+        operands = []
+        for one, place in zip(given, places, strict=True):
+            row, step = {
+                "full": (across, 1), "row": (0, 1), "column": (1, 0), "scalar": (0, 0)
+            }[lies_as(self.size(one), shape)]  # fmt: skip
+            kind = WHOLE_DTYPES.index(one.dtype.name)
+            operands += [place.address, str(kind), self.number(row), self.number(step)]
+        self._result(value)
+        which, rows = WHOLE.index(name), self.number(math.prod(shape[:-1]))
+        kind = WHOLE_DTYPES.index(value.dtype.name)
+        self.lines.append(
+            f"apply_whole({which}, {rows}, {self.number(across)}, {', '.join(operands)}, "
+            f"{self.places[value].address}, {kind})"
+        )
+        return True
+
     def _codes(self, node: Node) -> None:
         """One-hot codes along a new last axis."""
         indices, *others = node.inputs
@@ -181,12 +222,18 @@ class WholeNumbers(Statements):
         self.lines += [
             f"{given} = {self._numbers(indices)}",
             f"{result} = {self._result(value)}",
-            f"for i in range({self.number(count * size)}):",
-            f"    {result}[i] = {off_text}",
+            *self._filled(value, result, off_text),
             f"for i in range({self.number(count)}):",
             f"    if 0 <= {given}[i] < {self.number(size)}:",
             f"        {result}[i * {self.number(size)} + {given}[i]] = {on_text}",
         ]
+
+    def _filled(self, value: Value, result: str, text: str | None) -> list[str]:
+        """Lines that write one number everywhere."""
+        count = self.number(math.prod(self.size(value)))
+        if value.dtype is dtypes.float32:
+            return [f"fill({self.places[value].address}, {count}, {text})"]
+        return [f"for i in range({count}):", f"    {result}[i] = {text}"]
 
     def _buckets(self, node: Node) -> None:
         """The bucket of each number; NaN is beyond all boundaries."""
@@ -244,6 +291,31 @@ class WholeNumbers(Statements):
 
     def _watched_one(self, value: Value) -> Array:
         raise UnsupportedError(f"{value}: nothing was watched")
+
+
+# Steps by functions, and whether their operands change places.
+_FUNCTION_OF = {
+    "Cast": ("move", False), "AddV2": ("add", False), "Add": ("add", False),
+    "Sub": ("subtract", False), "Mul": ("multiply", False), "Minimum": ("minimum", False),
+    "Maximum": ("maximum", False), "FloorDiv": ("floor_divide", False),
+    "FloorMod": ("floor_modulo", False), "Equal": ("equal", False),
+    "NotEqual": ("not_equal", False), "Less": ("less", False), "LessEqual": ("less_equal", False),
+    "Greater": ("less", True), "GreaterEqual": ("less_equal", True), "LogicalAnd": ("and", False),
+    "LogicalOr": ("or", False), "LogicalNot": ("not", False),
+}  # fmt: skip
+_DIVISIONS = frozenset({"FloorDiv", "FloorMod"})
+
+
+def _is_function(node: Node, last: Array | None) -> bool:
+    """Whether a function computes the step: conversions of floats and some divisions may fail."""
+    kinds = {value.dtype for value in node.inputs}
+    if len(kinds) != 1:
+        return False
+    if kinds == {dtypes.float32}:
+        return node.outputs[0].dtype is dtypes.bool and node.op.name != "Cast"
+    if node.op.name in _DIVISIONS:
+        return last is not None and last.size == 1 and int(np.reshape(last, ())) not in {0, -1}
+    return True
 
 
 def writer_of(node: Node) -> Callable[[WholeNumbers, Node], None] | None:

@@ -130,7 +130,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
         y = tf.tanh(x * 1.5) + x
         return y, tf.nn.softmax(y), tf.reduce_sum(y * x, 0)
 
-    for shape in ((3000, 40), (1, 70000), (700, 9)):
+    for shape in ((3000, 40), (1, 70000), (2000, 9)):
         x, found = normal(*shape), []
         for threads, offers in ((1, False), (2, True), (2, False), (4, True), (4, False)):
             with pytest.MonkeyPatch.context() as patch:

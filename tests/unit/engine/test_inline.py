@@ -56,7 +56,8 @@ def test_what_calls_itself_over_and_over_stays_calls_and_gives_the_same(
     assert nodes_of(kept) < 256
     assert any(node.op.name == "PartitionedCall" for node in inline(kept, keep=True).nodes)
     (found,) = plan_of(kept)([ONE])
-    assert found == wanted
+    # What is called over and over may be one kernel soon, which rounds tanh in another way.
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_billions_of_calls_take_little_memory_and_end_at_the_deadline() -> None:

@@ -11,17 +11,19 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import loop_tiers, rejections, tiers, trials
-from pinnace.engine.codegen import cluster_numbers, compiler, fused, regions
+from pinnace.engine.codegen import cluster_numbers, compiler, fused, loops, regions, small_plans
+from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.source import Source
 from pinnace.engine.steps import steps_of
 from pinnace.framework import config
 from tests.unit.engine.test_tiers import PROGRAMS, arrays, normal, region, small
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-# Text that a right kernel contains, and what makes it wrong; the others are programs of one kernel.
+# Text that right statements contain, and what makes them wrong; the others are programs of one
+# kernel.
 TAMPERED: dict[str, tuple[str, str]] = {
     "small": ("T(0.5)", "T(0.75)"),
     "loop": ("np.float32(0.5)", "np.float32(0.25)"),
@@ -56,19 +58,19 @@ def plain(program: Callable[..., Any], *given: Any) -> Any:
 
 @pytest.fixture
 def tampered(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
-    """Makes every kernel with one text in it wrong; what it wrote instead."""
-    request = compiler.request
+    """Makes every table wrong that has a statement with a text in it; what it says instead."""
 
     def tamper(right: str, wrong: str) -> list[str]:
         texts: list[str] = []
 
-        def requested(text: str) -> Any:
-            if right in text:
-                text = text.replace(right, wrong)
-                texts.append(text)
-            return request(text)
+        def made(lines: Sequence[str], *rest: Any) -> Any:
+            if any(right in line for line in lines):
+                lines = [line.replace(right, wrong) for line in lines]
+                texts.append("\n".join(lines))
+            return walk_of(lines, *rest)
 
-        monkeypatch.setattr(compiler, "request", requested)
+        for module in (small_plans, loops):
+            monkeypatch.setattr(module, "walk_of", made)
         return texts
 
     return tamper

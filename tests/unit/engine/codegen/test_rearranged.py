@@ -40,7 +40,8 @@ def kernel_of(
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     (small,) = (one.small for one in prepared if one.small is not None)
     assert small.kernel.function is not None
-    return [np.array(one) for one in tf.nest.flatten(function(*tensors))], small.kernel.text
+    text = "\n".join(small.lines)
+    return [np.array(one) for one in tf.nest.flatten(function(*tensors))], text
 
 
 def cell(x: Any, h: Any, c: Any, k: Any, r: Any, b: Any) -> Any:

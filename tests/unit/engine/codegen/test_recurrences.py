@@ -492,7 +492,7 @@ def test_states_that_change_places() -> None:
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 9])
 def test_any_number_of_turns(steps: int) -> None:
-    w = tf.constant(normal(4, 4))
+    w = tf.constant(0.5 * normal(4, 4))  # gradients where tanh is nearly 1 would be all rounding
 
     def make() -> Any:
         def run(n: Any, x: Any) -> Any:

@@ -30,6 +30,18 @@ INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 FLOATS = ["float32", "float64"]
 
 
+@pytest.fixture(autouse=True, params=["table", "machine code"])
+def form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whether loops are walked, or machine code of their own."""
+    global _is_native
+    _is_native = request.param == "machine code"
+    yield
+    _is_native = False
+
+
+_is_native = False
+
+
 def loop_and_plan(function: Any, *arguments: Any) -> tuple[Loop, Plan]:
     """The compiled loop of the one `While` of a function, and the plan of an iteration."""
     graph = function.get_concrete_function(*arguments).graph
@@ -39,6 +51,9 @@ def loop_and_plan(function: Any, *arguments: Any) -> tuple[Loop, Plan]:
     assert loop is not None
     assert is_tried(loop.kernel, wait=True)
     assert loop.kernel.function is not None
+    if _is_native:
+        loop._walk.compile()
+        assert loop._walk.is_native
     return loop, body
 
 

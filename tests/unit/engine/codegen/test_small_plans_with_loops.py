@@ -113,7 +113,8 @@ def test_elements_are_multiplied_before_the_loop_if_most_are_read(turns: int) ->
     found = small_plan(function, *inputs(8, 2, 5)[0])
     assert found is not None
     # In an iteration it is the address of one element.
-    assert ("multiply(at(l" in found.text) == (2 * turns >= 8)
+    (loop,) = found.functions.values()
+    assert any("multiply(at(l" in line for line in loop.lines) == (2 * turns >= 8)
 
 
 @pytest.mark.parametrize("mode", ["concat", "sum"])
@@ -137,7 +138,7 @@ def test_layers_upon_each_other_and_a_head() -> None:
     function = check(lambda x: model(x), *inputs(1, 6, 4))
     found = small_plan(function, tf.constant(normal(1, 6, 4)))
     assert found is not None
-    assert found.text.count("def loop") == 2
+    assert len(found.functions) == 2
     # What wrote it, and knew every array of a call, is gone.
     gc.collect()
     assert not any(isinstance(one, PlanStatements) for one in gc.get_objects())
@@ -148,12 +149,12 @@ def test_what_has_no_statement_comes_ahead_and_behind() -> None:
         [
             tf.keras.layers.Embedding(20, 8, mask_zero=True),
             tf.keras.layers.LSTM(7),
-            tf.keras.layers.Dense(4, activation="softmax"),
+            tf.keras.layers.Dense(4),
         ]
     )
     calls = [(tf.constant(RANDOM.integers(0, 20, (1, 9))),) for _ in range(3)]
     model(calls[0][0])
-    function = check(lambda x: model(tf.sort(x)), *calls)
+    function = check(lambda x: tf.sort(model(tf.sort(x))), *calls)
     found = small_plan(function, *calls[0])
     assert found is not None
     assert found._parts.ahead
