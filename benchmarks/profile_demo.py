@@ -39,7 +39,7 @@ def main() -> int:
     signature = tf.saved_model.load(store.folder(NETWORK) / "model").signatures["serving_default"]
     (images,) = store.arrays(NETWORK, "asked").values()
     asked = tf.constant(images[:1])
-    # Until no kernel is being made any more, and no contest is under way.
+    # Until no kernel is being made any more, and none is compared.
     calls = max(warming.settle(signature.graph, lambda: signature(asked)))
     print(f"settled after {calls} calls")
     expected = signature(asked)

@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# What one run of the tests proved must not leave the next one with less to test.
-os.environ["PINNACE_PROOFS"] = "0"
-
 import slow_tests
 from pinnace.checkpoint import restoring
 from pinnace.framework import tracebacks

@@ -62,14 +62,13 @@ GROUPS: dict[str, _Lines] = {
         ),
         "PINNACE_CACHE": (
             "`~/.cache/pinnace`",
-            "folder of compiled kernels, proofs and fetched models; empty keeps nothing",
+            "folder of compiled kernels and fetched models; empty keeps nothing",
         ),
         "XDG_CACHE_HOME": (
             "`~/.cache`",
             "where the folder `pinnace` lies, without `PINNACE_CACHE`",
         ),
         "LOCALAPPDATA": ("as Windows sets it", "the same on Windows"),
-        "PINNACE_PROOFS": ("1", "0: each process proves machine code for itself"),
         "PINNACE_KERNELS": (
             "none",
             "digests, with commas, of kernels beside models that may be run: `pinnace compile` prints them",

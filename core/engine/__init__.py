@@ -29,8 +29,6 @@ costs: for tests), `plan`, `eager`.
   every tier on random graphs: for a region first its source, interpreted as Python between guard
   pages, then its machine code. Integers in generated source are unsigned
   (`codegen/integer_text.py`): Numba promises LLVM that signed ones never overflow.
-- **Slower code is dropped** (`contests`): after its trial, machine code and the plan alternate on
-  the caller's calls; `Tiers.decisions()` has both times.
 - **Code that disagrees is never used**: see `rejections.count()`, `rejections.rejected()`,
   `pinnace:serving:compiled_rejected_total` in the metrics, and one line in the log, which names the
   file with the graph in the cache folder. The other regions of the plan are still used.

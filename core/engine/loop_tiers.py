@@ -10,11 +10,9 @@ runs that loop from its beginning, and all later ones.
 from __future__ import annotations
 
 import threading
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.engine import agreement, rejections
-from pinnace.engine.contests import Decision, Pace
 from pinnace.engine.trials import Verdict
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config, float_warnings
@@ -55,16 +53,12 @@ class LoopTiers:
         # The plan of the condition that the fields below belong to; None until code was requested.
         self._test: Plan | None = None
         self._loop: Loop | None = None
-        self._verdict, self._pace = Verdict(), Pace()
-        # Whether the kernel of tables is one of the installed library.
-        self._is_ahead = False
-        # The loop, once its kernel has passed its trial and is not slower.
+        self._verdict = Verdict()
+        # The loop, once it has passed its trial.
         self._proved: Loop | None = None
         self._recurrence: Recurrence | None = None
         # What runs single iterations for shapes without a kernel of the whole loop.
         self.turns: Turns | None = None
-        # The measurement of a recurrence that was slower than the plan.
-        self._given_back: list[Decision] = []
         # Whether machine code raised where the plan does not.
         self._has_failed = False
 
@@ -155,7 +149,6 @@ class LoopTiers:
             if self.turns is None:
                 self.turns = Turns(self._body, forced=self._forced)
             if is_rejected and self._recurrence is recurrence:
-                self._given_back = _paces(recurrence)
                 self._recurrence = None
 
     @property
@@ -175,19 +168,10 @@ class LoopTiers:
                 return "the compiled loop did not agree with the plan"
             if not self._verdict.passed:
                 return "the compiled loop is being made, or on trial"
-            is_slower = self._pace.is_slower and not self._is_ahead
-            return "the compiled loop was slower" if is_slower else ""
+            return ""
         if self._recurrence is None:
             return "neither a loop over scalars nor a recurrence that has statements"
         return ""
-
-    def decisions(self) -> list[Decision]:
-        """Measured times of machine code that has passed its trial; see `contests`."""
-        found = [self._pace.decision("loop")] if self._verdict.passed else []
-        found += self._given_back
-        found += [] if self._recurrence is None else _paces(self._recurrence)
-        found += [] if self.turns is None else self.turns.decisions()
-        return found
 
     def _look(self, test: Plan, hot: bool) -> bool:
         """Look for code if it is time; whether it was looked for."""
@@ -202,9 +186,8 @@ class LoopTiers:
             from pinnace.engine.codegen.recurrences import recurrence_of
 
             self._loop = loop_of(test, self._body)
-            self._is_ahead = walks.is_ahead()
-            if self._is_ahead:
-                self._verdict = Verdict(1)  # its kernel is not new, and times decide nothing
+            if walks.is_ahead():
+                self._verdict = Verdict(1)  # its kernel is not new
             if self._loop is None and config.settings.fusion:
                 self._recurrence = recurrence_of(test, self._body)
             self._test = test
@@ -218,13 +201,11 @@ class LoopTiers:
         if self._forced:
             return loop.run(values, check)
         if self._verdict.passed:
-            if self._pace.is_slower and not self._is_ahead:
-                return values, False
             self._proved = loop
             return loop.run(values, check)
         if not self._verdict.begin():
             return values, False
-        trial = _Trial(self._test, self._body, loop.advance, check, self._pace, is_exact=True)
+        trial = _Trial(self._test, self._body, loop.advance, check, is_exact=True)
         silence = float_warnings.begin()
         try:
             return trial.run(values, self._verdict, "loop"), False
@@ -242,18 +223,11 @@ class LoopTiers:
         if self._forced:
             return variant.run(values, check)
         if variant.verdict.passed:
-            return (values, False) if variant.is_slower else variant.run(values, check)
+            return variant.run(values, check)
         if not recurrence.goes_on(values) or not variant.verdict.begin():
             return values, False
-        pace = variant.pace
-        trial = _Trial(self._test, self._body, variant.advance, check, pace, is_exact=False)
+        trial = _Trial(self._test, self._body, variant.advance, check, is_exact=False)
         return trial.run(values, variant.verdict, "recurrence"), False
-
-
-def _paces(recurrence: Recurrence) -> list[Decision]:
-    variants = recurrence.variants()
-    proved = [one for one in variants if one.verdict.passed and not one.is_ahead]
-    return [one.pace.decision("recurrence") for one in proved]
 
 
 class _Trial:
@@ -264,7 +238,6 @@ class _Trial:
         body: the plan of an iteration; neither has effects.
         advance: runs up to a given number of iterations by the kernel.
         check: raises if the run was cancelled.
-        pace: collects the times of iterations.
         is_exact: whether results must be the same bit for bit.
     """
 
@@ -274,7 +247,6 @@ class _Trial:
         body: Plan,
         advance: Callable[[Sequence[Array], int], Advance | None],
         check: Callable[[], None],
-        pace: Pace,
         *,
         is_exact: bool,
     ) -> None:
@@ -284,7 +256,6 @@ class _Trial:
         self._turn = body.run
         self._advance = advance
         self._check = check
-        self._pace = pace
         self._is_exact = is_exact
         # For branches and inner loops that the plan runs: they share the run's stop flag.
         self._context = RunContext()
@@ -316,14 +287,11 @@ class _Trial:
         """The loop variables after all iterations that could run, and the difference found."""
         between, growth = _BETWEEN, 8 if self._is_exact else 2
         while True:
-            began = perf_counter()
             try:
                 iterations, wanted = self._by_plan(values)
             except Exception:
                 self._is_told = False
                 return values, None  # the plan raises the error, with its node
-            self._note(began, iterations, compiled=False)
-            began = perf_counter()
             try:
                 found = self._advance(values, _COMPARED)
             except Exception as error:
@@ -331,7 +299,6 @@ class _Trial:
             if found is None:
                 self._is_told = False
                 return wanted, None
-            self._note(began, found[0], compiled=True)
             taken, is_refused, reached = found
             if is_refused or (taken < iterations and not self._is_exact):
                 self._is_told = False
@@ -340,21 +307,15 @@ class _Trial:
             if text is not None or iterations < _COMPARED:
                 return wanted, text
             self._check()
-            began = perf_counter()
             found = self._advance(wanted, between)
             if found is None:
                 return wanted, None
             taken, is_refused, values = found
-            self._note(began, taken, compiled=True)
             if taken < between:
                 is_wrong = self._is_exact and not is_refused
                 return values, self._early_end(values) if is_wrong else None
             self._check()
             between = min(between * growth, _MOST_BETWEEN)
-
-    def _note(self, began: float, iterations: int, *, compiled: bool) -> None:
-        seconds = perf_counter() - began
-        self._pace.note(compiled=compiled, seconds=seconds, iterations=iterations)
 
     def _by_plan(self, values: Sequence[Array]) -> tuple[int, Sequence[Array]]:
         for iterations in range(_COMPARED):

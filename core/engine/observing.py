@@ -13,7 +13,6 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pinnace.engine.contests import Timed
 from pinnace.engine.loop_tiers import LoopTiers
 from pinnace.engine.networks.region import Network
 from pinnace.engine.standing import Standing, standing_of
@@ -321,10 +320,6 @@ class Observed:
         """The plan's outputs; see `Workspace.run`."""
         leased, recorder = self.leased, self._recorder
         try:
-            if isinstance(leased, Timed):
-                # Recording makes a call longer: this one does not count.
-                leased.drop()
-                leased = leased.leased
             if leased is not None and not isinstance(leased, Workspace):
                 unit = Unit(self._plan, None, self._standing)
                 run = leased.run
@@ -416,12 +411,10 @@ def _iteration(tiers: Tiers, values: Sequence[Array] | None = None) -> Callable[
     if recorder is None:
         return run
     if run is not plan.run:  # an iteration with regions in it
-        unit = Unit(plan, None, Standing("compiled", "", None))
+        unit = Unit(plan, None, Standing("compiled", ""))
         return lambda arrays, context: recorder.whole(unit, lambda: run(arrays, context))
     reason = "part of a run: the loop or branch around it is compiled, or it is not"
-    unit, function = recorder.function(
-        Unit(plan, None, Standing("plan", reason, None)), looks=False
-    )
+    unit, function = recorder.function(Unit(plan, None, Standing("plan", reason)), looks=False)
     return lambda arrays, context: recorder.run(unit, lambda: function(arrays, context))
 
 
@@ -436,10 +429,7 @@ def _finish(
     recorder = here()
     if recorder is None:
         return _plain[2](loops, test, values, check, hot=hot)
-    decisions = loops.decisions()
-    unit = Unit(
-        loops.body, None, Standing("loop", loops.standing, decisions[-1] if decisions else None)
-    )
+    unit = Unit(loops.body, None, Standing("loop", loops.standing))
     found: tuple[Sequence[Array], bool] = recorder.loop(
         unit, lambda: _plain[2](loops, test, values, check, hot=hot)
     )

@@ -1,25 +1,20 @@
-"""The promotion of a hot layout to machine code: the plan as one kernel, or its regions.
+"""The promotion of a layout to machine code: the plan as one kernel, or its regions.
 
-Kernels are compiled in the background. Once they are ready, the next calls compare them with the
-plan (`trials`), and later calls are timed (`contests`); kernels that are not slower replace the
-plan. Regions that passed this in an earlier process skip it (`proofs`). Networks whose kernel is in
-the installed library (`engine.ahead`) are compared once and then used, without a contest, if
-nothing else in the plan multiplies. In a plan without networks, the other regions, whose kernels
-are in the library as well, run from the first call that has a workspace: none of their machine code
-is new, so there is nothing to verify. In the tier `compiled`, calls wait for kernels and use them
-without a trial: a test is to see their results.
+Networks and small plans whose kernels are in the installed library (`engine.ahead`) are compared
+with the plan once (`trials`) and then used. In a plan without networks, the other regions, whose
+kernels are in the library as well, run from the first call that has a workspace: none of their
+machine code is new, so there is nothing to verify. Without a library, kernels are compiled in the
+background once a layout is hot, and compared several times. In the tier `compiled`, calls wait for
+kernels and use them without a trial: a test is to see their results.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pinnace.engine.blas import has_products
-from pinnace.engine.contests import Contest
-from pinnace.engine.proofs import Proof
 from pinnace.engine.versions import version_of
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
@@ -29,11 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.small_plans import SmallPlan
-    from pinnace.engine.contests import Decision
     from pinnace.engine.layout import Layout
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
-    from pinnace.engine.tiers import Prepared
     from pinnace.engine.trials import RegionTrial, SmallTrial
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
@@ -53,13 +46,10 @@ class Promotion:
             treated as a constant weight.
         small_plan: requests the plan as one kernel; None if it cannot be one.
         waits: wait for kernels instead of continuing with the plan.
-        proof: the result of an earlier process, if it may be used.
 
     Attributes:
-        challenge: compiled code that has passed its trial, and its contest with the plan.
         is_ahead: whether networks of the installed library run.
         is_over: whether the layout is final.
-        proof: as given; None once it turned out to be for other regions.
     """
 
     def __init__(
@@ -69,9 +59,7 @@ class Promotion:
         versions: Sequence[int | None],
         small_plan: Callable[[Sequence[Array]], SmallPlan | None],
         waits: bool = False,
-        proof: Proof | None = None,
     ) -> None:
-        self.proof = proof
         self._plan = plan
         self._layout = layout
         self._versions = versions
@@ -81,15 +69,11 @@ class Promotion:
         self._may_be_small = True
         self._small: SmallPlan | None = None
         self._small_trial: SmallTrial | None = None
-        # Whether regions are tried before one kernel, and whether they have lost.
+        # Whether regions are tried before one kernel, and whether there are none to try.
         self._regions_first = False
-        self._has_lost = False
+        self._has_no_regions = False
         self._fused: Mapping[int, Region | None] | None = None
         self._trial: RegionTrial | None = None
-        # Arguments that are treated as weights, and seconds of the search.
-        self._steady: list[int] = []
-        self._searched_s = 0.0
-        self.challenge: tuple[Contest, Prepared] | None = None
         # Whether the library's regions already run, in place of what one kernel would replace.
         self._has_ahead = False
         self.is_ahead = False
@@ -167,29 +151,8 @@ class Promotion:
         if not all(one.kernel.function for one in regions):
             return None
         self._has_ahead = True
-        self._has_lost = not goes_on
+        self._has_no_regions = not goes_on
         return self._layout.with_regions(found or {})
-
-    def challenged(self, better: Prepared, kind: str) -> tuple[Contest, Prepared]:
-        """The contest with this code, or with code of another thread that was first."""
-        with self._lock:
-            if self.challenge is None:
-                self.challenge = Contest(kind), better
-            return self.challenge
-
-    def lost(self, contest: Contest) -> None:
-        """The plan was faster; the other kind of code may be tried, once."""
-        with self._lock:
-            if self.challenge is None or self.challenge[0] is not contest:
-                return  # another thread was first
-            self.challenge = None
-            if self._regions_first:
-                self._regions_first, self._has_lost = False, True
-            elif self._may_be_small:
-                self._may_be_small = False
-                self.is_over = self._has_lost
-            else:
-                self.is_over = True
 
     def advance(
         self, arrays: Sequence[Array], *, forced: bool
@@ -206,60 +169,29 @@ class Promotion:
             if self.is_over:
                 return None
             if self._waits and self._fused is None:
-                # Compiled meanwhile: no later call waits for them if one kernel loses its contest.
+                # Compiled meanwhile: no later call waits for them if one kernel is wrong.
                 self._fused = self._wanted(arrays, forced)
-            if self.proof is not None:
-                proved = self._as_proved(arrays, self.proof)
-                if self.proof is not None:
-                    return proved
             return self._next(arrays, forced)
         finally:
             self._lock.release()
 
     def _next(self, arrays: Sequence[Array], forced: bool) -> Trial | SmallPlan | Layout | None:
-        """As `advance`, where there is no proof."""
+        """As `advance`, in turn."""
         if self._small is None and self._may_be_small and not self._asks(arrays, forced):
             return None
         if self._regions_first:
             regions = self._by_regions(arrays, forced)
             if not self.is_over:
                 return regions
-            self._regions_first, self.is_over, self._has_lost = False, False, True
+            self._regions_first, self.is_over, self._has_no_regions = False, False, True
         if self._may_be_small:
             found = self._as_one_kernel(forced)
             if self._may_be_small:
                 return found
-        if self._has_lost:
+        if self._has_no_regions:
             self.is_over = True
             return None
         return self._by_regions(arrays, forced)
-
-    def proved(self, decision: Decision) -> Proof | None:
-        """The proof of the code that has won, for later processes; None unless it is regions."""
-        trial = self._trial
-        if trial is None or decision.kind != "regions":
-            return None
-        made_s = self._searched_s + max(trial.durations) - min(trial.durations)
-        agreed = trial.agreed if decision.is_kept else {}
-        members = [list(one.cluster.members) for one in agreed.values() if one is not None]
-        return Proof(self._steady, members, decision.plan_s, decision.compiled_s, made_s)
-
-    def _as_proved(self, arrays: Sequence[Array], proof: Proof) -> Layout | None:
-        """As `advance`; clears `proof` if it is for other regions."""
-        if not proof.regions:
-            self.is_over = True
-            return None
-        if self._fused is None:
-            self._fused = self._wanted(arrays, forced=False)
-        chosen = proof.regions_of(self._fused)
-        regions = [] if chosen is None else [one for one in chosen.values() if one is not None]
-        if not all(is_tried(one.kernel, wait=self._waits) for one in regions):
-            return None
-        if chosen is None or not all(one.kernel.function for one in regions):
-            self.proof = None
-            return None
-        self.is_over = True
-        return self._layout.with_regions(chosen)
 
     def _asks(self, arrays: Sequence[Array], forced: bool) -> bool:
         """Request one kernel, and choose what is tried first; False if this call cannot tell."""
@@ -377,12 +309,11 @@ class Promotion:
         ]
         # If two arguments are the same variable, the plan may assign to it through the other.
         times = Counter(id(variable) for _, variable in variables)
-        self._steady = [place for place, variable in variables if times[id(variable)] == 1]
-        return {self._plan.graph.inputs[place] for place in self._steady}
+        inputs = self._plan.graph.inputs
+        return {inputs[place] for place, variable in variables if times[id(variable)] == 1}
 
     def _searched(self, search: Callable[[], _Found], *, forced: bool = False) -> _Found | None:
         """The result of a search; None if it fails, which is logged."""
-        began = perf_counter()
         try:
             return search()
         except Exception as error:
@@ -395,8 +326,6 @@ class Promotion:
             graph = self._plan.graph
             reject("search", graph.name, f"{type(error).__name__}: {error}", text_of(graph))
             return None
-        finally:
-            self._searched_s = perf_counter() - began
 
 
 def is_compiling() -> bool:

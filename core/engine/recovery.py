@@ -114,7 +114,7 @@ def may_be_ours(error: Exception) -> bool:
 
 
 def _innermost(leased: Any) -> Any:
-    """The innermost lease, inside a contest, a profile or poisoning."""
+    """The innermost lease, inside a profile or poisoning."""
     while hasattr(leased, "leased"):
         leased = leased.leased
     return leased

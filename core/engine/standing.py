@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pinnace.engine.contests import Decision, Timed
 from pinnace.engine.tiers import Workspace
 from pinnace.framework import config, dtypes
 
@@ -22,15 +21,12 @@ class Standing(NamedTuple):
     """The current tier of one set of argument shapes.
 
     Attributes:
-        tier: "plan", "workspace" (the plan in reused memory), "compiled", "small plan", "trial" or
-            "contest".
+        tier: "plan", "workspace" (the plan in reused memory), "compiled", "small plan" or "trial".
         reason: why it is not a faster one; empty for compiled code.
-        decision: the result of the contest with the plan, if there was one.
     """
 
     tier: str
     reason: str
-    decision: Decision | None
 
 
 def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing:
@@ -41,19 +37,16 @@ def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing
         arrays: the call's arguments.
         leased: see `Tiers.lease`.
     """
-    decision = plan.tiers.decisions().get(plan.tiers.key_of(arrays))
     if leased is None:
-        return Standing("plan", _why_nothing(plan, arrays), decision)
-    if isinstance(leased, Timed):
-        return Standing("contest", "the plan and machine code take turns, both are timed", decision)
+        return Standing("plan", _why_nothing(plan, arrays))
     if isinstance(leased, Workspace):
         prepared = leased.prepared
         if prepared.layout.regions:
-            return Standing("compiled", "", decision)
-        return Standing("workspace", _why_not_compiled(prepared), prepared.decision)
+            return Standing("compiled", "")
+        return Standing("workspace", _why_not_compiled(prepared))
     if hasattr(leased, "verdict"):
-        return Standing("trial", "machine code is compared with the plan's results", decision)
-    return Standing("small plan", "", decision)
+        return Standing("trial", "machine code is compared with the plan's results")
+    return Standing("small plan", "")
 
 
 def _why_nothing(plan: Plan, arrays: Sequence[Array]) -> str:
@@ -76,9 +69,6 @@ def _why_pinned() -> str:
 
 
 def _why_not_compiled(prepared: Prepared) -> str:
-    decision = prepared.decision
-    if decision is not None and not decision.is_kept:
-        return f"machine code was slower ({decision.kind})"
     pinned = _why_pinned()
     if pinned:
         return pinned

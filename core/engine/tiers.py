@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pinnace.engine.blas import has_products
-from pinnace.engine.contests import Decision, Timed
 from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.promotion import Promotion, is_compiling
-from pinnace.engine.proofs import Proofs
 from pinnace.engine.shares import Shares
 from pinnace.engine.versions import version_of
 from pinnace.framework import config, dtypes
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from pinnace.engine.codegen.small_plans import SmallPlan
-    from pinnace.engine.contests import Contest
     from pinnace.engine.loop_tiers import LoopTiers
     from pinnace.engine.plan import Plan
     from pinnace.engine.poisoned import Poisoned
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
     from pinnace.ops.running import RunContext
 
     # What a call runs in place of the plain plan.
-    Leased: TypeAlias = "Workspace | SmallPlan | Trial | Timed | Poisoned"
+    Leased: TypeAlias = "Workspace | SmallPlan | Trial | Poisoned"
 
 # Below this size in bytes a new array costs less than passing `out`.
 _SMALLEST = 16384
@@ -61,12 +58,9 @@ _HOT_S, _WARM_S = 0.12, 0.1
 # `Prepared.seconds` if nothing more is to be compiled, and if everything is compiled before the
 # call.
 _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
-# The same if machine code is waited for, and verified as usual; if an earlier process verified it;
-# and if it was compiled with the installation.
-_AT_ONCE_S, _PROVED_S, _AHEAD_S = 1e9, 1e8, 1e7
-# The time in a new process, besides finding regions and packing weights, until proved machine code
-# runs: importing modules and LLVM, and computing layouts.
-_LOADED_S = 0.15
+# The same if machine code is waited for, and verified as usual; and if it was compiled with the
+# installation.
+_AT_ONCE_S, _AHEAD_S = 1e9, 1e7
 # Steps of a plan that may become one kernel.
 _FEWEST, _MOST = 4, 256
 
@@ -79,19 +73,17 @@ class Prepared:
         small: the plan as one kernel, which replaces it after its trial.
 
     Attributes:
-        decision: the result of the contest between the plan and compiled code, if any.
         promotion: the promotion once it is hot, None if the layout is final.
         seconds: total time of its calls so far, if it may be promoted.
         uses: how often it was leased recently.
         spare: workspaces that no call is using.
     """
 
-    __slots__ = ("decision", "layout", "promotion", "seconds", "small", "spare", "uses")
+    __slots__ = ("layout", "promotion", "seconds", "small", "spare", "uses")
 
     def __init__(self, layout: Layout, small: SmallPlan | None = None) -> None:
         self.layout = layout
         self.small = small
-        self.decision: Decision | None = None
         self.promotion: Promotion | None = None
         self.seconds = _SETTLED_S
         self.uses = 0
@@ -174,7 +166,6 @@ class Tiers:
             for place, value in enumerate(plan.graph.inputs)
             if value.dtype is not dtypes.resource
         ]
-        self._proofs = Proofs(plan.graph)
         self._candidates = candidates(plan)
         self.has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
@@ -245,8 +236,6 @@ class Tiers:
 
     def give_back(self, leased: Leased) -> None:
         """End the lease of a call."""
-        if isinstance(leased, Timed):
-            leased = leased.leased
         if not isinstance(leased, Workspace):
             return
         prepared = leased.prepared
@@ -282,33 +271,24 @@ class Tiers:
                 tier.shares.drop_least()
             at_once = state.compiles and is_compiling()
             remembers = tier.name == "auto" and is_compiling()
-            proof = self._proofs.of(key) if remembers else None
             is_long = self.unprepared_s >= _LONG_S or (self.has_products and remembers)
             patience = _PATIENCE_LONG if is_long else _PATIENCE
             if remembers and self._assigns_to_all:
                 patience = 1  # no later call has more information: there are no weights
-            if proof is not None and proof.made_s + _LOADED_S < proof.plan_s:
-                patience = 1
             uses = 1 if forced else tier.shares.admit(key, at_once=at_once, patience=patience)
             if not uses:
                 self._versions = [version_of(array) for array in arrays]
                 return None
-            if proof is not None and not proof.counts:
-                proof = None
             layout = self.layout_for(arrays, anyway=forced or at_once)
             if layout is None:
                 tier.prepared[key] = None
                 return None
             prepared = Prepared(layout)
             versions = self._versions or [version_of(array) for array in arrays]
-            versions = versions if proof is None else proof.versions(arrays)
-            prepared.promotion = Promotion(
-                self._plan, layout, versions, self._small, at_once, proof
-            )
+            prepared.promotion = Promotion(self._plan, layout, versions, self._small, at_once)
             first = self.unprepared_s + (_WARM_S if self._has_compiled(tier) else 0.0)
-            first = first if proof is None else _PROVED_S
             prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else first
-            if remembers and proof is None and not at_once:
+            if remembers and not at_once:
                 if prepared.promotion.look_ahead(arrays, self.has_products, self._is_small):
                     prepared.seconds = _AHEAD_S
                 else:
@@ -348,68 +328,29 @@ class Tiers:
 
     @staticmethod
     def _has_compiled(tier: _Tier) -> bool:
-        """Whether machine code runs some shapes, and lost no contest."""
+        """Whether machine code runs some shapes."""
         made = [one for one in tier.prepared.values() if one is not None]
-        return any(one.decision is not None and one.decision.is_kept for one in made)
+        return any(one.small is not None or one.layout.regions for one in made)
 
     def _promoted(
         self, tier: _Tier, key: Hashable, prepared: Prepared, arrays: Sequence[Array]
-    ) -> Prepared | SmallPlan | Trial | Timed:
-        """The hot layout, the promoted code, or the trial or contest of this call."""
+    ) -> Prepared | Trial:
+        """The hot layout, the promoted code, or the trial of this call."""
         promotion = prepared.promotion
         if promotion is None:
             return prepared  # another thread has just replaced it
-        challenge = promotion.challenge
-        if challenge is None:
-            forced = prepared.seconds == _FORCED_S
-            found = promotion.advance(arrays, forced=forced)
-            if found is None:
-                if promotion.is_over:
-                    prepared.settle()
-                return prepared
-            if isinstance(found, Layout):
-                better, kind = Prepared(found), "regions"
-            elif hasattr(found, "verdict"):
-                return found
-            else:
-                better, kind = Prepared(prepared.layout, found), "small plan"
-            if promotion.proof is not None:
-                plan_s, compiled_s = promotion.proof.plan_s, promotion.proof.compiled_s
-                better.decision = Decision(kind, plan_s, compiled_s, is_kept=True)
-            is_ahead = promotion.is_ahead or (kind == "small plan" and promotion.is_small_ahead)
-            if forced or promotion.proof is not None or is_ahead:
-                return self._replace(tier, key, prepared, better)
-            challenge = promotion.challenged(better, kind)
-        contest, better = challenge
-        which = contest.begin()
-        if which is not None:
-            return Timed(contest, which, self._leased(better if which else prepared))
-        return self._decided(tier, key, prepared, better, contest)
+        from pinnace.engine.codegen.small_plans import SmallPlan
 
-    def _decided(
-        self,
-        tier: _Tier,
-        key: Hashable,
-        prepared: Prepared,
-        better: Prepared,
-        contest: Contest,
-    ) -> Prepared:
-        """The winner of a contest; the layout continues if compiled code was slower."""
-        better.decision = decision = contest.decision
-        promotion = prepared.promotion
-        is_kept = decision is None or decision.is_kept
-        if promotion is not None and not is_kept:
-            promotion.lost(contest)
-        if promotion is not None and decision is not None and (is_kept or promotion.is_over):
-            proof = promotion.proved(decision) if tier.name == "auto" else None
-            if proof is not None:
-                self._proofs.keep(key, proof)
-        if is_kept:
-            return self._replace(tier, key, prepared, better)
-        prepared.decision = decision
-        if promotion is not None and promotion.is_over:
-            prepared.settle()
-        return prepared
+        found = promotion.advance(arrays, forced=prepared.seconds == _FORCED_S)
+        if found is None:
+            if promotion.is_over:
+                prepared.settle()
+            return prepared
+        if isinstance(found, Layout):
+            return self._replace(tier, key, prepared, Prepared(found))
+        if isinstance(found, SmallPlan):
+            return self._replace(tier, key, prepared, Prepared(prepared.layout, found))
+        return found
 
     def _replace(
         self, tier: _Tier, key: Hashable, prepared: Prepared, better: Prepared
@@ -443,15 +384,6 @@ class Tiers:
             return True
         prepared = list(self._tier.prepared.values())
         return bool(prepared) and all(one is None or one.promotion is None for one in prepared)
-
-    def decisions(self) -> dict[Hashable, Decision]:
-        """The decision of the contest for these argument shapes, if there was one."""
-        prepared = dict(self._tier.prepared)
-        return {
-            key: one.decision
-            for key, one in prepared.items()
-            if one is not None and one.decision is not None
-        }
 
     def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
         """The plan as one kernel, requested; None if it cannot be one, or settings forbid it."""

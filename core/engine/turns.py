@@ -1,8 +1,7 @@
 """How one iteration of the loops with one body runs: by its steps, or by regions of them.
 
-Regions are compiled for the shapes of the loop variables, so each set of shapes has its own, and
-its own proof: in the first iterations they are compared with the steps, in the next both are timed,
-and the slower is dropped. The result of an earlier process is used (`proofs`).
+Regions are made for the shapes of the loop variables, so each set of shapes has its own. In the
+first iterations they are compared with the steps.
 """
 
 from __future__ import annotations
@@ -11,9 +10,6 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pinnace.engine import contests
-from pinnace.engine.contests import Contest, Decision
-from pinnace.engine.proofs import Proof, Proofs
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
 from pinnace.engine.versions import version_of
@@ -47,7 +43,6 @@ class Turns:
         self._lock = threading.Lock()
         self._held: dict[Hashable, _Turn | None] = {}
         self._shares: Shares[_Turn] = Shares(self._held, _SHAPES, _PATIENCE)
-        self._proofs = Proofs(body.graph)
         # The versions of variables when regions were requested before.
         self._versions: list[int | None] | None = None
 
@@ -71,11 +66,6 @@ class Turns:
         """The regions requested so far, by set of shapes."""
         return [one.clusters for one in list(self._held.values()) if one is not None]
 
-    def decisions(self) -> list[Decision]:
-        """Their measured times; see `contests`."""
-        found = [one.decision for one in list(self._held.values()) if one is not None]
-        return [one for one in found if one is not None]
-
     def _made(self, values: Sequence[Array], key: Hashable) -> _Turn | None:
         from pinnace.engine.codegen.loop_clusters import loop_clusters_of
 
@@ -84,14 +74,8 @@ class Turns:
                 return self._held[key]
             versions = [version_of(array) for array in values]
             at_once = self._forced or state.compiles
-            proof = None if self._forced else self._proofs.of(key)
-            if proof is not None and not proof.counts:
-                proof = None
-            uses = self._shares.admit(
-                key, at_once=at_once, patience=_PATIENCE if proof is None else 1
-            )
+            uses = self._shares.admit(key, at_once=at_once, patience=_PATIENCE)
             before = versions if self._versions is None or at_once else self._versions
-            before = before if proof is None else proof.versions(values)
             self._versions = versions
             if not uses:
                 return None
@@ -110,22 +94,11 @@ class Turns:
             clusters = self._searched(lambda: loop_clusters_of(self._body, values, weights))
             turn = None
             if clusters is not None:
-                turn = _Turn(self._body, clusters, lambda one: self._keep(key, steady, one))
-                if proof is not None:
-                    turn.recall(proof)
+                turn = _Turn(self._body, clusters)
             self._held[key] = turn
             if turn is not None:
                 turn.uses = uses
             return turn
-
-    def _keep(self, key: Hashable, steady: list[int], turn: _Turn) -> None:
-        """Store the proof of regions that have won."""
-        decision = turn.decision
-        if decision is not None and decision.is_kept:
-            regions = [one for one in turn.clusters.fused.values() if one is not None]
-            members = [list(one.cluster.members) for one in regions]
-            proof = Proof(steady, members, decision.plan_s, decision.compiled_s, 0.0)
-            self._proofs.keep(key, proof)
 
     def _searched(self, search: Callable[[], LoopClusters | None]) -> LoopClusters | None:
         """The result of a search: a bug in it must not fail a loop that the plan can run."""
@@ -147,18 +120,14 @@ class _Turn:
     Args:
         body: the plan of an iteration.
         clusters: its regions.
-        decided: called once both have been timed.
 
     Attributes:
         uses: how often it was requested recently.
     """
 
-    def __init__(
-        self, body: Plan, clusters: LoopClusters, decided: Callable[[_Turn], None]
-    ) -> None:
+    def __init__(self, body: Plan, clusters: LoopClusters) -> None:
         self.uses = 0
         self.clusters = clusters
-        self._decided = decided
         self._body = body
         self._plain: Callable[..., Any] = body.run
         self._lock = threading.Lock()
@@ -166,20 +135,6 @@ class _Turn:
         self._checks: list[RegionCheck] = []
         self._checking: Callable[..., Any] | None = None
         self._is_kept = False
-        self._contest = Contest("turns")
-
-    @property
-    def decision(self) -> Decision | None:
-        """The measured times; None before they are complete."""
-        return self._contest.decision
-
-    def recall(self, proof: Proof) -> None:
-        """Use the verdict of an earlier process, if it is for these regions."""
-        regions = proof.regions_of(self.clusters.fused)
-        if regions is not None:
-            self.clusters.keep(regions)
-            self._is_kept = True
-            self._contest.decision = Decision("turns", proof.plan_s, proof.compiled_s, is_kept=True)
 
     def function(self, *, forced: bool) -> Callable[..., Any]:
         """The function that runs an iteration from now on."""
@@ -187,14 +142,10 @@ class _Turn:
             self.clusters.wait()
         if forced or not self.clusters.is_made():
             return self.clusters.function()
-        decision = self._contest.decision
-        if decision is not None and not decision.is_kept:
-            return self._plain
-        is_over = decision is not None or not contests.TIMED
-        return self.clusters.function() if self._is_kept and is_over else self._run
+        return self.clusters.function() if self._is_kept else self._run
 
     def _run(self, arrays: Sequence[Array], context: Any) -> Any:
-        """Run an iteration: compared, by the plan or, after the trial, by the regions."""
+        """Run an iteration: compared, by the plan or, once they have agreed, by the regions."""
         verdict = self._verdict
         if verdict.begin():
             agreed: bool | None = None
@@ -210,19 +161,7 @@ class _Turn:
         if not self._is_kept:
             self.clusters.keep(agreed_of(self.clusters.fused, self._checks))
             self._is_kept = True
-        which = self._contest.begin()
-        if which is None:
-            return self.function(forced=False)(arrays, context)
-        seconds, began = None, perf_counter()
-        run = self.clusters.function() if which else self._plain
-        try:
-            results = run(arrays, context)
-            seconds = perf_counter() - began
-        finally:
-            self._contest.end(which, seconds)
-        if self._contest.decision is not None:
-            self._decided(self)
-        return results
+        return self.clusters.function()(arrays, context)
 
     def _checked(self) -> Callable[..., Any]:
         """The steps, with each region called and compared after its own."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from pinnace.graph.graph import Graph
 
-# Calls after which a function is fully compiled: trials and contests, the latter twice.
-_MOST_CALLS = 96
+# Calls after which a function is fully compiled: trials.
+_MOST_CALLS = 16
 
 
 class Warmed(NamedTuple):

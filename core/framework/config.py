@@ -7,7 +7,6 @@ Read once from the environment:
     PINNACE_FUSION         1 or 0: whether elementwise chains become one kernel
     PINNACE_CACHE          folder for compiled kernels, perhaps only to be read; empty keeps
                            nothing
-    PINNACE_PROOFS         1 or 0: whether what an earlier process proved of machine code counts
     PINNACE_KERNELS        digests of tables of kernels beside models that may be run, with commas
     PINNACE_DETERMINISM    1 or 0: results that do not depend on the order of threads
     PINNACE_EAGER          1 or 0: functions run as plain Python
@@ -58,8 +57,6 @@ class Settings:
     Attributes:
         tier: how functions run: see `set_tier`.
         fusion: whether elementwise chains become one kernel.
-        proofs: whether what an earlier process proved of machine code, and kept in the cache
-            folder, counts; otherwise each process compares and times it anew.
         deterministic: whether results must not depend on the order of threads; pins the tier.
         run_eagerly: whether functions run as plain Python.
         intra_op_threads: threads of one op; 0 leaves it to the libraries.
@@ -72,7 +69,6 @@ class Settings:
 
     tier: Tier = "auto"
     fusion: bool = True
-    proofs: bool = True
     deterministic: bool = False
     run_eagerly: bool = False
     intra_op_threads: int = 0
@@ -105,7 +101,6 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
     return Settings(
         tier=_tier("PINNACE_TIER", environment.get("PINNACE_TIER", "auto")),
         fusion=_flag(environment, "PINNACE_FUSION", default=True),
-        proofs=_flag(environment, "PINNACE_PROOFS", default=True),
         deterministic=_flag(environment, "PINNACE_DETERMINISM", default=False),
         run_eagerly=_flag(environment, "PINNACE_EAGER", default=False),
         poison=_flag(environment, "PINNACE_POISON", default=False),

@@ -98,12 +98,6 @@ def _facts(row: Row, seconds: float, count: int) -> dict[str, Any]:
         shown["% of peak"] = round(100 * least / seconds, 1)
     if row.reason:
         shown["why not fused, not compiled"] = row.reason
-    if row.decision is not None:
-        one = row.decision
-        shown["contest"] = (
-            f"{one.kind}: plan {1e3 * one.plan_s:.3f} ms, machine code {1e3 * one.compiled_s:.3f} "
-            f"ms, {'machine code' if one.is_kept else 'the plan'} kept"
-        )
     return shown
 
 

@@ -76,20 +76,12 @@ class Profile:
         return "\n".join([*lines, "", *self.notes()])
 
     def notes(self) -> list[str]:
-        """The notes below the table: sums, contests, rejections, kernels made ahead, the peak."""
+        """The notes below the table: sums, rejections, kernels made ahead, the peak."""
         sums = (
             f"{1e3 * self.seconds:.3f} ms in all, {1e3 * self.covered_s:.3f} ms of them in what is "
             "listed; the rest is Python's"
         )
         found = [sums, *self._networks()]
-        for row in self.rows:
-            one = row.decision
-            if one is not None:
-                found.append(
-                    f"contest of {row.name} ({one.kind}): plan {1e3 * one.plan_s:.3f} ms, machine "
-                    f"code {1e3 * one.compiled_s:.3f} ms; "
-                    f"{'machine code' if one.is_kept else 'the plan'} was kept"
-                )
         found += [
             f"not used, for its first results differed: {bad.kind} of {bad.function}: "
             f"{bad.difference}"

@@ -14,7 +14,6 @@ from pinnace.profiler.counting import of_layer, of_nodes, operations
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pinnace.engine.contests import Decision
     from pinnace.engine.networks.layers import Layer
     from pinnace.engine.observing import Line, Recorder, Unit
     from pinnace.engine.steps import Region
@@ -31,7 +30,7 @@ class Row:
     Attributes:
         depth: of what it is a part of.
         tier: "eager", "plan", "workspace" (the plan, its memory used again), "compiled", "small
-            plan", "network row", "loop", "trial" or "contest".
+            plan", "network row", "loop" or "trial".
         kind: of kernel or region: an op, "Network", "Fused", "PRODUCT", ...
         name: of the function, the node or the layer.
         ops: names, in their order.
@@ -42,7 +41,6 @@ class Row:
         flops: floating-point operations of all together; None if they are not known.
         bytes: of what was read and written, each once, of all together.
         reason: why it is not compiled, or stands alone; empty for what is compiled.
-        decision: what came of the contest of the plan and machine code.
     """
 
     depth: int
@@ -57,7 +55,6 @@ class Row:
     flops: int | None
     bytes: int
     reason: str = ""
-    decision: Decision | None = None
 
     @property
     def gflops(self) -> float | None:
@@ -121,7 +118,6 @@ def row_of(line: Line) -> Row:
         None if flops is None else flops * line.count,
         0,
         unit.standing.reason,
-        unit.standing.decision,
     )
 
 

@@ -64,11 +64,11 @@ def warmup(
 ) -> int:
     """Compile ahead: the kernels of all models, and those of MODEL, into the cache folder.
 
-    PINNACE_CACHE says where that is. A later process on the same kind of processor compiles nothing
-    that is there, and need not prove that it computes what the model does. Exits with 1 if a kernel
-    could not be made.
+    PINNACE_CACHE says where that is. An installation with kernels for this processor needs no
+    warm-up; elsewhere a later process on the same kind of processor compiles nothing that is there.
+    Exits with 1 if a kernel could not be made.
     """
-    from pinnace.engine import proofs, warming
+    from pinnace.engine import warming
     from pinnace.engine.codegen import kept
 
     asked = Asked(model, signature, batch, inputs)
@@ -78,7 +78,6 @@ def warmup(
     found = warming.report()
     if shared:
         kept.share()
-        proofs.share()
     if as_json:
         print_json([one._asdict() for one in found])
     else:
@@ -234,3 +233,5 @@ def _print(found: "list[Warmed]") -> None:
         f"{len(made)} compiled in {time_text(sum(one.seconds for one in made))}, "
         f"{len(found) - len(made)} were there or failed"
     )
+    if all(not one.is_new and one.error is None for one in found):
+        terminal.line("The installation has them all: no warm-up is needed on this machine.")

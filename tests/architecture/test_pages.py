@@ -136,7 +136,6 @@ def test_the_page_of_variables_has_all_that_the_code_reads() -> None:
         "PINNACE_EAGER": plain.run_eagerly,
         "PINNACE_DETERMINISM": plain.deterministic,
         "PINNACE_POISON": plain.poison,
-        "PINNACE_PROOFS": plain.proofs,
     }.items():
         said = defaults[name].strip("`").partition(":")[0]
         assert said == (str(int(found)) if isinstance(found, int) else found), name

@@ -9,7 +9,6 @@ from architecture.sources import ROOT
 # `sleep(0)` is a turn of the event loop, `support.waiting` a wait for a condition.
 LISTED = {
     "test_team.py": (3, "work that takes time is what is measured"),
-    "test_contests.py": (1, "compiled code that is slow"),
     "test_servers.py": (1, "that nothing ends"),
     "test_bad_input.py": (5, "clients that send slowly, next to one that goes on"),
     "test_connections.py": (3, "timeouts of connections"),

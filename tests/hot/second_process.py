@@ -3,7 +3,7 @@
     python -m hot.second_process FOLDER [--calls 60] [NAME...]
 
 FOLDER is what `architectures.py` wrote. The first process begins with an empty cache folder and
-waits for machine code; the second one takes kernels and proofs from it. Each calls the network many
+waits for machine code; the second one takes kernels from it. Each calls the network many
 times with changing batch sizes. Nothing is raised, no compiled code is rejected, nothing is written
 to stderr, and answers are as right as TensorFlow's: a network in float32 has an error of its own,
 which is measured against the same network in float64. HOT_CACHE is a cache folder to begin with
@@ -49,7 +49,7 @@ def child(folder: Path, calls: int, waits: bool) -> None:
         worst = max(worst, _distance(found, exact[batch]))
 
     if waits:
-        for batch in asked.files:  # as far as proofs are kept
+        for batch in asked.files:
             for _ in range(calls):
                 with compiling(True):
                     call(batch)
@@ -83,7 +83,7 @@ def run(folder: Path, names: list[str], calls: int) -> int:
     names = names or sorted(one.name for one in folder.iterdir() if (one / "exact.npz").exists())
     with tempfile.TemporaryDirectory() as empty:
         cache = os.environ.get("HOT_CACHE", empty)
-        environment = {**os.environ, "PINNACE_CACHE": cache, "PINNACE_PROOFS": "1"}
+        environment = {**os.environ, "PINNACE_CACHE": cache}
         for name in names:
             told = []
             began = time.monotonic()

@@ -225,9 +225,7 @@ def _is_readable(value: Value) -> bool:
 
 def _framed(lines: Sequence[str], numbers: Sequence[_Number], flow: ScalarFlow) -> list[str]:
     """The statements around an iteration: scalars come from the tables, and go there."""
-    loaded = [
-        f"a{one.place} = {SCALARS[one.dtype.name]}({one.table}[{one.at}])" for one in numbers
-    ]
+    loaded = [f"a{one.place} = {SCALARS[one.dtype.name]}({one.table}[{one.at}])" for one in numbers]
     stored = [f"{one.table}[{one.at}] = a{one.place}" for one in numbers if one.changes]
     return [
         *loaded,

@@ -105,7 +105,9 @@ class _Writer:
     def __init__(self, rows: Array, registers: Array, given: Collection[int]) -> None:
         self._rows: list[Any] = [[OPERATIONS[row[0]], *row[1:]] for row in rows.tolist()]
         self._initial, self._given = registers, given
-        self._written: set[int] = {row[1] for row in self._rows if not row[0].startswith(_NO_RESULT)}
+        self._written: set[int] = {
+            row[1] for row in self._rows if not row[0].startswith(_NO_RESULT)
+        }
         self._lines: list[str] = []
         self._declared: set[str] = set()
         self._made = 0

@@ -26,7 +26,6 @@ from pinnace.engine.codegen.loop_lists import form_of
 from pinnace.engine.codegen.loops import Advance
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.thread_arrays import ThreadArrays
-from pinnace.engine.contests import Pace
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import Verdict
 from pinnace.ops.kernels import recycling, team
@@ -121,18 +120,13 @@ class _Variant:
     Attributes:
         kernel: of all tables, which may still be compiling.
         verdict: whether it agrees with the plan.
-        pace: times of an iteration by both, measured in the trial.
         uses: how often it was requested recently.
-        is_ahead: whether the kernel is one of the installed library.
     """
 
     def __init__(self, iteration: Iteration) -> None:
         self._iteration = iteration
-        # With a kernel of the installed library, which its tests know, a table is compared once,
-        # and times of one run decide nothing.
-        self.is_ahead = walks.is_ahead()
-        self.verdict = Verdict(1 if self.is_ahead else None)
-        self.pace = Pace()
+        # With a kernel of the installed library, which its tests know, a table is compared once.
+        self.verdict = Verdict(1 if walks.is_ahead() else None)
         self.uses = 0
         self._walk = iteration.kernel.walk()
         self.kernel = walks.kernel()
@@ -180,15 +174,8 @@ class _Variant:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether it has no kernel and gets none, or one that is wrong or slower than the plan."""
-        if self.verdict.passed:
-            return self.is_slower
+        """Whether it has no kernel and gets none, or one that is wrong."""
         return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
-
-    @property
-    def is_slower(self) -> bool:
-        """Whether it has lost against the plan."""
-        return not self.is_ahead and self.pace.is_slower
 
     def advance(self, values: Sequence[Array], most: int) -> Advance | None:
         """Run at most `most` iterations.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import contests, layout, loop_tiers, promotion, proofs, rejections, tiers
+from pinnace.engine import layout, loop_tiers, promotion, rejections, tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import compiler, loops, recurrences
 from pinnace.engine.codegen.fused import Fused
@@ -41,8 +41,6 @@ FAULTS = [
 def hot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """What is seen is hot, and takes over as soon as it has agreed."""
     monkeypatch.setattr(tiers, "_HOT_S", 0.0)
-    monkeypatch.setattr(contests, "TIMED", 0)
-    monkeypatch.setattr(contests.Pace, "is_slower", False)
     monkeypatch.setattr(loop_tiers, "OFTEN", 1)
     monkeypatch.setattr(config.settings, "tier", "auto")
     monkeypatch.setattr(config.settings, "cache", tmp_path / "cache")
@@ -135,7 +133,6 @@ SEARCHES: list[tuple[Any, str]] = [
     (tiers.Tiers, "layout_for"),
     (promotion.Promotion, "advance"),
     (layout.Layout, "with_regions"),
-    (proofs.Proofs, "of"),
 ]
 
 

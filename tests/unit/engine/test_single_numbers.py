@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import contests, loop_tiers, rejections, tiers
+from pinnace.engine import loop_tiers, rejections, tiers
 from pinnace.engine.build import plan_of
 from pinnace.framework import config
 from pinnace.framework.context import compiling
@@ -62,7 +62,6 @@ PROGRAMS = [window, scaled, added, decayed, layered]
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_numbers(program: Callable[..., Any], tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "_HOT_S", 0.0)
-    monkeypatch.setattr(contests, "TIMED", 0)
     monkeypatch.setattr(loop_tiers, "OFTEN", 1)
     monkeypatch.setattr(rejections, "_record", rejections._Record())
     function = tf.function(

@@ -33,7 +33,6 @@ def test_the_environment_is_read() -> None:
         {
             "PINNACE_TIER": "plan",
             "PINNACE_FUSION": "0",
-            "PINNACE_PROOFS": "0",
             "PINNACE_DETERMINISM": "1",
             "PINNACE_EAGER": "true",
             "PINNACE_THREADS": "4",
@@ -42,8 +41,6 @@ def test_the_environment_is_read() -> None:
     )
     assert (settings.tier, settings.fusion, settings.deterministic) == ("plan", False, True)
     assert (settings.run_eagerly, settings.intra_op_threads) == (True, 4)
-    assert settings_from({}).proofs
-    assert not settings.proofs
     assert settings.cache == Path("/somewhere")
     assert settings_from({"PINNACE_CACHE": ""}).cache is None
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import contests
 from pinnace.engine.ahead import reading
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import compiler
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels that other tests made are forgotten, and no time decides what is kept."""
     monkeypatch.setattr(compiler, "_kernels", {})
-    monkeypatch.setattr(contests, "TIMED", 0)
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 

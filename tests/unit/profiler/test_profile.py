@@ -8,7 +8,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import observing
-from pinnace.engine.contests import Decision
 from pinnace.engine.networks import region
 from pinnace.engine.plan import Plan
 from pinnace.engine.tiers import Tiers
@@ -179,18 +178,6 @@ def test_a_loop_has_its_steps_below_it_with_counts() -> None:
     (product,) = [row for row in found.rows if row.kind == "MatMul"]
     assert product.count == 5
     assert product.flops == 5 * 54
-
-
-def test_a_contest_shows_both_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, model = dense()
-    model(x)
-    decision = Decision("regions", 0.002, 0.001, True)
-    key = (tuple(x.shape),)
-    monkeypatch.setattr(
-        Tiers, "decisions", lambda _: {(*key, *[(4, 3)] * n): decision for n in (0, 1)}
-    )
-    text = profile(model, x).table()
-    assert "plan 2.000 ms, machine code 1.000 ms; machine code was kept" in text
 
 
 def test_nothing_is_left_of_it_when_it_is_over() -> None:

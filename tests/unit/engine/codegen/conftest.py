@@ -2,11 +2,10 @@
 
 import pytest
 
-from pinnace.engine import contests, trials
+from pinnace.engine import trials
 
 
 @pytest.fixture(autouse=True)
 def unproved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels are taken as they are, however long they take."""
     monkeypatch.setattr(trials, "RUNS", 0)
-    monkeypatch.setattr(contests, "TIMED", 0)
