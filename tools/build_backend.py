@@ -28,7 +28,7 @@ prepare_metadata_for_build_wheel = _metadata_of_wheel
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "core" / "engine" / "library"
-# Their versions are those of the dependencies in pyproject.toml; pip installs these anyway.
+# Their versions are those in pyproject.toml; Numba is needed to build, not to run.
 COMPILER = ["numpy>=2.0", "ml_dtypes>=0.5", "protobuf>=6.31.1,<8", "numba>=0.62"]
 
 

@@ -46,7 +46,9 @@ def check() -> None:
     """
     why = compiler.missing()
     if why is not None:
-        raise FailedPreconditionError(f"nothing can be compiled: {why}\n  Try: pip install numba")
+        raise FailedPreconditionError(
+            f"nothing can be compiled: {why}\n  Try: pip install pinnace[compiler]"
+        )
     folder: Path | None = kept.refused()
     if folder is not None:
         where = f"in {folder}" if folder.parts else "anywhere: PINNACE_CACHE is empty"

@@ -230,14 +230,13 @@ class Function(Trackable, Generic[P, R]):
         return concrete.call_flat(tensors)
 
     def _check_compiler(self) -> None:
-        from pinnace.engine.codegen import compiler  # imported here: most functions never need it
+        from pinnace.engine.codegen import compiler, walks  # most functions never need it
 
-        why = compiler.missing()
+        why = None if walks.is_ahead() else compiler.missing()
         if why is not None:
             message = (
                 f"function {self._name!r}: jit_compile is True, and nothing can be compiled: {why}"
-                "\n  Try: pip install numba, or leave jit_compile out: what can be compiled is "
-                "then, where it can"
+                "\n  Try: pip install pinnace[compiler], or leave jit_compile out: the plan runs then"
             )
             raise UnimplementedError(message)
 

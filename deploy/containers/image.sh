@@ -103,7 +103,7 @@ prepare() { # the bases, and the wheels that are installed
     --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
     --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" \
     --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" --platform any \
-    "pinnace[$extras] @ file://$wheel"
+    "pinnace[$extras,compiler] @ file://$wheel"
   cp "$wheel" "$scratch/context/"
 }
 

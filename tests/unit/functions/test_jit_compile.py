@@ -129,10 +129,11 @@ def test_a_pinned_plan_stays_a_plan() -> None:
 
 def test_without_a_compiler_a_call_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "failure", "Numba cannot be imported: no module")
+    monkeypatch.setattr(compiler, "is_ahead", lambda _: False)
     function = tf.function(chain, jit_compile=True)
     with pytest.raises(
         tf.errors.UnimplementedError,
-        match=r"function 'chain': jit_compile is True, .*no module\n  Try: pip install numba",
+        match=r"function 'chain': jit_compile is True, .*no module\n  Try: pip install pinnace\[",
     ):
         function(tf.constant(1.0))
     assert tf.function(chain)(tf.constant(1.0)).shape == ()
