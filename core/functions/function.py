@@ -236,7 +236,7 @@ class Function(Trackable, Generic[P, R]):
         if why is not None:
             message = (
                 f"function {self._name!r}: jit_compile is True, and nothing can be compiled: {why}"
-                "\n  Try: pip install pinnace[compiler], or leave jit_compile out: the plan runs then"
+                "\n  Try: pip install pinnace[compiler], or leave jit_compile out"
             )
             raise UnimplementedError(message)
 
