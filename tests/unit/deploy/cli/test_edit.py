@@ -79,7 +79,8 @@ def test_the_answer_has_a_new_name(tmp_path: Path) -> None:
     new = saved_model.load(tmp_path / "out").signatures["other"]
     x = {"x": np.ones((2, 4), np.float32), "temperature": np.float32(2)}
     for key, value in old.run_arrays(x).items():
-        np.testing.assert_array_equal(new.run_arrays(x)[key], value)
+        # The third call of a signature may round in another way than the first.
+        np.testing.assert_allclose(new.run_arrays(x)[key], value, rtol=1e-6)
 
 
 def test_nothing_is_replaced_unless_asked(tmp_path: Path) -> None:
