@@ -145,17 +145,23 @@ class _Writer:
             "inputs": [-1 if x is None else places[id(x)] for x in operator.inputs],
             "outputs": [places[id(x)] for x in operator.outputs],
             "custom_options": operator.payload or None,
+            "intermediates": [places[id(x)] for x in operator.inner] or None,
         }
         if table is not None:
-            options = {
-                name: self.numbers[id(value)] if isinstance(value, Subgraph) else value
-                for name, value in operator.options.items()
-            }
+            options = {name: self._option(value) for name, value in operator.options.items()}
             second = table in lite_schema.UNIONS["BuiltinOptions2"]
             fields["builtin_options_2" if second else "builtin_options"] = Table(table, options)
         elif operator.options:
             raise InternalError(f"{operator.kind} has no table for {sorted(operator.options)}")
         return Table("Operator", fields)
+
+    def _option(self, value: Any) -> Any:
+        """A field of an operator's options: subgraphs by their numbers."""
+        if isinstance(value, Subgraph):
+            return self.numbers[id(value)]
+        if isinstance(value, tuple) and value and isinstance(value[0], Subgraph):
+            return [self.numbers[id(one)] for one in value]
+        return value
 
     def _signature(self, signature: Signature) -> Table:
         number = self.numbers[id(signature.subgraph)]
