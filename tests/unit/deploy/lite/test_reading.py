@@ -458,7 +458,7 @@ def test_what_is_no_file_of_its_kind_is_refused(tmp_path: Path) -> None:
         lite.load(other)
 
 
-@pytest.mark.parametrize("name", ["dense_int8", "tables", "flex"])
+@pytest.mark.parametrize("name", ["dense_int8", "tables", "flex", "lstm_int8", "stablehlo_case"])
 def test_a_file_that_is_cut_short_is_refused(name: str) -> None:
     content = golden(f"lite/{name}.tflite").read_bytes()
     for data in truncations(content, 300):
