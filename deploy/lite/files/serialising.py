@@ -74,7 +74,7 @@ class _Writer:
                 "operator_codes": [_code(*one) for one in self.codes],
                 "subgraphs": subgraphs,
                 "description": self.model.description,
-                "buffers": [Table("Buffer", {"data": x if len(x) else None}) for x in self.buffers],
+                "buffers": [Table("Buffer", {"data": _content(x)}) for x in self.buffers],
                 "metadata": metadata or None,
                 "signature_defs": signatures,
             },
@@ -124,13 +124,18 @@ class _Writer:
 
     def _buffer(self, data: Array | bytes) -> int:
         """The buffer with these numbers; equal ones share it."""
+        if not isinstance(data, bytes):
+            data = np.asarray(data)  # arithmetic makes scalars of arrays without axes
         content = data if isinstance(data, bytes) else stored(data)
         raw = content if isinstance(content, bytes) else content.data.cast("B")
         if not len(raw):
             return self._add(b"")
         key = hashlib.blake2b(raw, digest_size=16).digest()
         if key not in self.known:
-            self.known[key] = self._add(content)
+            # Weights whose axes were turned are copied once more when they are written, one after
+            # the other; all these copies together are as large as the file.
+            is_text = isinstance(data, np.ndarray) and data.dtype == object
+            self.known[key] = self._add(content if is_text else data)
         return self.known[key]
 
     def _add(self, content: Array | bytes) -> int:
@@ -195,6 +200,12 @@ def _code(kind: str, custom: str, version: int) -> Table:
             "builtin_code": number,
         },
     )
+
+
+def _content(buffer: Array | bytes) -> Array | bytes | None:
+    """What a buffer holds, None if it is empty."""
+    size = len(buffer) if isinstance(buffer, bytes) else buffer.size
+    return buffer if size else None
 
 
 def stored(data: Array) -> Array | bytes:
