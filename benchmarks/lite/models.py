@@ -94,7 +94,7 @@ def draw_weights(model: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for weight in model.weights:
         shape, last = tuple(weight.shape), weight.path.rsplit("/", 1)[-1]
-        if last == "moving_variance":
+        if last in {"moving_variance", "variance"}:
             value = rng.uniform(0.5, 1.5, shape)
         elif last == "gamma":
             value = rng.uniform(0.7, 1.1, shape)

@@ -112,6 +112,9 @@ def _model(job):
     for given in feeds:
         results = signature(**{name: tf.constant(value) for name, value in given.items()})
         wanted.append({name: np.asarray(value) for name, value in results.items()})
+    real = [x for one in wanted for x in one.values() if x.dtype.kind == "f" and x.size]
+    if real and not any(np.isfinite(x).any() for x in real):
+        return found | {"broken": "TensorFlow gives no finite number: nothing is compared"}
     contents = []
     if job["target"]:
         ours = Path(job["target"]).read_bytes()
