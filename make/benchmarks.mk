@@ -80,9 +80,10 @@ bench-onnx-short: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 bench-onnx-short: $(READY) $(TENSORFLOW)/.installed ## export two models of TensorFlow once, without peers
 	$(VENV)/bin/python benchmarks/exporters.py --short $(ARGS)
 
+# About 15 minutes; ARGS="--only keras_ MobileNet" are models whose names begin so, of which no table is written.
 .PHONY: lite
 lite: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
-lite: $(READY) $(TENSORFLOW)/.installed ## .tflite files beside those of TFLiteConverter, run by TensorFlow's interpreter; writes benchmarks/LITE.md
+lite: $(READY) $(TENSORFLOW)/.installed $(DIGITS)/saved_model.pb ## .tflite files beside those of TFLiteConverter, run by TensorFlow's interpreter; writes benchmarks/LITE.md
 	$(VENV)/bin/python benchmarks/lite/compare.py --out benchmarks/LITE.md $(ARGS)
 
 # Two minutes; ARGS="--rows 100000" is a short form.

@@ -34,7 +34,7 @@ _DEAR_S = 0.1
 # For inputs of some form, of which there are many; a large model is not asked a thousand times.
 _STYLED_S = 20.0
 _SEED = 20_261_120
-_WORDS = np.array([b"", b"a", b"pinnace", b"two words"], object)
+WORDS = np.array([b"", b"a", b"pinnace", b"two words"], object)
 
 
 class Run(NamedTuple):
@@ -85,7 +85,7 @@ class Patience:
             return None
 
 
-def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = _WORDS) -> list[Run]:
+def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = WORDS) -> list[Run]:
     """Inputs, and pinnace's outputs for them.
 
     Args:
@@ -273,7 +273,7 @@ def draw(
     batch: int,
     inner: int,
     high: int = 10,
-    words: Array = _WORDS,
+    words: Array = WORDS,
 ) -> Array:
     """Random values of a spec: normal numbers, whole ones below `high`, words.
 

@@ -144,6 +144,18 @@ def dtype_of(element: str) -> DType:
         ) from None
 
 
+def element_of(dtype: DType) -> str:
+    """StableHLO's name of an element's type.
+
+    Raises:
+        UnimplementedError: it has none.
+    """
+    for element, name in _DTYPES.items():
+        if name == dtype.name:
+            return element
+    raise UnimplementedError(f"StableHLO has no elements of type {dtype.name}")
+
+
 def width_of(element: Type) -> int:
     """The width of an element in bits as a number in the file."""
     if not isinstance(element, str):

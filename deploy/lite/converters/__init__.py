@@ -9,4 +9,5 @@ from pinnace.deploy.lite.converters import functions as functions
 from pinnace.deploy.lite.converters import images as images
 from pinnace.deploy.lite.converters import products as products
 from pinnace.deploy.lite.converters import reduction as reduction
+from pinnace.deploy.lite.converters import tables as tables
 from pinnace.deploy.lite.converters import tensor_lists as tensor_lists

@@ -18,7 +18,7 @@ _REASONS = {
         UnsortedSegmentJoin Substr* EditDistance DecodeCSV DecodeRaw DecodePaddedRaw ParseTensor
         SerializeTensor
     """,
-    "looks up in a table; there is no converter to LiteRT's tables yet": """
+    "changes a table, or fills it when the model begins; a file has no state": """
         LookupTable* HashTable* MutableHashTable* MutableDenseHashTable* InitializeTable*
         AnonymousHashTable AnonymousMutable*
     """,

@@ -138,7 +138,7 @@ class _Writer:
 def _bytes(builder: Any, values: Vector) -> int:
     """A vector of bytes, at an address that numbers of any kind may have."""
     content = np.frombuffer(values, np.uint8) if isinstance(values, bytes) else np.asarray(values)
-    raw = content.reshape(-1).view(np.uint8)
+    raw = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
     builder.StartVector(1, raw.size, _ALIGNMENT)
     end = int(builder.Head()) - raw.size
     builder.head = end

@@ -74,7 +74,7 @@ class _Writer:
                 "operator_codes": [_code(*one) for one in self.codes],
                 "subgraphs": subgraphs,
                 "description": self.model.description,
-                "buffers": [Table("Buffer", {"data": x if len(x) else None}) for x in self.buffers],
+                "buffers": [Table("Buffer", {"data": _content(x)}) for x in self.buffers],
                 "metadata": metadata or None,
                 "signature_defs": signatures,
             },
@@ -124,13 +124,18 @@ class _Writer:
 
     def _buffer(self, data: Array | bytes) -> int:
         """The buffer with these numbers; equal ones share it."""
+        if not isinstance(data, bytes):
+            data = np.asarray(data)  # arithmetic makes scalars of arrays without axes
         content = data if isinstance(data, bytes) else stored(data)
         raw = content if isinstance(content, bytes) else content.data.cast("B")
         if not len(raw):
             return self._add(b"")
         key = hashlib.blake2b(raw, digest_size=16).digest()
         if key not in self.known:
-            self.known[key] = self._add(content)
+            # Weights whose axes were turned are copied once more when they are written, one after
+            # the other; all these copies together are as large as the file.
+            is_text = isinstance(data, np.ndarray) and data.dtype == object
+            self.known[key] = self._add(content if is_text else data)
         return self.known[key]
 
     def _add(self, content: Array | bytes) -> int:
@@ -145,17 +150,23 @@ class _Writer:
             "inputs": [-1 if x is None else places[id(x)] for x in operator.inputs],
             "outputs": [places[id(x)] for x in operator.outputs],
             "custom_options": operator.payload or None,
+            "intermediates": [places[id(x)] for x in operator.inner] or None,
         }
         if table is not None:
-            options = {
-                name: self.numbers[id(value)] if isinstance(value, Subgraph) else value
-                for name, value in operator.options.items()
-            }
+            options = {name: self._option(value) for name, value in operator.options.items()}
             second = table in lite_schema.UNIONS["BuiltinOptions2"]
             fields["builtin_options_2" if second else "builtin_options"] = Table(table, options)
         elif operator.options:
             raise InternalError(f"{operator.kind} has no table for {sorted(operator.options)}")
         return Table("Operator", fields)
+
+    def _option(self, value: Any) -> Any:
+        """A field of an operator's options: subgraphs by their numbers."""
+        if isinstance(value, Subgraph):
+            return self.numbers[id(value)]
+        if isinstance(value, tuple) and value and isinstance(value[0], Subgraph):
+            return [self.numbers[id(one)] for one in value]
+        return value
 
     def _signature(self, signature: Signature) -> Table:
         number = self.numbers[id(signature.subgraph)]
@@ -189,6 +200,12 @@ def _code(kind: str, custom: str, version: int) -> Table:
             "builtin_code": number,
         },
     )
+
+
+def _content(buffer: Array | bytes) -> Array | bytes | None:
+    """What a buffer holds, None if it is empty."""
+    size = len(buffer) if isinstance(buffer, bytes) else buffer.size
+    return buffer if size else None
 
 
 def stored(data: Array) -> Array | bytes:

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.deploy.lite.files.serialising import serialised
 from pinnace.deploy.lite.flow.lowering import lower
 from pinnace.deploy.lite.flow.options import Options, one_kind
@@ -24,7 +26,7 @@ from pinnace.deploy.program.states import with_states
 from pinnace.deploy.sampling.comparing import agreement
 from pinnace.deploy.sampling.corners import corners_of
 from pinnace.deploy.sampling.reference import reference
-from pinnace.deploy.sampling.samples import runs_of
+from pinnace.deploy.sampling.samples import WORDS, runs_of
 from pinnace.engine.passes.fold import fold
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InternalError, NotFoundError
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from pinnace.deploy.program.sources import Program
     from pinnace.deploy.sampling.samples import Run
     from pinnace.framework.tensor import Array
+
+# Strings of a model that it is asked about.
+_KNOWN_WORDS = 12
 
 
 def export(
@@ -143,7 +148,9 @@ def _export(programs: Sequence[Program], options: Options) -> LiteReport:
     content = serialised(converted.model)
     operators = list(converted.model.operators())
     flex = tuple(sorted({one.custom for one in operators if one.custom.startswith("Flex")}))
-    runs = [_runs(program, options) for program in programs] if _wants_runs(options, flex) else []
+    words = _words(converted.model)
+    wanted = programs if _wants_runs(options, flex) else ()
+    runs = [_runs(program, options, words) for program in wanted]
     differences: dict[str, tuple[float, float]] = {}
     kinds: Counter[str] = Counter()
     if options.verify and not flex:
@@ -237,10 +244,20 @@ def _answers(
     return found
 
 
-def _runs(program: Program, options: Options) -> list[Run]:
+def _words(model: Model) -> Array:
+    """What strings are drawn from: some that the model knows among them."""
+    known: dict[bytes, None] = {}
+    for subgraph in model.subgraphs():
+        for tensor in subgraph.tensors():
+            if tensor.data is not None and tensor.dtype is dtypes.string:
+                known.update(dict.fromkeys(tensor.data.reshape(-1)[:_KNOWN_WORDS].tolist()))
+    return np.array([*WORDS, *list(known)[:_KNOWN_WORDS]], object)
+
+
+def _runs(program: Program, options: Options, words: Array) -> list[Run]:
     """Inputs, and the model's own answers."""
     with reference(plain=program.is_ours):
-        runs = list(runs_of(program, options.sample))
+        runs = list(runs_of(program, options.sample, words))
         if options.verify and options.sample is None:
             # LiteRT takes no tensors without elements.
             runs += [run for run in corners_of(program, runs) if all(x.size for x in run.inputs)]

@@ -74,16 +74,11 @@ def _result(g: GraphBuilder, value: Tensor, name: str) -> Tensor:
     if value.data is not None:
         return Tensor(name, value.dtype, value.shape, value.data)
     if value in subgraph.inputs or value in subgraph.outputs:
-        sizes = g.sizes(value) if not value.shape.is_fully_defined() else None
         if value.dtype is dtypes.string or value.rank is None:
             raise UnimplementedError(
                 f"export: output {name!r} is an input as it is; nothing computes it"
             )
-        (value,) = g.ops(
-            "RESHAPE",
-            [value, sizes or g.ints([n or 0 for n in value.shape])],
-            [(value.dtype, value.shape)],
-        )
+        value = g.copied(value)
     value.name = name
     return value
 

@@ -202,6 +202,16 @@ class GraphBuilder:
             return self.ints([n or 0 for n in x.shape])
         return self.op("SHAPE", x, dtype=dtypes.int32, shape=[x.rank], out_type=_code(dtypes.int32))
 
+    def copied(self, x: Tensor) -> Tensor:
+        """The same numbers as a tensor of its own; its sizes are computed where two are unknown."""
+        known = [] if x.rank is None else list(x.shape)
+        if known.count(None) == 1 and 0 not in known:
+            sizes = self.ints([-1 if n is None else n for n in known])
+        else:
+            sizes = self.sizes(x)
+        (found,) = self.ops("RESHAPE", [x, sizes], [(x.dtype, x.shape)])
+        return found
+
     def size(self, x: Tensor, axis: int) -> int | Tensor:
         """The size of an axis: a number, or a tensor of no axes if it is unknown."""
         known = x.shape[axis]

@@ -68,6 +68,7 @@ class Operator:
         origin: the node of the model that it was made of.
         custom: the name of an operator that is not built in.
         payload: the options of that.
+        inner: tensors that it computes inside of it, and does not give: their scales count.
     """
 
     kind: str
@@ -77,6 +78,7 @@ class Operator:
     origin: str = ""
     custom: str = ""
     payload: bytes = b""
+    inner: list[Tensor] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -96,11 +98,12 @@ class Subgraph:
     operators: list[Operator] = field(default_factory=list)
 
     def tensors(self) -> list[Tensor]:
-        """Every tensor once: arguments, then what the operators take and give."""
+        """Every tensor once: arguments, then what the operators take, give and compute inside."""
         found = dict.fromkeys(self.inputs)
         for operator in self.operators:
             found.update(dict.fromkeys(x for x in operator.inputs if x is not None))
             found.update(dict.fromkeys(operator.outputs))
+            found.update(dict.fromkeys(operator.inner))
         found.update(dict.fromkeys(self.outputs))
         return list(found)
 
@@ -109,9 +112,10 @@ class Subgraph:
         seen: set[int] = set()
         for operator in self.operators:
             for option in operator.options.values():
-                if isinstance(option, Subgraph) and id(option) not in seen:
-                    seen.add(id(option))
-                    yield option
+                for one in option if isinstance(option, tuple) else (option,):
+                    if isinstance(one, Subgraph) and id(one) not in seen:
+                        seen.add(id(one))
+                        yield one
 
 
 @dataclass(slots=True, eq=False)

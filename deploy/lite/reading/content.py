@@ -251,6 +251,10 @@ class _Reader:
             self._options(kind, table["builtin_options"] or table["builtin_options_2"]),
             custom=(code["custom_code"] or "") if kind == "CUSTOM" else "",
             payload=self._payload(table),
+            inner=[
+                self.entry(tensors, int(place), f"{kind}: tensor")
+                for place in table.list("intermediates")
+            ],
         )
 
     def _payload(self, table: Parsed) -> bytes:
@@ -277,6 +281,10 @@ class _Reader:
                 value = field.default
             if _SUBGRAPH_FIELDS in name and not field.kind.startswith("["):
                 value = self.entry(self.subgraphs, int(value), f"{kind}: subgraph")
+            elif _SUBGRAPH_FIELDS in name:
+                value = tuple(
+                    self.entry(self.subgraphs, int(one), f"{kind}: subgraph") for one in value
+                )
             found[name] = value
         return found
 

@@ -15,6 +15,7 @@ from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
     from pinnace.deploy.lite.ir.model import Quantization
+    from pinnace.deploy.lite.reading.registry import Call
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
 
@@ -50,13 +51,32 @@ def to_whole(x: Tensor, how: Quantization, dtype: DType, rank: int | None) -> Te
         dtype: of the whole numbers; those outside of it are its first and last.
         rank: how many axes it has.
     """
-    scaled = op("RealDiv", x, _along(how.scales, how, rank))
-    half = constant(0.5, dtypes.float32)
-    near = op("Mul", op("Sign", scaled), op("Floor", op("AddV2", op("Abs", scaled), half)))
+    near = nearest(op("RealDiv", x, _along(how.scales, how, rank)))
     if any(how.zeros):
         near = op("AddV2", near, _along(how.zeros, how, rank))
     low, high = (constant(n, dtypes.float32) for n in (dtype.min, dtype.max))
     return op("Cast", op("Minimum", op("Maximum", near, low), high), DstT=dtype)
+
+
+def one_scale(call: Call, index: int) -> Quantization:
+    """What the whole numbers of an input stand for, all of them alike."""
+    how = call.source(index).quantization
+    if how is None or len(how.scales) != 1 or how.scales[0] <= 0:
+        call.damaged(f"its input {index} has not one scale")
+    return how
+
+
+def centred(call: Call, index: int) -> Tensor:
+    """The whole numbers of an input less what stands for zero, held in float32."""
+    found = op("Cast", call.stored(index), DstT=dtypes.float32)
+    zero = one_scale(call, index).zeros[0]
+    return op("Sub", found, constant(float(zero), dtypes.float32)) if zero else found
+
+
+def nearest(x: Tensor) -> Tensor:
+    """The nearest whole numbers, from halves away from zero."""
+    half = constant(0.5, x.dtype)
+    return op("Mul", op("Sign", x), op("Floor", op("AddV2", op("Abs", x), half)))
 
 
 def _along(numbers: tuple[float, ...], how: Quantization, rank: int | None) -> Tensor:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.deploy.lite.ir.model import Operator, Quantization, Tensor
+from pinnace.deploy.lite.ir.model import Operator, Quantization, Subgraph, Tensor
 from pinnace.deploy.lite.smaller.weights import CHANNELS, by_channel
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
-    from pinnace.deploy.lite.ir.model import Subgraph
     from pinnace.deploy.lite.smaller.ranges import Ranges
     from pinnace.framework.tensor import Array
 
@@ -181,6 +180,8 @@ def _reason(operator: Operator, state: _State) -> str:
     kind = operator.kind
     if not _is_real(operator):
         return "it gives whole numbers"
+    if any(isinstance(option, Subgraph) for option in operator.options.values()):
+        return "loops and branches, recurrent layers among them, stay as they are inside"
     if kind not in _SAME and kind not in _FREE and kind not in _FIXED:
         return "its kernel computes no real numbers in 8 bits"
     if any(x.dtype is not dtypes.float32 for x in operator.outputs):

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 L = tf.keras.layers
 DRAW = np.random.default_rng(3)
+PICTURE = np.random.default_rng(5).standard_normal((2, 2, 1, 3)).astype(np.float32)
 
 
 def spec(*shape, dtype=tf.float32, name="x"):
@@ -312,6 +313,111 @@ def spectra():
     return of_function(f)
 
 
+def fused_lstm():
+    """A function that Keras 2 marks as an LSTM: TFLiteConverter makes one operator of it."""
+
+    def lstm(x, h, c, kernel, recurrent_kernel, bias):
+        hs = []
+        for part in tf.unstack(x, axis=1):
+            gates = tf.matmul(part, kernel) + tf.matmul(h, recurrent_kernel) + bias
+            entry, forget, new, out = tf.split(gates, 4, 1)
+            c = tf.sigmoid(forget) * c + tf.sigmoid(entry) * tf.tanh(new)
+            h = tf.sigmoid(out) * tf.tanh(c)
+            hs.append(h)
+        return h, tf.stack(hs, 1), h, c, tf.constant(1.0)
+
+    marks = {"api_implements": "lstm_1", "api_preferred_device": "CPU"}
+    marks |= {"time_major": False, "go_backwards": False}
+    layer = tf.function(lstm, experimental_attributes=marks, autograph=False)
+    weights = [tf.constant(drawn(*shape)) for shape in ((3, 16), (4, 16), (16,))]
+
+    @function(spec(1, 6, 3))
+    def f(x):
+        zeros = tf.zeros([1, 4])
+        return {"out": layer(x, zeros, zeros, *weights)[1]}
+
+    return of_function(f)
+
+
+def lstm_int8():
+    return quantised(fused_lstm(), (1, 6, 3))
+
+
+def of_stablehlo(*specs):
+    def install(f):
+        converter = of_function(function(*specs)(f))
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.EXPERIMENTAL_STABLEHLO_OPS]
+        return converter
+
+    return install
+
+
+def stablehlo():
+    """Ops of StableHLO that LiteRT's interpreter runs."""
+
+    whole = [spec(2, 1, dtype=tf.int32, name="i"), spec(3, dtype=tf.int32, name="n")]
+
+    @of_stablehlo(spec(4, 3), *whole)
+    def f(x, i, n):
+        y = tf.maximum(tf.minimum(x + x, x * x), x)
+        return {
+            "elements": y,
+            "added": tf.tensor_scatter_nd_add(x, i, tf.constant(drawn(2, 3))),
+            "set": tf.tensor_scatter_nd_update(x, i, tf.constant(drawn(2, 3))),
+            "most": tf.tensor_scatter_nd_max(x, i, tf.constant(drawn(2, 3))),
+            "padded": tf.pad(x, [[1, 2], [0, 1]]),
+            "shifted": tf.bitwise.left_shift(n, n),
+            "rows": tf.gather(x, n),
+        }
+
+    return f
+
+
+def others(x, y, n):
+    """What becomes ops of StableHLO that LiteRT's interpreter does not run."""
+    z = tf.abs(y) + 0.5
+    kept = tf.logical_or(x > 0.5, tf.logical_and(y < 0.0, x >= y))
+    return {
+        "joined": tf.concat([x, y[:, 1:3]], 1)[:, ::2],
+        "product": tf.matmul(x, y, transpose_b=True),
+        "convolved": tf.nn.conv2d(x[tf.newaxis, :, :, tf.newaxis], PICTURE, 1, "SAME"),
+        "chosen": tf.where(kept, x, -y),
+        "elements": tf.tanh(x) + tf.sigmoid(y) + tf.exp(x) - tf.math.log(z) / tf.math.rsqrt(z),
+        "more": tf.cos(x) + tf.floor(y) * tf.pow(z, x) + tf.clip_by_value(x, -0.3, 0.4),
+        "sum": tf.reduce_sum(x, 1) + tf.reduce_max(y, 1),
+        "counted": tf.cast(tf.range(3), tf.float32)[:, tf.newaxis] + x,
+        "turned_over": tf.transpose(x, [1, 0]),
+        "cells": tf.slice(tf.reshape(x, [2, 6]), n - 1, [1, 2]),
+        "whole": tf.math.floormod(n, 3) - tf.cast(x[0, :2], tf.int32),
+    }
+
+
+def stablehlo_others():
+    specs = spec(3, 4), spec(3, 4, name="y"), spec(2, dtype=tf.int32, name="n")
+    given = {"x": drawn(3, 4), "y": drawn(3, 4), "n": np.array([1, 5], np.int32)}
+    results = {f"out/{name}": value.numpy() for name, value in others(**given).items()}
+    file = Path(sys.argv[1], "stablehlo_others.npz")
+    np.savez(file, **{f"in/{name}": value for name, value in given.items()}, **results)
+    return of_stablehlo(*specs)(others)
+
+
+def stablehlo_case():
+    @of_stablehlo(spec(4), spec(dtype=tf.int32, name="n"))
+    def f(x, n):
+        return {"out": tf.switch_case(n, [lambda: x + x, lambda: x * x, lambda: tf.maximum(x, 0)])}
+
+    return f
+
+
+def stablehlo_pool():
+    return of_stablehlo(spec(1, 5, 4, 2))(
+        lambda x: {
+            "most": tf.nn.max_pool2d(x, 2, 2, "SAME"),
+            "all": tf.nn.max_pool2d(x, 2, 1, "VALID"),
+        }
+    )
+
+
 def flex():
     @function(spec(3, 3))
     def f(x):
@@ -395,6 +501,7 @@ MAKERS = {
         *(whole_numbers, shapes, choices, pictures, products, control, variables, tables),
         *(signatures, without_signature, detection, spectra, flex, conv_int8, conv_uint8),
         *(conv_int16, conv_by_tensor, elements_int8, dense_int8, dynamic_range, float16),
+        *(fused_lstm, lstm_int8, stablehlo, stablehlo_pool, stablehlo_case, stablehlo_others),
     )
 }
 

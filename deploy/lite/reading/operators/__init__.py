@@ -13,6 +13,8 @@ from pinnace.deploy.lite.reading.operators import (
     recurrent,
     reduction,
     spectra,
+    stablehlo,
+    streaming,
 )
 
 __all__ = [
@@ -28,4 +30,6 @@ __all__ = [
     "recurrent",
     "reduction",
     "spectra",
+    "stablehlo",
+    "streaming",
 ]

@@ -1,22 +1,21 @@
-"""Recurrent layers as loops over time. Their state is zero where a run begins."""
+"""Recurrent layers of real numbers, and those of whole weights."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from pinnace.deploy.lite.reading.operators.convolution import with_bias
+from pinnace.deploy.lite.reading.operators.over_time import over_time, product
+from pinnace.deploy.lite.reading.operators.whole_lstm import whole_lstm
 from pinnace.deploy.lite.reading.quantised import is_quantised
 from pinnace.deploy.lite.reading.registry import Call, activated, clipped, constant, like, op, reads
 from pinnace.framework import dtypes
-from pinnace.functions.control.looping import while_loop
-from pinnace.ops.composites.tensor_array import TensorArray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from pinnace.deploy.lite.reading.operators.over_time import Step
     from pinnace.framework.tensor import Tensor
-
-    Step = Callable[[Tensor, list[Tensor]], list[Tensor]]
 
 _SMALL = 1e-8  # what LiteRT adds to variances
 # Inputs of the LSTM: gates in this order, from these places on.
@@ -25,58 +24,12 @@ _MOST_LSTM_INPUTS = 24
 _BOTH_WAYS = 39
 
 
-def _over_time(
-    call: Call, x: Tensor, sizes: Sequence[int], step: Step, *, backwards: bool = False
-) -> Tensor:
-    """The results of a step at each time, [batch, time, ...]: its first state.
-
-    Args:
-        call: of the operator.
-        x: [batch, time, ...], or [time, batch, ...] if the operator says so.
-        sizes: of the states.
-        step: new states of a part of `x` and of the old ones.
-        backwards: whether time runs backwards.
-    """
-    first_is_time = bool(call.options["time_major"])
-    if x.shape.rank != 3:
-        call.damaged(f"its input has {x.shape.rank} axes, and has to have 3")
-    if not first_is_time:
-        x = op("Transpose", x, constant([1, 0, 2], dtypes.int32))
-    length = op("Shape", x)[0] if x.shape[0] is None else constant(x.shape[0], dtypes.int32)
-    batch = op("Shape", x)[1] if x.shape[1] is None else constant(x.shape[1], dtypes.int32)
-    states = [
-        op("Fill", op("Pack", [batch, constant(size, dtypes.int32)]), like(0.0, x))
-        for size in sizes
-    ]
-    known = [x.shape[1], sizes[0]]
-    array = TensorArray(x.dtype, size=x.shape[0] or length, element_shape=known)
-    last = length - 1
-
-    def turn(number: Tensor, given: Any, *old: Tensor) -> tuple[Any, ...]:
-        at = last - number if backwards else number
-        part = op("GatherV2", x, at, constant(0, dtypes.int32))
-        new = step(part, list(old))
-        return (number + 1, given.write(at, new[0]), *new)
-
-    found = while_loop(
-        lambda number, *_: number < length, turn, [constant(0, dtypes.int32), array, *states]
-    )
-    whole = found[1].stack()
-    if first_is_time:
-        return whole  # type: ignore[no-any-return]
-    return op("Transpose", whole, constant([1, 0, 2], dtypes.int32))
-
-
-def _product(x: Tensor, weights: Tensor) -> Tensor:
-    return op("MatMul", x, weights, transpose_b=True)
-
-
 def _refuse_whole(call: Call) -> None:
     source = call.source(0)
     if is_quantised(source.dtype, source.quantization):
         call.fail(
-            "its input is of whole numbers: LiteRT rounds inside of each step, by scales that are "
-            "no tensor's; layers of real numbers, and of whole weights, are read"
+            "its input is of whole numbers, for which LiteRT has no kernel; layers of real "
+            "numbers, and of whole weights, are read"
         )
 
 
@@ -113,7 +66,7 @@ class _Lstm:
     def gate(self, which: int, x: Tensor, h: Tensor, cell: Tensor | None) -> Tensor:
         """A gate before its activation."""
         of_x, of_h = self.of_x[which], self.of_h[which]
-        found = op("AddV2", _product(x, of_x), _product(h, of_h))  # type: ignore[arg-type]
+        found = op("AddV2", product(x, of_x), product(h, of_h))  # type: ignore[arg-type]
         look = self.of_cell[which]
         if look is not None and cell is not None:
             found = op("AddV2", found, op("Mul", cell, look))
@@ -145,7 +98,7 @@ class _Lstm:
         out = op("Sigmoid", self.gate(3, x, h, cell))
         h = op("Mul", out, self._activated(cell))
         if self.projection is not None:
-            h = _product(h, self.projection)
+            h = product(h, self.projection)
             if self.projection_bias is not None:
                 h = op("AddV2", h, self.projection_bias)
             limit = float(options["proj_clip"])
@@ -160,13 +113,15 @@ class _Lstm:
 @reads("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def lstm(call: Call) -> Tensor:
     """With looks at the cell, projection, normalisation and coupled gates, where there are such."""
-    _refuse_whole(call)
     if call.options["diagonal_recurrent_tensors"]:
         call.fail("its recurrent weights are diagonals, which is not read")
     if call.count > _MOST_LSTM_INPUTS:
         call.damaged(f"it has {call.count} inputs")
+    source = call.source(0)
+    if is_quantised(source.dtype, source.quantization):
+        return whole_lstm(call)
     layer = _Lstm(call, 1, 20)
-    return _over_time(call, call.x(0), layer.sizes, layer.step)
+    return over_time(call, call.x(0), layer.sizes, layer.step)
 
 
 @reads("BIDIRECTIONAL_SEQUENCE_LSTM")
@@ -179,7 +134,7 @@ def lstm_both_ways(call: Call) -> Sequence[Tensor]:
     made = []
     for first, backwards in ((1, False), (18, True)):
         layer = _Lstm(call, first, None)
-        made.append(_over_time(call, x, layer.sizes, layer.step, backwards=backwards))
+        made.append(over_time(call, x, layer.sizes, layer.step, backwards=backwards))
     return _side_by_side(call, made)
 
 
@@ -197,7 +152,7 @@ def _simple(call: Call, first: int) -> tuple[list[int], Step]:
         call.fail("how many units it has is not known")
 
     def step(x: Tensor, states: list[Tensor]) -> list[Tensor]:
-        total = op("AddV2", _product(x, weights), _product(states[0], again))
+        total = op("AddV2", product(x, weights), product(states[0], again))
         total = op("AddV2", total, bias)
         return [activated(call, total, call.options["fused_activation_function"])]
 
@@ -209,7 +164,7 @@ def simple_rnn(call: Call) -> Tensor:
     """One product of what comes in and what went out."""
     _refuse_whole(call)
     sizes, step = _simple(call, 1)
-    return _over_time(call, call.x(0), sizes, step)
+    return over_time(call, call.x(0), sizes, step)
 
 
 @reads("BIDIRECTIONAL_SEQUENCE_RNN")
@@ -222,7 +177,7 @@ def simple_both_ways(call: Call) -> Sequence[Tensor]:
     made = []
     for first, backwards in ((1, False), (5, True)):
         sizes, step = _simple(call, first)
-        made.append(_over_time(call, x, sizes, step, backwards=backwards))
+        made.append(over_time(call, x, sizes, step, backwards=backwards))
     return _side_by_side(call, made)
 
 
@@ -233,6 +188,6 @@ def rnn_step(call: Call) -> Tensor:
     x, weights = call.x(0), call.x(1)
     return activated(
         call,
-        with_bias(call, _product(x, weights), 3),
+        with_bias(call, product(x, weights), 3),
         call.options["fused_activation_function"],
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.deploy.lite import export
 from pinnace.deploy.lite.verification.interpreting import Interpreter
 from pinnace.framework.errors import InternalError, InvalidArgumentError, UnimplementedError
 from support.command_line import pinnace as command
@@ -95,6 +96,19 @@ def test_a_function_and_a_folder_are_converted() -> None:
     folder = GOLDEN / "several_signatures" / "model"
     content = tf.lite.TFLiteConverter.from_saved_model(folder, ["a", "b"]).convert()
     assert set(Interpreter(content).signatures()) == {"a", "b"}
+
+
+def test_what_a_loop_gives_twice_is_copied_without_its_sizes() -> None:
+    def turn(i: tf.Tensor, a: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        doubled = a * 2.0 + b
+        return i + 1, doubled, doubled
+
+    def loop(x: tf.Tensor) -> tf.Tensor:
+        return tf.while_loop(lambda i, *_: i < 3, turn, [tf.constant(0), x, x])[1]
+
+    spec = tf.TensorSpec([None, 3], name="x")
+    counts = export(tf.function(loop).get_concrete_function(spec)).op_counts
+    assert counts == {"ADD": 2, "LESS": 1, "MUL": 1, "RESHAPE": 1, "WHILE": 1}
 
 
 def test_what_has_no_operator_stays_tensorflows_where_that_is_allowed() -> None:

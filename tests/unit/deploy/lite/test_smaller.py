@@ -114,6 +114,15 @@ def test_loops_and_attention_keep_their_answers() -> None:
             assert report.precision.largest_relative < 0.05
 
 
+def test_a_recurrent_layer_that_stays_float32_is_told() -> None:
+    model = GOLDEN / "keras_lstm" / "model"
+    rows = np.random.default_rng(0).standard_normal((20, 7, 5)).astype(np.float32)
+    report = export(model, verify=False, int8_static={"seq": rows})
+    assert report.precision is not None
+    told = "loops and branches, recurrent layers among them, stay as they are inside"
+    assert report.precision.stayed["WHILE"] == (told, 2)
+
+
 def test_examples_that_do_not_fit_are_refused(digits: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="must have the inputs"):
         export(digits, int8_static={"picture": pictures()})

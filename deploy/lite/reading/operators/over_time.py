@@ -1,0 +1,64 @@
+"""A step of a recurrent layer for one time after the other, from a state of zeros."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.deploy.lite.reading.registry import Call, constant, like, op
+from pinnace.framework import dtypes
+from pinnace.functions.control.looping import while_loop
+from pinnace.ops.composites.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+    Step = Callable[[Tensor, list[Tensor]], list[Tensor]]
+
+
+def over_time(
+    call: Call, x: Tensor, sizes: Sequence[int], step: Step, *, backwards: bool = False
+) -> Tensor:
+    """The results of a step at each time, [batch, time, ...]: its first state.
+
+    Args:
+        call: of the operator.
+        x: [batch, time, ...], or [time, batch, ...] if the operator says so.
+        sizes: of the states.
+        step: new states of a part of `x` and of the old ones.
+        backwards: whether time runs backwards.
+    """
+    first_is_time = bool(call.options["time_major"])
+    if x.shape.rank != 3:
+        call.damaged(f"its input has {x.shape.rank} axes, and has to have 3")
+    if not first_is_time:
+        x = op("Transpose", x, constant([1, 0, 2], dtypes.int32))
+    length = op("Shape", x)[0] if x.shape[0] is None else constant(x.shape[0], dtypes.int32)
+    batch = op("Shape", x)[1] if x.shape[1] is None else constant(x.shape[1], dtypes.int32)
+    states = [
+        op("Fill", op("Pack", [batch, constant(size, dtypes.int32)]), like(0.0, x))
+        for size in sizes
+    ]
+    known = [x.shape[1], sizes[0]]
+    array = TensorArray(x.dtype, size=x.shape[0] or length, element_shape=known)
+    last = length - 1
+
+    def turn(number: Tensor, given: Any, *old: Tensor) -> tuple[Any, ...]:
+        at = last - number if backwards else number
+        part = op("GatherV2", x, at, constant(0, dtypes.int32))
+        new = step(part, list(old))
+        return (number + 1, given.write(at, new[0]), *new)
+
+    found = while_loop(
+        lambda number, *_: number < length, turn, [constant(0, dtypes.int32), array, *states]
+    )
+    whole = found[1].stack()
+    if first_is_time:
+        return whole  # type: ignore[no-any-return]
+    return op("Transpose", whole, constant([1, 0, 2], dtypes.int32))
+
+
+def product(x: Tensor, weights: Tensor) -> Tensor:
+    """Rows by weights of which each row is an output's."""
+    return op("MatMul", x, weights, transpose_b=True)
