@@ -286,6 +286,12 @@ def _shown(stage: Path, program: Program, options: Options) -> list[Run]:
     """Runs for the page, with what comes out with the weights that are in the folder."""
     with reference(plain=program.is_ours):
         runs = list(runs_of(program, options.sample))
+        if options.runtime is not None:
+            # Of inputs that it does not take, such as loops without a turn, the report tells.
+            feeds = [dict(zip(program.inputs, run.inputs, strict=True)) for run in runs]
+            ran = run_in_node(options.runtime, "cpu", stage, feeds, limit_s=program.limit_s)
+            pairs = zip(runs, ran.results, strict=False)
+            runs = [run for run, result in pairs if not isinstance(result, str)]
         if options.quantize is None:
             return runs
         read = _read_back(stage, program)

@@ -205,7 +205,11 @@ def _describe_input(tensor: Document, spec: TensorSpec, pixels: Scaling | None) 
         "content_properties_type": "ImageProperties",
         "content_properties": {"color_space": _COLOURS.get(spec.shape[3] or 0, "UNKNOWN")},
     }
-    mean, std = (list(one) for one in pixels)
+    # As many of each, which MediaPipe wants, and one where the channels are alike.
+    channels = list(dict.fromkeys(_each(*pixels)))
+    if len(channels) > 1:
+        channels = list(_each(*pixels))
+    mean, std = (list(one) for one in zip(*channels, strict=True))
     tensor["process_units"] = [
         {"options_type": "NormalizationOptions", "options": {"mean": mean, "std": std}},
         *(
@@ -214,7 +218,6 @@ def _describe_input(tensor: Document, spec: TensorSpec, pixels: Scaling | None) 
             if one.get("options_type") != "NormalizationOptions"
         ),
     ]
-    channels = list(_each(mean, std))
     tensor["stats"] = {
         "max": [max((pixel - m) / s for pixel in (0, 255)) for m, s in channels],
         "min": [min((pixel - m) / s for pixel in (0, 255)) for m, s in channels],

@@ -48,6 +48,11 @@ export function sessionOf(tf, model, { outputs, waits }) {
   return { run, version, name: `TensorFlow.js ${version}, ${tf.getBackend()}` };
 }
 
+/** Throw what says that a backend lacks a kernel; the page tells other errors where it runs. */
+function refuseLacking(error) {
+  if (/not registered|not yet implemented|not supported/.test(String(error.message))) throw error;
+}
+
 /** The model of the page. */
 export async function open(description) {
   await loaded("tfjs/tf.es2017.min.js");
@@ -65,7 +70,8 @@ export async function open(description) {
       if (!(await tf.setBackend(backend))) throw new Error(`the backend ${backend} does not start`);
       const model = await tf.loadGraphModel(new URL(description.model, import.meta.url).href);
       const session = sessionOf(tf, model, description);
-      if (description.cases.length) await session.run(description.cases[0].inputs);
+      const [first] = description.cases;
+      if (first) await session.run(first.inputs).catch(refuseLacking);
       return session;
     } catch (error) {
       reason ??= error; // the next one may have the kernel

@@ -149,6 +149,19 @@ def test_what_the_user_says_counts(model: Any, tmp_path: Path) -> None:
     assert report.files == ("words.txt",)
 
 
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (((1.0, 2.0, 3.0), (4.0,)), ([1.0, 2.0, 3.0], [4.0, 4.0, 4.0])),
+        (((1.0, 1.0, 1.0), (4.0,)), ([1.0], [4.0])),
+    ],
+)
+def test_there_are_as_many_means_as_deviations(model: Any, given: Any, wanted: Any) -> None:
+    (image,), _ = tensors(unpacked(content_of(model, normalization=given), "it"))
+    options = image["process_units"][0]["options"]
+    assert (options["mean"], options["std"]) == wanted
+
+
 def test_a_vocabulary(tmp_path: Path) -> None:
     @tf.function(input_signature=[tf.TensorSpec([1, 4], tf.int32, name="ids")])
     def mean(ids: tf.Tensor) -> tf.Tensor:
