@@ -16,6 +16,7 @@ Labels: TypeAlias = StrPath | Sequence[str] | Mapping[str, StrPath | Sequence[st
 
 # As TensorFlow's own programs name them, and those that make models for phones.
 _NAMES = ("labels.txt", "label.txt", "labelmap.txt", "label_map.txt", "class_names.txt")
+_SHOWN = 3
 _LARGEST = 1 << 24  # bytes of a file that may be one
 
 
@@ -60,8 +61,9 @@ def labels_of(
 
 def _refuse(lines: Sequence[str], outputs: Mapping[str, TensorSpec]) -> None:
     told = ", ".join(f"{name} {spec.text}" for name, spec in outputs.items())
+    shown = ", ".join(lines[:_SHOWN]) + (", …" if len(lines) > _SHOWN else "")
     raise InvalidArgumentError(
-        f"export: there are {len(lines)} labels ({', '.join(lines[:3])}, …), and no output whose "
+        f"export: there are {len(lines)} labels ({shown}), and no output whose "
         f"last axis has as many entries: {told}"
     )
 

@@ -53,6 +53,7 @@ BACKENDS = ("cpu", "wasm")
 # What a backend gives another answer to, and the reason; each is a fault of TensorFlow.js.
 KNOWN: dict[str, str] = {}
 _TOLERANCE = 2e-5
+_EXAMPLES = int(os.environ.get("EDGE_EXAMPLES") or 3)  # of each op
 _CHUNK = 200  # a kernel that fails in WebAssembly takes the models behind it with it
 
 
@@ -137,7 +138,7 @@ class Written:
     def _draw(self, case: OpCase) -> None:
         @seed(self.seed)
         @settings(
-            max_examples=3,
+            max_examples=_EXAMPLES,
             deadline=None,
             database=None,
             phases=[Phase.generate],

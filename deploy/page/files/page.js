@@ -65,6 +65,7 @@ function addInput(input, sample) {
   const numbers = sample && !["string", "int64", "uint64"].includes(input.dtype);
   const data = numbers ? sample.data.map(Number) : sample?.data;
   area.value = sample ? JSON.stringify(nested(data, sample.shape)) : "";
+  area.rows = Math.min(6, 1 + Math.ceil(area.value.length / 48));
   card.append(title);
   if (isPicture(input)) {
     const details = made("details");
