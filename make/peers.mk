@@ -83,6 +83,7 @@ peer-exports: $(READY) $(TF2ONNX_TESTS)/.installed $(KERAS2)/.installed ## expor
 	  --tests $(TF2ONNX_TESTS) --keras2 $(KERAS2) --cases $(TF2ONNX_CASES)/cases $(ARGS)
 
 # ARGS="-k python" leaves the other runtimes out.
+# EDGE_SEED=N draws the cases of the ops for TensorFlow.js as before, EDGE_EXAMPLES=N more of each.
 .PHONY: edge
 edge: export PINNACE_EDGE_MODULES = $(abspath $(EDGE))/node_modules
 edge: export PINNACE_MEDIAPIPE_PYTHON = $(abspath $(MEDIAPIPE))/bin/python

@@ -70,7 +70,7 @@ def test_it_classifies(
     saved: Path, tmp_path: Path, options: dict[str, Any], tolerance: float
 ) -> None:
     rows = {"image": np.random.default_rng(0).integers(0, 256, (40, 20, 24, 3)).astype(np.float32)}
-    told = {key: rows if value == "rows" else value for key, value in options.items()}
+    told: dict[str, Any] = {k: rows if v == "rows" else v for k, v in options.items()}
     lite.export(saved, tmp_path / "m.tflite", **told)
     check(tmp_path / "m.tflite", saved, tolerance)
 

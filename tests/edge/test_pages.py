@@ -68,7 +68,7 @@ def folder(edge: Edge, tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = {"image": np.random.default_rng(0).integers(0, 256, (40, 20, 24, 3)).astype(np.float32)}
     picture = tf.io.encode_png(PICTURE).numpy()
     for name, (source, options) in LITE.items():
-        told = {k: rows if v == "rows" else v for k, v in options.items()}
+        told: dict[str, Any] = {k: rows if v == "rows" else v for k, v in options.items()}
         page = place / f"lite-{name}"
         file = place / f"{name}.tflite"
         lite.export(found(source), file, web=page, web_runtime=edge.modules, **told)

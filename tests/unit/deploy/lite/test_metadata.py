@@ -93,7 +93,7 @@ def test_the_interpreter_runs_it_as_without(model: Any, tmp_path: Path) -> None:
     found = []
     for name, options in (("a", {"metadata": False}), ("b", {"labels": LABELS})):
         place = tmp_path / f"{name}.tflite"
-        lite.export(model, place, **options)  # type: ignore[arg-type]
+        lite.export(model, place, **options)
         run = tf.lite.Interpreter(model_path=str(place)).get_signature_runner()
         found.append(run(image=x)["output_0"])
     np.testing.assert_array_equal(*found)
