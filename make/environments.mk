@@ -28,6 +28,7 @@ JAX := $(call environment,jax)
 KSERVE := $(call environment,kserve)
 KUBERNETES := $(call environment,kubernetes,kubernetes kserve)
 LOWEST := $(CACHE)/venvs/lowest-$(call sum,$(call pins,uv) $(DECLARED))
+MEDIAPIPE := $(call environment,mediapipe)
 MLSERVER := $(call environment,mlserver)
 MPI := $(call environment,mpi)
 PAGE := $(call environment,page)
@@ -41,7 +42,7 @@ TENSORFLOW := $(call environment,tensorflow)
 TF2ONNX := $(call environment,tf2onnx)
 TRITON := $(call environment,triton)
 UV := $(call environment,uv)
-OWN := $(BEAM) $(BENTOML) $(CHECKOV) $(DEMO) $(DOCS) $(JAX) $(KSERVE) $(KUBERNETES) $(MLSERVER) $(MPI) $(PAGE) $(PROTOC) $(RAY) \
+OWN := $(BEAM) $(BENTOML) $(CHECKOV) $(DEMO) $(DOCS) $(JAX) $(KSERVE) $(KUBERNETES) $(MEDIAPIPE) $(MLSERVER) $(MPI) $(PAGE) $(PROTOC) $(RAY) \
   $(SCHEMATHESIS) $(SERVERS) $(SPARK) $(TENSORFLOW) $(TF2ONNX) $(TRITON) $(UV)
 # Folders with packages that stand beside another environment: TensorFlow's, or the development one.
 COMPANIONS := $(call environment,companions)

@@ -83,9 +83,11 @@ peer-exports: $(READY) $(TF2ONNX_TESTS)/.installed $(KERAS2)/.installed ## expor
 	  --tests $(TF2ONNX_TESTS) --keras2 $(KERAS2) --cases $(TF2ONNX_CASES)/cases $(ARGS)
 
 # ARGS="-k python" leaves the other runtimes out.
+# EDGE_SEED=N draws the cases of the ops for TensorFlow.js as before, EDGE_EXAMPLES=N more of each.
 .PHONY: edge
 edge: export PINNACE_EDGE_MODULES = $(abspath $(EDGE))/node_modules
-edge: $(READY) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported models in Python, Node, WebAssembly and Chromium
+edge: export PINNACE_MEDIAPIPE_PYTHON = $(abspath $(MEDIAPIPE))/bin/python
+edge: $(READY) $(EDGE)/.installed $(MEDIAPIPE)/.installed $(DIGITS)/saved_model.pb ## run exported models in Python, Node, WebAssembly and Chromium
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
 	  echo "installing Chromium"; \
 	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } || { \

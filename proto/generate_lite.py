@@ -1,4 +1,4 @@
-"""Write lite_schema.py from lite.fbs: what a .tflite file is made of, as data.
+"""Write lite_schema.py and lite_metadata_schema.py: what a .tflite file is made of, as data.
 
 Run it as `python proto/generate_lite.py [--out FOLDER]`. FlatBuffers' own compiler writes a class
 for each table, some 20,000 lines; `pinnace.deploy.lite` needs the places of the fields alone, and
@@ -24,7 +24,7 @@ SCALARS = {
     "ulong": "uint64",
     "float": "float32",
 }
-HEAD = '''"""The tables of a .tflite file, from lite.fbs. Written by proto/generate_lite.py."""
+FIELD = '''"""The tables of a .tflite file, from lite.fbs. Written by proto/generate_lite.py."""
 
 from typing import Final, NamedTuple
 
@@ -42,6 +42,13 @@ class Field(NamedTuple):
     kind: str
     default: float = 0
 
+
+'''
+METADATA = '''"""The tables of metadata, of lite_metadata.fbs. Written by generate_lite.py."""
+
+from typing import Final
+
+from pinnace.proto.lite_schema import Field
 
 '''
 
@@ -93,7 +100,7 @@ def _fields(
             continue
         match = re.fullmatch(r"(\w+)\s*:\s*(\[?\w+\]?)(?:\s*=\s*(\S+))?\s*(\([^)]*\))?", entry)
         if match is None:
-            raise ValueError(f"lite.fbs: {entry!r} is no field")
+            raise ValueError(f"{entry!r} is no field")
         name, kind, default, note = match.groups()
         bare = kind.strip("[]")
         if bare in unions:
@@ -111,10 +118,18 @@ def _fields(
     return fields
 
 
-def module(text: str) -> str:
-    """The source of lite_schema.py."""
+def module(text: str, head: str = FIELD) -> str:
+    """The source of the module.
+
+    Args:
+        text: of the .fbs file.
+        head: its first lines.
+    """
     enums, unions, tables = parse(text)
-    lines = [HEAD, "ENUMS: Final[dict[str, dict[str, int]]] = {\n"]
+    (identifier,) = re.findall(r'file_identifier\s+"(\w+)"', text)
+    (root,) = re.findall(r"root_type\s+(\w+)", text)
+    told = f'IDENTIFIER: Final = b"{identifier}"\nROOT: Final = "{root}"\n\n'
+    lines = [head, told, "ENUMS: Final[dict[str, dict[str, int]]] = {\n"]
     for name, values in enums.items():
         lines.append(f'    "{name}": {{\n')
         lines += [f'        "{label}": {number},\n' for label, number in values.items()]
@@ -145,8 +160,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=HERE)
     out = parser.parse_args().out
-    source = module((HERE / "lite.fbs").read_text(encoding="utf-8"))
-    (out / "lite_schema.py").write_text(source, encoding="utf-8")
+    for name, head in (("lite", FIELD), ("lite_metadata", METADATA)):
+        source = module((HERE / f"{name}.fbs").read_text(encoding="utf-8"), head)
+        (out / f"{name}_schema.py").write_text(source, encoding="utf-8")
 
 
 if __name__ == "__main__":

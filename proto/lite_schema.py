@@ -17,6 +17,9 @@ class Field(NamedTuple):
     default: float = 0
 
 
+IDENTIFIER: Final = b"TFL3"
+ROOT: Final = "Model"
+
 ENUMS: Final[dict[str, dict[str, int]]] = {
     "TensorType": {
         "FLOAT32": 0,

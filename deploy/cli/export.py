@@ -8,6 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinnace.deploy.cli.export_page import (
+    Labels,
+    Metadata,
+    Normalization,
+    Page,
+    Vocabulary,
+    Web,
+    WebRuntime,
+    one_or_named,
+    page_line,
+    page_place,
+    scalings,
+)
 from pinnace.deploy.cli.export_tfjs import (
     Quantize,
     ShardBytes,
@@ -101,12 +114,13 @@ def export(
         str | None,
         typer.Option(help="Where it must run: server, node, browser, webgpu, phone, everywhere."),
     ] = None,
-    web: Annotated[
-        Path | None, typer.Option(help="Folder for a page that runs the model in the browser.")
-    ] = None,
-    web_runtime: Annotated[
-        Path | None, typer.Option(help="Where onnxruntime-web is, if not in node_modules here.")
-    ] = None,
+    page: Page = False,
+    web: Web = None,
+    web_runtime: WebRuntime = None,
+    labels: Labels = None,
+    normalization: Normalization = None,
+    vocabulary: Vocabulary = None,
+    metadata: Metadata = None,
     cut_strings: Annotated[
         bool,
         typer.Option(
@@ -173,6 +187,10 @@ def export(
                 "cut-strings": cut_strings,
                 "channels-first": channels_first,
             },
+            lite={"vocabulary": vocabulary, "metadata": metadata},
+            page=page,
+            labels=one_or_named("labels", labels),
+            normalization=scalings(normalization),
             signature=signature,
             quantize=quantize,
             shard_bytes=shard_bytes,
@@ -204,8 +222,6 @@ def export(
                 "--external-data": external_data,
                 "--ort": ort,
                 "--profile": profile is not None,
-                "--web": web is not None,
-                "--web-runtime": web_runtime is not None,
                 "--cut-strings": cut_strings,
                 "--allow-random": allow_random,
             },
@@ -221,9 +237,25 @@ def export(
             allow_flex=allow_flex,
             verify_timeout_s=verify_timeout,
             report=report,
+            web=page_place(output, web, page=page),
+            web_runtime=web_runtime,
+            labels=one_or_named("labels", labels),
+            normalization=scalings(normalization),
+            vocabulary=one_or_named("vocabulary", vocabulary),
+            metadata=metadata,
         )
         return
-    refuse_lite_options(output, input_type, output_type, allow_flex=allow_flex)
+    refuse_lite_options(
+        output,
+        {
+            "--input-type": input_type is not None,
+            "--output-type": output_type is not None,
+            "--allow-flex": allow_flex,
+            "--vocabulary": vocabulary is not None,
+            "--metadata": metadata is not None,
+        },
+    )
+    web = page_place(output, web, page=page)
     from pinnace.deploy import onnx  # its package is asked for where it is needed
 
     gc.freeze()  # what was imported stays: the collector need not look at it again
@@ -241,6 +273,8 @@ def export(
             ort=ort,
             web=web,
             web_runtime=web_runtime,
+            labels=one_or_named("labels", labels),
+            normalization=scalings(normalization),
             report=report,
             profile=profile,
             cut_strings=cut_strings,
@@ -258,7 +292,7 @@ def export(
     if report is not None:
         typer.echo(visible(f"{report}: nodes, runtimes, differences"))
     if web is not None:
-        typer.echo(visible(f"{web}: a page; look at it with: python -m http.server -d {web}"))
+        typer.echo(visible(page_line(web)))
 
 
 def _found(model: Path, inputs: str | None, outputs: str | None) -> object:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from pinnace.deploy.cli.export_page import page_line
 from pinnace.framework.visible_text import visible
 
 if TYPE_CHECKING:
@@ -15,21 +16,18 @@ if TYPE_CHECKING:
 ENDING = ".tflite"
 
 
-def refuse_lite_options(
-    output: Path, input_type: str | None, output_type: str | None, *, allow_flex: bool
-) -> None:
+def refuse_lite_options(output: Path, given: Mapping[str, bool]) -> None:
     """Refuse what belongs to .tflite files where another is written.
+
+    Args:
+        output: the file.
+        given: flag -> whether it was given.
 
     Raises:
         InvalidArgumentError: there is such an option.
     """
     from pinnace.framework.errors import InvalidArgumentError
 
-    given = {
-        "--input-type": input_type is not None,
-        "--output-type": output_type is not None,
-        "--allow-flex": allow_flex,
-    }
     for flag, is_given in given.items():
         if is_given:
             raise InvalidArgumentError(f"{flag} is for files that end in {ENDING}, got {output}")
@@ -77,6 +75,8 @@ def export_lite(
     )
     for line in found.lines():
         typer.echo(visible(line))
+    if options.get("web") is not None:
+        typer.echo(visible(page_line(options["web"])))
     if report is not None:
         _write(report, found)
         typer.echo(visible(f"{report}: operators, differences"))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pinnace.deploy.cli.export_page import page_line
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.visible_text import visible
 
@@ -43,6 +44,7 @@ def export_tfjs(
     *,
     layers: bool,
     others: Mapping[str, Any],
+    lite: Mapping[str, Any],
     **options: Any,
 ) -> None:
     """Write OUTPUT, and tell what was done.
@@ -52,6 +54,7 @@ def export_tfjs(
         output: the folder.
         layers: whether a layers model is wanted.
         others: options of ONNX files: name -> value if it was given, else None or False.
+        lite: likewise, of .tflite files.
         **options: of `pinnace.deploy.tfjs.export`.
 
     Raises:
@@ -62,6 +65,9 @@ def export_tfjs(
     for name, value in others.items():
         if value:
             raise InvalidArgumentError(f"--{name} is for ONNX files, not for --tfjs")
+    for name, value in lite.items():
+        if value:
+            raise InvalidArgumentError(f"--{name} is for .tflite files, not for --tfjs")
     if layers:
         kept = ("quantize", "shard_bytes", "runtime", "sample", "report", "verify_timeout_s")
         for name in options.keys() - {*kept, "signature", "verify", "tags"}:
@@ -73,3 +79,5 @@ def export_tfjs(
         told = tfjs.export(source, output, **options)
     for line in told.lines():
         typer.echo(visible(line))
+    if options["page"]:
+        typer.echo(visible(page_line(output)))

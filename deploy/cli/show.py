@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinnace.deploy.cli.show_metadata import metadata_in, metadata_json, print_metadata
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text
 from pinnace.deploy.models.finding import find_model, unknown_name
 from pinnace.deploy.models.kinds import FOREST, FROZEN, ONNX, SAVED_MODEL, is_rewritten
@@ -92,15 +93,10 @@ def show(
     from pinnace.saved_model.inspection import inspect
 
     report = inspect(folder, chosen)
+    metadata = metadata_in(folder)
     if as_json:
-        print_json(
-            {
-                **dataclasses.asdict(report),
-                "node_count": report.node_count,
-                "variable_bytes": report.variable_bytes,
-                "unsupported": [op.name for op in report.unsupported],
-            }
-        )
+        more = {} if metadata is None else {"metadata": metadata_json(metadata)}
+        print_json({**_report_json(report), **more})
         return
     terminal = Terminal()
     written = ", ".join(filter(None, (report.writer, report.keras)))
@@ -109,6 +105,7 @@ def show(
         f"{', '.join(report.tags) or 'no tags'} · {report.format} · by {written}",
     )
     _print_signatures(terminal, report)
+    print_metadata(terminal, metadata)
     _print_ops(terminal, report, everything)
     _print_variables(terminal, report, everything)
     _print_functions(terminal, report, everything)
@@ -116,6 +113,15 @@ def show(
     for problem in report.problems:
         terminal.line(f"problem: {problem}", "red")
     _print_readiness(terminal, report)
+
+
+def _report_json(report: "ModelReport") -> dict[str, object]:
+    return {
+        **dataclasses.asdict(report),
+        "node_count": report.node_count,
+        "variable_bytes": report.variable_bytes,
+        "unsupported": [op.name for op in report.unsupported],
+    }
 
 
 def _show_machine(as_json: bool) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 
 from pinnace.deploy.program.draws import drawn_outputs
 from pinnace.deploy.program.freezing import freeze
+from pinnace.deploy.program.labels import Labels
+from pinnace.deploy.program.pixels import Scaling
 from pinnace.deploy.program.sources import Program, find_program, refuse_own_files
 from pinnace.deploy.program.states import with_states
 from pinnace.deploy.sampling.comparing import TOLERANCES, Agreement, agreement
@@ -19,6 +21,7 @@ from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import Run, runs_of
 from pinnace.deploy.tfjs.checks.node import NodeRuntime, find_runtime, run_in_node
 from pinnace.deploy.tfjs.files.folder import check_target, staged_folder, write_model
+from pinnace.deploy.tfjs.files.page import PageOptions, page_options, write_tfjs_page
 from pinnace.deploy.tfjs.files.topology import Topology, topology_of
 from pinnace.deploy.tfjs.files.weights import KINDS, SHARD_BYTES, Quantization, write_weights
 from pinnace.deploy.tfjs.graph.folding import with_folded_channels
@@ -50,6 +53,7 @@ class Options:
     sample: Mapping[str, Any] | None
     allow_random: bool
     structured_outputs: bool
+    page: PageOptions | None = None
 
 
 def export(
@@ -68,6 +72,9 @@ def export(
     shapes: Mapping[str, Any] | None = None,
     allow_random: bool = False,
     structured_outputs: bool = False,
+    page: bool = False,
+    labels: Labels | None = None,
+    normalization: Scaling | Mapping[str, Scaling] | None = None,
 ) -> TfjsReport:
     """Write a model as a graph model of TensorFlow.js, checked by TensorFlow.js itself in Node.
 
@@ -92,6 +99,13 @@ def export(
         allow_random: whether TensorFlow.js may draw where the model draws numbers without a seed of
             its own.
         structured_outputs: whether `predict` gives the outputs by name, as an object.
+        page: whether the folder gets a page, too, that runs the model in the browser and checks
+            itself; it loads nothing from elsewhere, and TensorFlow.js is copied beside it.
+        labels: of the page, the names of an output's entries: a file with one a line, the names, or
+            one of these by output; None looks for `labels.txt` in the folder of `model`.
+        normalization: of the page, what pictures become: (mean, standard deviation), which pixels
+            of 0 to 255 are less, and divided by, or that by input. None: what the model begins with
+            says it (`Rescaling`, `Normalization`), else 0 to 1.
 
     Returns:
         What was written and how well it agrees.
@@ -108,6 +122,11 @@ def export(
     """
     refuse_own_files(model, folder)
     check_options(quantize, shard_bytes)
+    if not page and (labels is not None or normalization is not None):
+        raise InvalidArgumentError(
+            "export: labels and a normalization are of the page (page=True), which is not asked "
+            "for; a graph model has no place for them"
+        )
     check_target(folder)
     found = find_program(model, signature, [tags] if isinstance(tags, str) else tags, shapes)
     program = with_states(replace(found, limit_s=verify_timeout_s))
@@ -122,6 +141,7 @@ def export(
             sample=sample,
             allow_random=allow_random,
             structured_outputs=structured_outputs,
+            page=page_options(program, model, runtime, labels, normalization) if page else None,
         ),
     )
     if report is not None:
@@ -167,6 +187,18 @@ def export_program(program: Program, options: Options) -> TfjsReport:
         size = _write(stage, program, topology, options, options.quantize)
         slack = max((TOLERANCES[one] for one in lowered.types if one in _HALVES), default=0.0)
         found = _check(stage, program, topology, options, drawn, slack)
+        if options.page is not None:
+            shown = _shown(stage, program, options)
+            write_tfjs_page(
+                stage,
+                program,
+                folded,
+                shown,
+                options.page,
+                kind=options.quantize,
+                drawn=drawn,
+                waits=_needs_async(topology),
+            )
         files = tuple(sorted(one.name for one in stage.iterdir()))
     return _report(program, topology, lowered, options, found, size, files, frozen.dropped, drawn)
 
@@ -247,6 +279,29 @@ def _check(
             again.append(Run(arrays, read.run(arrays), kind=run.kind))
         found.moved = _moved(program, runs, read)
     _compare(stage, read, again, options, drawn, found)
+    return found
+
+
+def _shown(stage: Path, program: Program, options: Options) -> list[Run]:
+    """Runs for the page, with what comes out with the weights that are in the folder."""
+    with reference(plain=program.is_ours):
+        runs = list(runs_of(program, options.sample))
+        if options.runtime is not None:
+            # Of inputs that it does not take, such as loops without a turn, the report tells.
+            feeds = [dict(zip(program.inputs, run.inputs, strict=True)) for run in runs]
+            ran = run_in_node(options.runtime, "cpu", stage, feeds, limit_s=program.limit_s)
+            pairs = zip(runs, ran.results, strict=False)
+            runs = [run for run, result in pairs if not isinstance(result, str)]
+        if options.quantize is None:
+            return runs
+        read = _read_back(stage, program)
+        found = []
+        for run in runs:
+            results = dict(
+                zip(read.outputs, read.run(_fed(program, read, run.inputs)), strict=True)
+            )
+            outputs = tuple(results[name] for name in program.outputs)
+            found.append(Run(run.inputs, outputs, kind=run.kind))
     return found
 
 
@@ -340,6 +395,10 @@ def _worse(one: Agreement, other: Agreement) -> Agreement:
     )
 
 
+def _needs_async(topology: Topology) -> bool:
+    return any(op in _ASYNC or "NonMaxSuppression" in op for op in topology.op_counts)
+
+
 def _report(
     program: Program,
     topology: Topology,
@@ -376,5 +435,5 @@ def _report(
         compared={} if agreed is None else agreed.kinds,
         failed={} if agreed is None else agreed.failed,
         drawn=tuple(drawn),
-        needs_async=any(op in _ASYNC or "NonMaxSuppression" in op for op in topology.op_counts),
+        needs_async=_needs_async(topology),
     )

@@ -36,6 +36,7 @@ LAYERS = {
     "deploy.refusals": 8.75,
     "deploy.program": 8.8,
     "deploy.sampling": 8.85,
+    "deploy.page": 8.85,
     "deploy.lite": 8.9,
     "deploy.onnx": 8.9,
     "keras": 9,

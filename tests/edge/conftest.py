@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edge.runtimes import MODELS, Edge, rows, run_node, table
+from edge.runtimes import MODELS, Edge, as_modules, rows, run_node, table
 from pinnace.deploy.onnx import export
 
 
@@ -30,12 +30,11 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> Edge:
         page = pages / f"{name}-onnx"
         file = pages / f"{name}.onnx"
         export(folder, file, ort=True, web=page, web_runtime=modules, **options)
-        # Node takes a module by its ending.
-        shutil.copy(page / "tensors.js", page / "tensors.mjs")
+        as_modules(page)
         other = shutil.copytree(page, pages / f"{name}-ort")
         shutil.copy(pages / f"{name}.ort", other / "model.ort")
-        described = json.loads((other / "model.json").read_text())
-        (other / "model.json").write_text(json.dumps({**described, "model": "model.ort"}))
+        described = json.loads((other / "page.json").read_text())
+        (other / "page.json").write_text(json.dumps({**described, "model": "model.ort"}))
     return Edge(Path(modules).resolve(), chromium, pages)
 
 

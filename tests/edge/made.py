@@ -61,6 +61,27 @@ def strings(folder: Path) -> None:
     tf.saved_model.save(model, folder, signatures=model.serve)
 
 
+LABELS = ["red", "green", "blue", "dark", "bright"]
+
+
+def pictures(folder: Path) -> None:
+    """A network of pictures, that knows what their pixels are and what its numbers stand for."""
+    tf.keras.utils.set_random_seed(0)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [
+            tf.keras.Input((20, 24, 3), name="image"),
+            layers.Rescaling(1 / 127.5, offset=-1),
+            layers.Conv2D(8, 3, strides=2, activation="relu"),
+            layers.DepthwiseConv2D(3),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(len(LABELS), activation="softmax"),
+        ]
+    )
+    tf.saved_model.save(model, folder)
+    (folder / "labels.txt").write_text("\n".join(LABELS))
+
+
 def recurrent(folder: Path) -> None:
     """Both directions, states handed on, a layer normalisation: each is one operator."""
     tf.keras.utils.set_random_seed(0)

@@ -53,6 +53,11 @@ class Edge:
         return self.pages / f"{name}.{form}"
 
 
+def as_modules(page: Path) -> None:
+    """Let Node take a page's programs, which end in .js, for modules."""
+    (page / "package.json").write_text('{"type": "module"}')
+
+
 def run_node(program: str, *arguments: object) -> dict[str, Any]:
     """The JSON that a program prints."""
     done = subprocess.run(

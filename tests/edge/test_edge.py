@@ -31,7 +31,7 @@ def array(tensor: dict[str, Any]) -> Any:
 @every_model
 @every_form
 def test_python_agrees(edge: Edge, model: str, form: str) -> None:
-    page = json.loads((edge.pages / f"{model}-onnx" / "model.json").read_text())
+    page = json.loads((edge.pages / f"{model}-onnx" / "page.json").read_text())
     session = open_session(edge.model(model, form).read_bytes())
     names = [one["name"] for one in page["outputs"]]
     worst = 0.0
@@ -78,10 +78,10 @@ def test_a_page_needs_no_other_host(visited: dict[str, dict[str, Any]], model: s
 
 
 def test_a_wrong_output_is_found(edge: Edge, tmp_path: Any) -> None:
-    for name in ("tensors.mjs", "model.json"):
+    for name in ("tensors.js", "runtime.js", "package.json", "page.json"):
         (tmp_path / name).write_bytes((edge.pages / "digits-onnx" / name).read_bytes())
-    page = json.loads((tmp_path / "model.json").read_text())
+    page = json.loads((tmp_path / "page.json").read_text())
     page["cases"][0]["outputs"]["output_0"]["data"][3] += 0.01
-    (tmp_path / "model.json").write_text(json.dumps(page))
+    (tmp_path / "page.json").write_text(json.dumps(page))
     found = run_node("run_node.mjs", "native", edge.model("digits", "onnx"), tmp_path, edge.modules)
     assert not found["ok"]

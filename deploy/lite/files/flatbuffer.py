@@ -1,8 +1,8 @@
-"""Tables of a schema as a flatbuffer: whatever `proto/lite_schema.py` declares."""
+"""Tables of a schema as a flatbuffer: whatever a module such as `proto/lite_schema.py` declares."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import flatbuffers
 import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-IDENTIFIER = b"TFL3"
+IDENTIFIER = lite_schema.IDENTIFIER
 # A buffer begins at such an address, so that a reader that maps the file may use it in place.
 _ALIGNMENT = 16
 _SCALARS: Any = {
@@ -34,6 +34,26 @@ _SCALARS: Any = {
 }
 
 
+class Schema(Protocol):
+    """A module that `proto/generate_lite.py` has written."""
+
+    @property
+    def IDENTIFIER(self) -> bytes:  # noqa: N802 (as the module has it)
+        """The bytes 4 to 8 of its files."""
+
+    @property
+    def ROOT(self) -> str:  # noqa: N802 (likewise)
+        """The table that a file consists of."""
+
+    @property
+    def UNIONS(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802 (likewise)
+        """Their tables; the first has the number 1."""
+
+    @property
+    def TABLES(self) -> Mapping[str, Mapping[str, lite_schema.Field]]:  # noqa: N802 (likewise)
+        """Their fields."""
+
+
 class Table(NamedTuple):
     """A table's name and its fields; those that are left out have their defaults.
 
@@ -47,29 +67,31 @@ class Table(NamedTuple):
 Vector: TypeAlias = "Sequence[Any] | Array | bytes"
 
 
-def written(root: Table, size_hint: int) -> bytes:
+def written(root: Table, size_hint: int, schema: Schema = lite_schema) -> bytes:
     """The flatbuffer whose root is this table.
 
     Args:
         root: with everything that it refers to.
         size_hint: about how many bytes it will be.
+        schema: which declares the tables.
     """
-    writer = _Writer(size_hint)
+    writer = _Writer(size_hint, schema)
     builder = writer.builder
-    builder.Finish(writer.table(root), file_identifier=IDENTIFIER)
+    builder.Finish(writer.table(root), file_identifier=schema.IDENTIFIER)
     return bytes(memoryview(builder.Bytes)[builder.Head() :])
 
 
 class _Writer:
     """A builder, and where names, vectors and options stand that are written once for all."""
 
-    def __init__(self, size_hint: int) -> None:
+    def __init__(self, size_hint: int, schema: Schema) -> None:
+        self.schema = schema
         self.builder: Any = flatbuffers.Builder(size_hint)
         self._known: dict[object, int] = {}
 
     def table(self, table: Table) -> int:
         """Write a table behind what it refers to; its place."""
-        declared = lite_schema.TABLES[table.name]
+        declared = self.schema.TABLES[table.name]
         places: list[tuple[int, int]] = []
         scalars: list[tuple[str, int, Any, Any]] = []
         for name, value in table.fields.items():
@@ -78,8 +100,8 @@ class _Writer:
             slot, kind, default = declared[name]
             if kind in _SCALARS:
                 scalars.append((kind, slot, value, default))
-            elif kind in lite_schema.UNIONS:
-                number = lite_schema.UNIONS[kind].index(value.name) + 1
+            elif kind in self.schema.UNIONS:
+                number = self.schema.UNIONS[kind].index(value.name) + 1
                 scalars.append(("uint8", slot - 1, number, 0))
                 places.append((slot, self.table(value)))
             else:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from pinnace.deploy.lite.files.flatbuffer import IDENTIFIER
 from pinnace.framework.errors import DataLossError, InvalidArgumentError
 from pinnace.proto import lite_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pinnace.deploy.lite.files.flatbuffer import Schema
 
 Content: TypeAlias = "bytes | memoryview"
 
@@ -49,16 +50,18 @@ class Parsed:
     Attributes:
         name: in the schema; of a union, which of its tables it is.
         fields: those that are there; numbers and texts, tables, vectors.
+        schema: which declares it.
     """
 
     name: str
     fields: Mapping[str, Any]
+    schema: Schema = lite_schema
 
     def __getitem__(self, name: str) -> Any:
         """A field, its default if the file leaves it out; None for what is no number."""
         found = self.fields.get(name)
         if found is None:
-            field = lite_schema.TABLES[self.name][name]
+            field = self.schema.TABLES[self.name][name]
             if field.kind in _SCALARS:
                 return bool(field.default) if field.kind == "bool" else field.default
         return found
@@ -69,29 +72,32 @@ class Parsed:
         return () if found is None else found
 
 
-def parsed(data: Content, where: str) -> Parsed:
+def parsed(data: Content, where: str, schema: Schema = lite_schema) -> Parsed:
     """The root of a file.
 
     Args:
         data: the file.
         where: its path, for errors.
+        schema: which declares its tables.
 
     Raises:
         InvalidArgumentError: it is no .tflite file.
         DataLossError: it is damaged.
     """
-    if len(data) < 8 or bytes(data[4:8]) != IDENTIFIER:
+    if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
+        kind = ".tflite file" if schema is lite_schema else "metadata of a .tflite file"
         raise InvalidArgumentError(
-            f"{where} is no .tflite file: its bytes 4 to 8 are not {IDENTIFIER.decode()}"
+            f"{where} is no {kind}: its bytes 4 to 8 are not {schema.IDENTIFIER.decode()}"
         )
-    return _Parser(data, where).root()
+    return _Parser(data, where, schema).root()
 
 
 class _Parser:
     """A file, and what may still be made of it."""
 
-    def __init__(self, data: Content, where: str) -> None:
+    def __init__(self, data: Content, where: str, schema: Schema) -> None:
         self.data = data
+        self.schema = schema
         self.where = where
         self.size = len(data)
         self.left = self.size + _SLACK
@@ -101,7 +107,7 @@ class _Parser:
         raise DataLossError(f"{self.where} is damaged: {what}")
 
     def root(self) -> Parsed:
-        return self.table("Model", self.offset(0, "the root"), 0)
+        return self.table(self.schema.ROOT, self.offset(0, "the root"), 0)
 
     def number(self, kind: str, at: int, what: str) -> Any:
         form = _FORMATS[kind]
@@ -134,23 +140,23 @@ class _Parser:
     def _table(self, name: str, at: int, depth: int) -> Parsed:
         places = self._places(name, at)
         fields: dict[str, Any] = {}
-        for field, (slot, kind, _) in lite_schema.TABLES[name].items():
+        for field, (slot, kind, _) in self.schema.TABLES[name].items():
             place = places[slot] if slot < len(places) else 0
             if not place:
                 continue
             what = f"{name}.{field}"
             if kind in _SCALARS:
                 fields[field] = self.number(kind, at + place, what)
-            elif kind in lite_schema.UNIONS:
+            elif kind in self.schema.UNIONS:
                 before = places[slot - 1] if slot - 1 < len(places) else 0
                 which = self.number("uint8", at + before, what) if before else 0
-                tables = lite_schema.UNIONS[kind]
+                tables = self.schema.UNIONS[kind]
                 if 0 < which <= len(tables):  # one of a newer schema is as if it was not there
                     inner = self.offset(at + place, what)
                     fields[field] = self.table(tables[which - 1], inner, depth + 1)
             else:
                 fields[field] = self._part(kind, self.offset(at + place, what), what, depth)
-        return Parsed(name, fields)
+        return Parsed(name, fields, self.schema)
 
     def _places(self, name: str, at: int) -> tuple[int, ...]:
         """Where the fields of a table stand behind its beginning, 0 for those that do not."""
@@ -161,7 +167,7 @@ class _Parser:
         self.take(_ENTRY, name)
         count = (size - 4) // 2
         # A newer schema has more fields than are known here.
-        known = lite_schema.TABLES[name].values()
+        known = self.schema.TABLES[name].values()
         most = max((field.slot for field in known), default=-1) + 1
         return struct.unpack_from(f"<{min(count, most)}H", self.data, start + 4)
 

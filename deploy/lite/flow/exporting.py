@@ -14,13 +14,27 @@ import numpy as np
 from pinnace.deploy.lite.files.serialising import serialised
 from pinnace.deploy.lite.flow.lowering import lower
 from pinnace.deploy.lite.flow.options import Options, one_kind
+from pinnace.deploy.lite.flow.page import page_of
 from pinnace.deploy.lite.flow.report import LiteReport
 from pinnace.deploy.lite.ir.model import Model, Signature
+from pinnace.deploy.lite.metadata.keeping import kept_in
+from pinnace.deploy.lite.metadata.making import (
+    Known,
+    metadata_of,
+    read_given,
+    told_by,
+    vocabularies_of,
+)
+from pinnace.deploy.lite.metadata.packing import check_readable, packed
 from pinnace.deploy.lite.passes.fusing import improve
 from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
+from pinnace.deploy.page.runtimes import LITE, find_runtime
+from pinnace.deploy.page.writing import check_place, write_page
 from pinnace.deploy.program.draws import drawn_outputs
 from pinnace.deploy.program.freezing import freeze
+from pinnace.deploy.program.labels import labels_of
 from pinnace.deploy.program.mapped_weights import release_all, releasing, trim
+from pinnace.deploy.program.pixels import pixels_of
 from pinnace.deploy.program.sources import find_program, refuse_own_files
 from pinnace.deploy.program.states import with_states
 from pinnace.deploy.sampling.comparing import agreement
@@ -29,13 +43,17 @@ from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import WORDS, runs_of
 from pinnace.engine.passes.fold import fold
 from pinnace.framework import dtypes
-from pinnace.framework.errors import InternalError, NotFoundError
+from pinnace.framework.errors import InternalError, InvalidArgumentError, NotFoundError
 from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pinnace.deploy.lite.metadata.making import Given, Vocabulary
+    from pinnace.deploy.page.runtimes import Found
+    from pinnace.deploy.program.labels import Labels
+    from pinnace.deploy.program.pixels import Scaling
     from pinnace.deploy.program.sources import Program
     from pinnace.deploy.sampling.samples import Run
     from pinnace.framework.tensor import Array
@@ -60,6 +78,12 @@ def export(
     verify_timeout_s: float = 60.0,
     tags: str | Sequence[str] | None = None,
     shapes: Mapping[str, Any] | None = None,
+    web: str | os.PathLike[str] | None = None,
+    web_runtime: str | os.PathLike[str] | None = None,
+    metadata: Given | bool | None = None,
+    labels: Labels | None = None,
+    vocabulary: Vocabulary | None = None,
+    normalization: Scaling | Mapping[str, Scaling] | None = None,
 ) -> LiteReport:
     """Write a model as a .tflite file, run by LiteRT's interpreter and compared with pinnace.
 
@@ -84,14 +108,30 @@ def export(
         tags: which of several graphs of a folder; None takes the only one, or that for serving.
         shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank, and
             where a fixed size is wanted.
+        web: folder for a page that runs the first signature in the browser and checks itself; it
+            loads nothing from elsewhere.
+        web_runtime: the folder with `node_modules`, or that folder, with `@litertjs/core`; None
+            looks for it here and above.
+        metadata: what the file tells apps about itself, as TFLite Support and MediaPipe read it: a
+            document of ModelMetadata, or the path of one as JSON, whose tensors are told by name;
+            its associated files stand beside it. What it does not say is what the model knows; None
+            adds nothing to that, False writes no metadata.
+        labels: the names of an output's entries: a file with one a line, the names, or one of these
+            by output; None looks for `labels.txt` in the folder of `model`.
+        vocabulary: a file with the words that an input's numbers stand for, or one by input.
+        normalization: what pictures become: (mean, standard deviation), which pixels of 0 to 255
+            are less, and divided by, or that by input. None: what the model begins with says it
+            (`Rescaling`, `Normalization`).
 
     Returns:
         What was written and how well it agrees.
 
     Raises:
         UnimplementedError: the model has ops that LiteRT has no operators for, named with their
-            nodes and the lines that called them; or the file would be larger than 2 GiB.
-        NotFoundError: there is no such model or signature, or the folder of `path` does not exist.
+            nodes and the lines that called them; or the file would be larger than 2 GiB, or
+            LiteRT.js has no tensors of an input or output of the page.
+        NotFoundError: there is no such model, signature or file, no LiteRT.js for the page, or the
+            folder of `path` does not exist.
         InvalidArgumentError: a wrong option, an input of unknown rank, a weight that is NaN, or a
             calibration that does not fit.
         FailedPreconditionError: ai-edge-litert is missing.
@@ -110,11 +150,21 @@ def export(
         verify_timeout_s=verify_timeout_s,
         tags=[tags] if isinstance(tags, str) else tags,
         shapes=shapes,
+        web=web,
+        web_runtime=web_runtime,
+        metadata=metadata,
+        labels=labels,
+        vocabulary=vocabulary,
+        normalization=normalization,
     )
     refuse_own_files(model, path)
     options.check()
     if path is not None and not Path(path).absolute().parent.is_dir():
         raise NotFoundError(f"export: there is no folder for {os.fspath(path)!r}")
+    runtime = None
+    if web is not None:
+        check_place(web)
+        runtime = find_runtime(LITE, web_runtime)
     programs = [
         with_states(
             replace(
@@ -123,10 +173,27 @@ def export(
         )
         for key in options.signatures
     ]
+    known = _known(model, programs[0], options)
     weights = [array for program in programs for array in program.weights]
     trim(weights)
     with releasing(weights if all(program.is_ours for program in programs) else ()):
-        return _export(programs, options)
+        return _export(programs, options, known, runtime)
+
+
+def _known(model: object, program: Program, options: Options) -> Known:
+    """What the model and the user tell beside its signatures, before any work is done."""
+    if options.web is not None and program.states:
+        raise InvalidArgumentError(
+            "export: a page keeps no state between runs, which the model has"
+        )
+    given = options.metadata
+    return Known(
+        labels=labels_of(options.labels, model, program.outputs),
+        is_found=(options.labels is None, options.normalization is None),
+        vocabularies=vocabularies_of(options.vocabulary, program),
+        given=None if given is None or isinstance(given, bool) else read_given(given),
+        kept=kept_in(model),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +202,19 @@ class _Converted:
 
     Attributes:
         drawn: of each program, outputs that depend on numbers that are drawn anew in each run.
+        pixels: input of the first program -> what of pixels it takes.
     """
 
     model: Model
     source_counts: dict[str, int]
     dropped: dict[str, int]
     drawn: tuple[tuple[str, ...], ...]
+    pixels: dict[str, Scaling]
 
 
-def _export(programs: Sequence[Program], options: Options) -> LiteReport:
+def _export(
+    programs: Sequence[Program], options: Options, known: Known, runtime: Found | None
+) -> LiteReport:
     converted = _convert(programs, options)
     content = serialised(converted.model)
     operators = list(converted.model.operators())
@@ -154,18 +225,7 @@ def _export(programs: Sequence[Program], options: Options) -> LiteReport:
     differences: dict[str, tuple[float, float]] = {}
     kinds: Counter[str] = Counter()
     if options.verify and not flex:
-        for way in WAYS:
-            interpreter = Interpreter(content, way)
-            for program, one, drawn in zip(programs, runs, converted.drawn, strict=True):
-                asked = partial(_answers, program, interpreter)
-                found = agreement(program, asked, one, f"LiteRT ({way})", drawn)
-                kinds.update(found.kinds if way == WAYS[0] else {})
-                for name, gap in found.largest.items():
-                    before = differences.get(name, (0.0, 0.0))
-                    relative = found.relative[name]
-                    differences[name] = (max(before[0], gap), max(before[1], relative))
-            del interpreter
-            release_all()
+        kinds = _compare(programs, runs, content, converted.drawn, differences)
     precision = None
     if options.kind is not None:
         from pinnace.deploy.lite.smaller.forms import smaller_form
@@ -173,6 +233,17 @@ def _export(programs: Sequence[Program], options: Options) -> LiteReport:
         content, precision = smaller_form(
             converted.model, content, programs, runs, options, is_run=not flex
         )
+    known = replace(known, pixels=converted.pixels)
+    told = None if options.metadata is False else metadata_of(programs, known)
+    page = None
+    if options.web is not None:
+        if told is not None:
+            labels, pixels = told_by(told, programs[0])
+            known = replace(known, labels=labels, pixels=pixels)
+        page = page_of(content, programs[0], known, options.sample, precision, flex)
+    if told is not None:
+        content = packed(content, told)
+        check_readable(content, told)
     report = LiteReport(
         path=None if options.path is None else os.fspath(options.path),
         signatures=tuple(program.signature for program in programs),
@@ -187,11 +258,39 @@ def _export(programs: Sequence[Program], options: Options) -> LiteReport:
         file_bytes=len(content),
         precision=precision,
         flex=tuple(name.removeprefix("Flex") for name in flex),
+        metadata=None if told is None else told.document,
+        files=() if told is None else tuple(told.files),
         content=content if options.path is None else None,
     )
     if options.path is not None:
         write_file(options.path, content)
+    if page is not None and options.web is not None and runtime is not None:
+        write_page(options.web, page, runtime)
     return report
+
+
+def _compare(
+    programs: Sequence[Program],
+    runs: Sequence[Sequence[Run]],
+    content: bytes,
+    drawn: Sequence[tuple[str, ...]],
+    differences: dict[str, tuple[float, float]],
+) -> Counter[str]:
+    """Run the file in both ways: how many sets of each kind of inputs, and what differs."""
+    kinds: Counter[str] = Counter()
+    for way in WAYS:
+        interpreter = Interpreter(content, way)
+        for program, one, random in zip(programs, runs, drawn, strict=True):
+            asked = partial(_answers, program, interpreter)
+            found = agreement(program, asked, one, f"LiteRT ({way})", random)
+            kinds.update(found.kinds if way == WAYS[0] else {})
+            for name, gap in found.largest.items():
+                before = differences.get(name, (0.0, 0.0))
+                relative = found.relative[name]
+                differences[name] = (max(before[0], gap), max(before[1], relative))
+        del interpreter
+        release_all()
+    return kinds
 
 
 def _counts(model: Model) -> dict[str, int]:
@@ -208,11 +307,14 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
     counts: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     drawn = []
+    pixels: dict[str, Scaling] = {}
     for program in programs:
         frozen = freeze(program)
         folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
         subgraph, found = lower(folded, program.inputs, flex=options.allow_flex)
         subgraph.name = "main" if not model.signatures else program.signature
+        if program is programs[0]:
+            pixels = pixels_of(folded, program.inputs, options.normalization)
         counts.update(found)
         dropped.update(frozen.dropped)
         drawn.append(drawn_outputs(folded))
@@ -224,7 +326,7 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
         names = list(signature.outputs)
         signature.outputs = dict(zip(names, signature.subgraph.outputs, strict=True))
     return _Converted(
-        model, dict(sorted(counts.items())), dict(sorted(dropped.items())), tuple(drawn)
+        model, dict(sorted(counts.items())), dict(sorted(dropped.items())), tuple(drawn), pixels
     )
 
 

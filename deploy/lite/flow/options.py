@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,7 +13,11 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.storage.atomic import refuse_device
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from pinnace.deploy.lite.metadata.making import Given, Vocabulary
+    from pinnace.deploy.program.labels import Labels
+    from pinnace.deploy.program.pixels import Scaling
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -41,6 +46,12 @@ class Options:
     verify_timeout_s: float = 60.0
     tags: Sequence[str] | None = None
     shapes: Mapping[str, Any] | None = None
+    web: StrPath | None = None
+    web_runtime: StrPath | None = None
+    metadata: Given | bool | None = None
+    labels: Labels | None = None
+    vocabulary: Vocabulary | None = None
+    normalization: Scaling | Mapping[str, Scaling] | None = None
 
     @property
     def signatures(self) -> list[str]:
@@ -66,6 +77,7 @@ class Options:
             raise InvalidArgumentError(
                 f"export: verify_timeout_s must be a number of seconds, got {seconds!r}"
             )
+        self._check_metadata()
         keys = self.signatures
         if not keys:
             raise InvalidArgumentError("export: no signature was named")
@@ -83,6 +95,24 @@ class Options:
                 raise InvalidArgumentError(
                     f"export: {name}={kind!r} goes with int8_static, which finds the ranges"
                 )
+
+    def _check_metadata(self) -> None:
+        told = self.metadata
+        if not (told is None or told is False or isinstance(told, (str, os.PathLike, Mapping))):
+            raise InvalidArgumentError(
+                "export: metadata must be a document, the path of one as JSON, False for none, or "
+                f"None, got {told!r}"
+            )
+        given = {
+            "labels": self.labels,
+            "vocabulary": self.vocabulary,
+            "normalization": self.normalization,
+        }
+        lost = [name for name, value in given.items() if value is not None]
+        if told is False and self.web is None and lost:
+            raise InvalidArgumentError(
+                f"export: {', '.join(lost)} stand in the metadata, which metadata=False leaves out"
+            )
 
 
 def one_kind(**chosen: bool) -> str | None:

@@ -56,6 +56,8 @@ class LiteReport:
         compared: kind of inputs -> how many sets of them.
         file_bytes: size of the file.
         precision: what a smaller form costs; None for float32.
+        metadata: what the file tells about its inputs and outputs; None if it has no metadata.
+        files: associated files that stand in it.
         flex: ops that stayed TensorFlow's; an app needs its Select TF ops library for them.
         content: the file, if no path was given.
     """
@@ -73,6 +75,8 @@ class LiteReport:
     file_bytes: int
     precision: Precision | None = None
     flex: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] | None = None
+    files: tuple[str, ...] = ()
     content: bytes | None = field(default=None, repr=False)
 
     @property
@@ -94,6 +98,7 @@ class LiteReport:
         found["outputs"] = {name: spec.text for name, spec in self.outputs.items()}
         found["signatures"] = list(self.signatures)
         found["flex"] = list(self.flex)
+        found["files"] = list(self.files)
         if self.precision is not None:
             found["precision"] = {
                 name: getattr(self.precision, name) for name in self.precision.__slots__
@@ -121,6 +126,9 @@ class LiteReport:
                 yield f"  {output}: the same largest entry in {share:.1%} of {one.rows} rows"
             for kind, (reason, count) in one.stayed.items():
                 yield f"  {count} {kind} in float32: {reason}"
+        if self.metadata is not None:
+            inside = f", and {', '.join(self.files)}" if self.files else ""
+            yield f"it has metadata{inside}; pinnace show tells them"
         if self.flex:
             yield (
                 f"TensorFlow's own ops: {', '.join(self.flex)}; an app needs the library with "

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pinnace.deploy.lite.metadata.keeping import keep
+from pinnace.deploy.lite.metadata.packing import unpacked
 from pinnace.deploy.lite.reading import operators as _operators
 from pinnace.deploy.lite.reading.content import read_content
 from pinnace.deploy.lite.reading.opening import open_batches
@@ -32,10 +34,11 @@ from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pinnace.deploy.lite.files.parsing import Content
     from pinnace.deploy.lite.ir.model import Model, Signature
+    from pinnace.deploy.lite.ir.model import Tensor as LiteTensor
     from pinnace.framework.shapes import Shape
     from pinnace.functions.concrete import ConcreteFunction
 
@@ -91,7 +94,23 @@ def write_saved_model(path: str | os.PathLike[str], folder: str | os.PathLike[st
     where, data = os.fspath(path), _content_of(path)
     functions, module = functions_of(data, where)
     save(module, folder, functions)
-    _keep_methods(Path(folder), read_content(data, where).signatures)
+    signatures = read_content(data, where).signatures
+    _keep_methods(Path(folder), signatures)
+    metadata = unpacked(data, where)
+    if metadata is not None:
+        first = signatures[0]
+        keep(
+            Path(folder),
+            metadata,
+            _names(first.inputs, first.subgraph.inputs),
+            _names(first.outputs, first.subgraph.outputs),
+        )
+
+
+def _names(named: Mapping[str, LiteTensor], tensors: Sequence[LiteTensor]) -> list[str]:
+    """A signature's names in the order of its subgraph; "" for what it does not name."""
+    names = {id(tensor): name for name, tensor in named.items()}
+    return [names.get(id(tensor), "") for tensor in tensors]
 
 
 def write_to_serve(

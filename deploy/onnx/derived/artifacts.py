@@ -3,14 +3,14 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import onnx
 
 from pinnace.deploy.onnx.derived.accuracy import VariantReport, measure, overflows
 from pinnace.deploy.onnx.derived.variants import make_variant, mobile_paths, to_mobile, watched
-from pinnace.deploy.onnx.derived.web import Page
 from pinnace.deploy.onnx.verification.checking import feeds_of, open_session, run_session, same
+from pinnace.deploy.page.contents import Page
+from pinnace.deploy.program.pixels import Scaling
 from pinnace.deploy.program.sources import Program
 from pinnace.deploy.sampling.calibration import held_out
 from pinnace.deploy.sampling.samples import Run, more_of
@@ -100,6 +100,8 @@ def page_of(
     names: Mapping[str, str],
     runs: Sequence[Run],
     variant: VariantReport | None,
+    labels: Mapping[str, Sequence[str]],
+    pixels: Mapping[str, Scaling],
 ) -> Page:
     """The contents of a page.
 
@@ -109,6 +111,8 @@ def page_of(
         names: of outputs, in the signature -> in the file.
         runs: inputs, and what the model made of them.
         variant: what a smaller form costs.
+        labels: output of the signature -> names of its entries.
+        pixels: input -> what of pixels it takes.
     """
     cases = [
         (
@@ -122,5 +126,15 @@ def page_of(
     if variant is not None:
         tolerance += 2 * max(one.relative for one in variant.outputs.values())
         about += f", {variant.kind}"
-    outputs: dict[str, Any] = {names[name]: spec for name, spec in program.outputs.items()}
-    return Page(program.source, about, serialised, program.inputs, outputs, cases, tolerance)
+    return Page(
+        title=program.source,
+        about=about,
+        model="model.onnx",
+        content=serialised,
+        inputs=program.inputs,
+        outputs={names[name]: spec for name, spec in program.outputs.items()},
+        cases=cases,
+        tolerance=tolerance,
+        labels={names[name]: told for name, told in labels.items()},
+        pixels=pixels,
+    )

@@ -11,7 +11,6 @@ import onnx
 from pinnace.deploy.onnx.derived.accuracy import VariantReport
 from pinnace.deploy.onnx.derived.artifacts import mobile_files, page_of, smaller_form
 from pinnace.deploy.onnx.derived.variants import mobile_paths
-from pinnace.deploy.onnx.derived.web import Page, check_page, find_runtime, write_page
 from pinnace.deploy.onnx.files.description import describe_model
 from pinnace.deploy.onnx.files.staging import Stage, refuse_size, staged
 from pinnace.deploy.onnx.files.streaming import Draft
@@ -31,10 +30,15 @@ from pinnace.deploy.onnx.verification.checking import (
 )
 from pinnace.deploy.onnx.verification.compatibility import verdicts
 from pinnace.deploy.onnx.verification.profiles import refuse_strangers
+from pinnace.deploy.page.contents import Page, check_page
+from pinnace.deploy.page.runtimes import ONNX, find_runtime
+from pinnace.deploy.page.writing import check_place, write_page
 from pinnace.deploy.program.channels_first import with_channels_first
 from pinnace.deploy.program.draws import drawn_outputs
 from pinnace.deploy.program.freezing import freeze
+from pinnace.deploy.program.labels import Labels, labels_of
 from pinnace.deploy.program.mapped_weights import release_all, releasing, trim
+from pinnace.deploy.program.pixels import Scaling, pixels_of
 from pinnace.deploy.program.sample_ranks import (
     refuse_varying,
     unknown_ranks,
@@ -78,6 +82,8 @@ def export(
     ort: bool = False,
     web: str | os.PathLike[str] | None = None,
     web_runtime: str | os.PathLike[str] | None = None,
+    labels: Labels | None = None,
+    normalization: Scaling | Mapping[str, Scaling] | None = None,
     report: str | os.PathLike[str] | None = None,
     cut_strings: bool = False,
     profile: str | None = None,
@@ -116,6 +122,11 @@ def export(
             nothing from elsewhere.
         web_runtime: the folder, npm package or project with the files of onnxruntime-web; None
             looks for `node_modules` here and above.
+        labels: of the page, the names of an output's entries: a file with one a line, the names, or
+            one of these by output; None looks for `labels.txt` in the folder of `model`.
+        normalization: of the page, what pictures become: (mean, standard deviation), which pixels
+            of 0 to 255 are less, and divided by, or that by input. None: what the model begins with
+            says it (`Rescaling`, `Normalization`), else 0 to 1.
         report: a `.json` or `.md` file that tells the same as what is returned, or why the model
             was refused.
         cut_strings: whether what the model does with strings, which ONNX has few operators for, is
@@ -165,6 +176,8 @@ def export(
         ort=ort,
         web=web,
         web_runtime=web_runtime,
+        labels=labels,
+        normalization=normalization,
         report=report,
         cut_strings=cut_strings,
         profile=profile,
@@ -195,9 +208,12 @@ def _export(model: object, options: Options) -> ExportReport:
     cut = _cut(whole, options) if options.cut_strings else None
     program = whole if cut is None else cut.program
     runtime = None
+    told: Mapping[str, Sequence[str]] = {}
     if options.web is not None:
-        runtime = find_runtime(options.web_runtime)
-        check_page(program.inputs, program.outputs)
+        told = labels_of(options.labels, model, program.outputs)
+        runtime = find_runtime(ONNX, options.web_runtime)
+        check_page(ONNX, program.inputs, program.outputs)
+        check_place(options.web)
     given = options.calibration
     examples = None if given is None else calibration_feeds(given, program)
     with staged(options.path) as stage, releasing(whole.weights if whole.is_ours else ()):
@@ -218,7 +234,7 @@ def _export(model: object, options: Options) -> ExportReport:
         variant = None
         if options.kind is not None:
             structure, variant = _smaller(stage, converted, program, runs, examples, options)
-        page = _derive(stage, converted, program, runs, variant, options)
+        page = _derive(stage, converted, program, runs, variant, told, options)
         report = ExportReport(
             path=None if options.path is None else os.fspath(options.path),
             signature=program.signature,
@@ -276,6 +292,7 @@ class _Converted:
         names: name of an output in the signature -> in the file.
         operators: of the file, those of bodies included.
         drawn: outputs that depend on numbers that are drawn anew in each run.
+        pixels: input -> what of pixels it takes.
     """
 
     names: Mapping[str, str]
@@ -288,6 +305,7 @@ class _Converted:
     lines: dict[str, str]
     operators: frozenset[str]
     drawn: tuple[str, ...]
+    pixels: Mapping[str, Scaling]
 
 
 def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
@@ -323,6 +341,7 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
         lines_of(folded),
         frozenset(node.kind for node in g.all_nodes()),
         drawn,
+        pixels_of(folded, program.inputs, options.normalization),
     )
     return converted, written.draft
 
@@ -417,6 +436,7 @@ def _derive(
     program: Program,
     runs: Sequence[Run],
     variant: VariantReport | None,
+    labels: Mapping[str, Sequence[str]],
     options: Options,
 ) -> _Derived:
     if not options.ort and options.web is None:
@@ -427,7 +447,9 @@ def _derive(
         mobile = mobile_files(serialised, program, runs, options.path, variant)
     page = None
     if options.web is not None:
-        page = page_of(serialised, program, converted.names, runs, variant)
+        page = page_of(
+            serialised, program, converted.names, runs, variant, labels, converted.pixels
+        )
     return _Derived(mobile, page)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from pinnace.deploy.onnx.derived.variants import KINDS
 from pinnace.deploy.onnx.verification.profiles import check_profile
+from pinnace.deploy.program.labels import Labels
+from pinnace.deploy.program.pixels import Scaling
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from pinnace.storage.atomic import refuse_device
 
@@ -46,6 +48,8 @@ class Options:
     ort: bool
     web: StrPath | None
     web_runtime: StrPath | None
+    labels: Labels | None
+    normalization: Scaling | Mapping[str, Scaling] | None
     report: StrPath | None
     cut_strings: bool
     profile: str | None
@@ -93,12 +97,20 @@ class Options:
                 "export: allow_random goes with float32 in an ONNX file alone: other forms are "
                 "compared with it, number by number"
             )
+        self._check_page()
         if self.external_data and self.path is None:
             raise InvalidArgumentError(
                 "export: external_data=True writes a file beside `path`; path is None"
             )
         if self.report is not None:
             self._check_report(Path(self.report))
+
+    def _check_page(self) -> None:
+        if self.web is None and (self.labels is not None or self.normalization is not None):
+            raise InvalidArgumentError(
+                "export: labels and a normalization are of the page (web=FOLDER), which is not "
+                "asked for; an ONNX file has no place for them"
+            )
 
     def _check_report(self, place: Path) -> None:
         if place.suffix not in REPORTS:

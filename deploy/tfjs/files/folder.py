@@ -15,7 +15,8 @@ MODEL_FILE = "model.json"
 # What exports to TensorFlow.js write: a folder with other things in it is somebody else's.
 _OURS = re.compile(
     r"model\.json|group\d+-shard\d+of\d+(\.bin)?|assets\.zip|"
-    r"(index\.html|page\.(js|css)|case\.json|tfjs|labels\.txt|LICENSE)\Z"
+    r"(index\.html|page\.(js|css|json)|(runtime|tensors|pictures)\.js|case\.json|tfjs|labels\.txt|"
+    r"LICENSE)\Z"
 )
 
 

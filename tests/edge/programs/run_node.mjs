@@ -1,4 +1,4 @@
-// node run_node.mjs native|wasm MODEL PAGE NODE_MODULES: what the page checks, without a browser.
+// node run_node.mjs native|wasm|tfjs MODEL PAGE NODE_MODULES: what the page checks, without a browser.
 // One line of JSON.
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -9,24 +9,42 @@ const [kind, model, page, modules] = process.argv.slice(2);
 const load = (...parts) => import(pathToFileURL(path.join(...parts)).href);
 let found;
 try {
-  const { check } = await load(page, "tensors.mjs");
-  const description = JSON.parse(await readFile(path.join(page, "model.json"), "utf8"));
-  let ort, session;
-  if (kind === "native") {
-    ort = createRequire(path.join(modules, "x.js"))("onnxruntime-node");
-    session = await ort.InferenceSession.create(model, {
-      executionProviders: ["cpu"],
-      intraOpNumThreads: 1,
-    });
+  const { check } = await load(page, "tensors.js");
+  const runtime = await load(page, "runtime.js");
+  const description = JSON.parse(await readFile(path.join(page, "page.json"), "utf8"));
+  let session, version;
+  if (kind === "tfjs") {
+    const tf = createRequire(path.join(modules, "x.js"))("@tensorflow/tfjs");
+    await tf.setBackend("cpu");
+    const content = JSON.parse(await readFile(model, "utf8"));
+    const groups = content.weightsManifest;
+    const folder = path.dirname(model);
+    const pieces = groups.flatMap((one) => one.paths.map((name) => readFile(path.join(folder, name))));
+    const whole = Buffer.concat(await Promise.all(pieces));
+    const weightData = whole.buffer.slice(whole.byteOffset, whole.byteOffset + whole.byteLength);
+    const weightSpecs = groups.flatMap((one) => one.weights);
+    const inner = await tf.loadGraphModel({ load: async () => ({ ...content, weightSpecs, weightData }) });
+    session = runtime.sessionOf(tf, inner, description);
+    version = tf.version.tfjs;
   } else {
-    ort = await load(modules, "onnxruntime-web/dist/ort.node.min.mjs");
-    ort.env.wasm.numThreads = 1;
-    session = await ort.InferenceSession.create(new Uint8Array(await readFile(model)), {
-      executionProviders: ["wasm"],
-    });
+    let ort, inner;
+    if (kind === "native") {
+      ort = createRequire(path.join(modules, "x.js"))("onnxruntime-node");
+      inner = await ort.InferenceSession.create(model, {
+        executionProviders: ["cpu"],
+        intraOpNumThreads: 1,
+      });
+    } else {
+      ort = await load(modules, "onnxruntime-web/dist/ort.node.min.mjs");
+      ort.env.wasm.numThreads = 1;
+      inner = await ort.InferenceSession.create(new Uint8Array(await readFile(model)), {
+        executionProviders: ["wasm"],
+      });
+    }
+    session = runtime.sessionOf(ort, inner);
+    version = ort.env.versions?.[kind === "native" ? "node" : "web"];
   }
-  const version = ort.env.versions?.[kind === "native" ? "node" : "web"];
-  found = { ...(await check(ort, session, description)), version };
+  found = { ...(await check(session, description)), version };
 } catch (error) {
   found = { ok: false, largest: 0, relative: 0, wrong: [String(error?.stack ?? error)] };
 }

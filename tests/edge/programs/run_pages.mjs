@@ -1,5 +1,6 @@
 // node run_pages.mjs FOLDER NODE_MODULES CHROMIUM PAGE...: serve FOLDER, visit FOLDER/PAGE/ in turn.
-// One line of JSON: page -> what it found; `foreign` names what it asked of other hosts.
+// One line of JSON: page -> what it found; `foreign` names what it asked of other hosts. A page with a
+// picture.png in its folder is given that, and `best` are the names and numbers that it shows.
 import { createReadStream, existsSync, statSync } from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
@@ -50,6 +51,14 @@ for (const name of pages) {
       await page.click("#run");
       await page.waitForSelector("#results h2", { timeout: PATIENCE });
       found[name].shown = await page.locator("#results h2").allTextContents();
+      const picture = path.join(folder, name, "picture.png");
+      if (existsSync(picture)) {
+        await page.evaluate("document.getElementById('results').replaceChildren()");
+        await page.setInputFiles("input[type=file]", picture);
+        await page.waitForSelector("#results .best", { timeout: PATIENCE });
+        const texts = (selector) => page.locator(`#results ${selector}`).allTextContents();
+        found[name].best = { names: await texts(".name"), values: await texts(".value") };
+      }
     }
   } catch (error) {
     found[name] = { ok: false, largest: 0, relative: 0, wrong: [String(error)] };

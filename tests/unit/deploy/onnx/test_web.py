@@ -13,10 +13,12 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.derived.web import RUNTIME, find_runtime, tensor_json
+from pinnace.deploy.page.contents import tensor_json
+from pinnace.deploy.page.runtimes import ONNX, find_runtime
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 
-PAGE = Path(__file__).parents[4] / "deploy" / "onnx" / "derived" / "page"
+PAGE = Path(__file__).parents[4] / "deploy" / "page" / "files"
+RUNTIME = list(ONNX.files[0].names.values())
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def test_the_folder_has_all_of_it(tmp_path: Path, runtime: Path) -> None:
     assert (folder / "model.onnx").read_bytes() == (tmp_path / "m.onnx").read_bytes()
     for name in RUNTIME:
         assert (folder / "ort" / name).read_bytes() == name.encode()
-    described = json.loads((folder / "model.json").read_text())
+    described = json.loads((folder / "page.json").read_text())
     assert [one["name"] for one in described["inputs"]] == list(report.inputs)
     assert [one["name"] for one in described["outputs"]] == list(report.outputs)
     assert described["inputs"][0] == {"name": "x", "dtype": "float32", "shape": [None, 3]}
@@ -99,12 +101,12 @@ def test_where_the_runtime_is_looked_for(
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     for given in (runtime, runtime.parent, runtime.parents[1], tmp_path):
-        assert find_runtime(given) == runtime
+        assert find_runtime(ONNX, given).packages["onnxruntime-web"] == runtime.parent
     monkeypatch.chdir(inner)
-    assert find_runtime(None) == runtime
+    assert find_runtime(ONNX, None).packages["onnxruntime-web"] == runtime.parent
     (runtime / RUNTIME[1]).unlink()
     with pytest.raises(NotFoundError, match="npm install onnxruntime-web"):
-        find_runtime(tmp_path)
+        find_runtime(ONNX, tmp_path)
 
 
 def test_without_the_runtime_nothing_is_written(tmp_path: Path) -> None:
@@ -122,6 +124,30 @@ def test_a_file_in_the_way(tmp_path: Path, runtime: Path) -> None:
     (tmp_path / "page").write_text("")
     with pytest.raises(InvalidArgumentError, match="is a file"):
         export(program.get_concrete_function(), web=tmp_path / "page", web_runtime=runtime)
+
+
+def test_labels_and_a_normalization_are_in_it(tmp_path: Path, runtime: Path) -> None:
+    @tf.function(input_signature=[tf.TensorSpec([1, 4, 4, 3], tf.float32, name="x")])
+    def colours(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": tf.reduce_mean(x, [1, 2])}
+
+    file = tmp_path / "labels.txt"
+    file.write_text("red\ngrün\nblue\n", encoding="utf-8")
+    export(
+        colours.get_concrete_function(),
+        web=tmp_path / "page",
+        web_runtime=runtime,
+        labels=file,
+        normalization=((10.0, 20.0, 30.0), (2.0,)),
+    )
+    described = json.loads((tmp_path / "page" / "page.json").read_text())
+    assert described["outputs"][0]["labels"] == ["red", "grün", "blue"]
+    assert described["inputs"][0]["pixels"] == {"mean": [10.0, 20.0, 30.0], "std": [2.0]}
+
+
+def test_labels_without_a_page(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="labels and a normalization are of the page"):
+        export(program.get_concrete_function(), tmp_path / "m.onnx", labels=["a", "b", "c"])
 
 
 def test_dtypes_that_javascript_lacks(tmp_path: Path, runtime: Path) -> None:

@@ -1,0 +1,197 @@
+"""Metadata as a document: the fields of `proto/lite_metadata.fbs`, as FlatBuffers' JSON has them.
+
+Enumerations stand there by name, and of a union `options` the table's name in `options_type`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pinnace.deploy.lite.files.flatbuffer import Table, written
+from pinnace.deploy.lite.files.parsing import Parsed, parsed
+from pinnace.framework.errors import DataLossError, InvalidArgumentError
+from pinnace.proto import lite_metadata_schema as schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pinnace.deploy.lite.files.parsing import Content
+
+Document: TypeAlias = "dict[str, Any]"
+
+# Table and field -> the enumeration that its number is of.
+_ENUMS = {
+    ("AssociatedFile", "type"): "AssociatedFileType",
+    ("ImageProperties", "color_space"): "ColorSpaceType",
+    ("BoundingBoxProperties", "type"): "BoundingBoxType",
+    ("BoundingBoxProperties", "coordinate_type"): "CoordinateType",
+    ("ScoreCalibrationOptions", "score_transformation"): "ScoreTransformationType",
+}
+# What came with which version of the schema: a reader of an older one would not understand it.
+_SINCE_TABLE = {
+    "BertTokenizerOptions": (1, 1, 0),
+    "SentencePieceTokenizerOptions": (1, 1, 0),
+    "TensorGroup": (1, 2, 0),
+    "RegexTokenizerOptions": (1, 2, 1),
+    "AudioProperties": (1, 3, 0),
+    "CustomMetadata": (1, 5, 0),
+}
+_SINCE_FIELD = {
+    ("SubGraphMetadata", "input_process_units"): (1, 1, 0),
+    ("SubGraphMetadata", "output_process_units"): (1, 1, 0),
+    ("AssociatedFile", "version"): (1, 4, 1),
+}
+_SINCE_TYPE = {"VOCABULARY": (1, 0, 1), "SCANN_INDEX_FILE": (1, 4, 0)}
+_SLACK = 1024
+
+
+def encoded(document: Mapping[str, Any]) -> bytes:
+    """The flatbuffer, with the least version of the schema that a reader has to know.
+
+    Raises:
+        InvalidArgumentError: the document has fields that there are not, or of other kinds.
+    """
+    told = dict(document)
+    told["min_parser_version"] = ".".join(map(str, _least(schema.ROOT, told)))
+    return written(_table(schema.ROOT, told, "metadata"), _SLACK, schema)
+
+
+def decoded(data: Content, where: str) -> Document:
+    """The document of a flatbuffer.
+
+    Raises:
+        DataLossError: it is damaged.
+    """
+    try:
+        return _document(parsed(data, f"the metadata of {where}", schema))
+    except InvalidArgumentError as error:
+        raise DataLossError(error.message) from None
+
+
+def files_of(document: Mapping[str, Any]) -> Iterator[Document]:
+    """Every associated file that a document names, wherever it stands."""
+    for name, value in document.items():
+        if name in ("associated_files", "vocab_file", "sentencePiece_model"):
+            yield from value
+        elif isinstance(value, dict):
+            yield from files_of(value)
+        elif isinstance(value, list):
+            for one in value:
+                if isinstance(one, dict):
+                    yield from files_of(one)
+
+
+def _least(table: str, fields: Mapping[str, Any]) -> tuple[int, int, int]:
+    found = [(1, 0, 0), _SINCE_TABLE.get(table, (1, 0, 0))]
+    for name, value in fields.items():
+        if value in (None, [], ""):
+            continue
+        found.append(_SINCE_FIELD.get((table, name), (1, 0, 0)))
+        if table == "AssociatedFile" and name == "type":
+            found.append(_SINCE_TYPE.get(str(value), (1, 0, 0)))
+        field = schema.TABLES[table].get(name)
+        if field is None:
+            continue
+        kind = field.kind.strip("[]")
+        if kind in schema.UNIONS:
+            kind = str(fields.get(f"{name}_type", ""))
+        if kind in schema.TABLES:
+            inner = value if isinstance(value, list) else [value]
+            found += [_least(kind, one) for one in inner if isinstance(one, dict)]
+    return max(found)
+
+
+def _table(name: str, fields: Any, where: str) -> Table:
+    if not isinstance(fields, dict):
+        raise InvalidArgumentError(f"export: {where} must be fields of a {name}, got {fields!r}")
+    declared = schema.TABLES[name]
+    unions = {f"{one}_type" for one, field in declared.items() if field.kind in schema.UNIONS}
+    others = [one for one in fields if one not in declared and one not in unions]
+    if others:
+        raise InvalidArgumentError(
+            f"export: {where} has {', '.join(map(repr, others))}; a {name} has "
+            f"{', '.join(declared) or 'no fields'}"
+        )
+    found: dict[str, Any] = {}
+    for field, value in fields.items():
+        if field in unions or value is None:
+            continue
+        place = f"{where}.{field}"
+        kind = declared[field].kind
+        if kind in schema.UNIONS:
+            chosen = fields.get(f"{field}_type")
+            if chosen not in schema.UNIONS[kind]:
+                raise InvalidArgumentError(
+                    f"export: {place}_type must be one of {', '.join(schema.UNIONS[kind])}, got "
+                    f"{chosen!r}"
+                )
+            found[field] = _table(str(chosen), value, place)
+        elif (name, field) in _ENUMS:
+            found[field] = _number(_ENUMS[name, field], value, place)
+        else:
+            found[field] = _value(kind, value, place)
+    return Table(name, found)
+
+
+def _number(enum: str, value: Any, where: str) -> int:
+    known = schema.ENUMS[enum]
+    number = known.get(value) if isinstance(value, str) else value
+    if number is None or number not in known.values():
+        raise InvalidArgumentError(
+            f"export: {where} must be one of {', '.join(known)}, got {value!r}"
+        )
+    return int(number)
+
+
+def _value(kind: str, value: Any, where: str) -> Any:
+    if kind == "string":
+        if not isinstance(value, str):
+            raise InvalidArgumentError(f"export: {where} must be a text, got {value!r}")
+        return value
+    if kind == "[uint8]":
+        return bytes(value)
+    if kind.startswith("["):
+        if not isinstance(value, (list, tuple)):
+            raise InvalidArgumentError(f"export: {where} must be a list, got {value!r}")
+        inner = kind[1:-1]
+        return [_value(inner, one, f"{where}[{index}]") for index, one in enumerate(value)]
+    if kind in schema.TABLES:
+        return _table(kind, value, where)
+    whole = kind != "float32"
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InvalidArgumentError(f"export: {where} must be a number, got {value!r}")
+    limits = np.iinfo(kind) if whole else None
+    if limits is not None and not limits.min <= value <= limits.max:
+        raise InvalidArgumentError(f"export: {where} must be a {kind}, got {value!r}")
+    return int(value) if whole else float(value)
+
+
+def _document(table: Parsed) -> Document:
+    found: Document = {}
+    for name, value in table.fields.items():
+        enum = _ENUMS.get((table.name, name))
+        if enum is not None:
+            names = {number: text for text, number in schema.ENUMS[enum].items()}
+            found[name] = names.get(value, value)
+        elif schema.TABLES[table.name][name].kind in schema.UNIONS:
+            found[f"{name}_type"] = value.name
+            found[name] = _document(value)
+        else:
+            found[name] = _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Parsed):
+        return _document(value)
+    if isinstance(value, memoryview):
+        return list(value)
+    if isinstance(value, np.ndarray):
+        # float32 in its shortest form: 127.5, not 127.5 and some more digits.
+        return [float(str(x)) if value.dtype.kind == "f" else int(x) for x in value]
+    if isinstance(value, float):
+        return float(str(np.float32(value)))
+    return [_plain(one) for one in value] if isinstance(value, list) else value
