@@ -17,7 +17,7 @@ import tarfile
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -56,12 +56,26 @@ def parsed(files: Mapping[str, Path]) -> Parsed:
 
 def _runs(tree: ast.AST) -> Iterator[ast.AST]:
     """Every node but those that only a type checker sees."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, ast.If) and _is_for_types(child.test):
-            yield from chain.from_iterable(map(_runs, child.orelse))
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and _is_for_types(node.test):
+            waiting += reversed(node.orelse)
         else:
-            yield child
-            yield from _runs(child)
+            yield node
+            waiting += reversed([*ast.iter_child_nodes(node)])
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every statement among them, which takes a tenth of the time."""
+    if isinstance(tree, ast.If) and _is_for_types(tree.test):
+        parts = tree.orelse
+    else:
+        yield tree
+        named = ("body", "handlers", "cases", "orelse", "finalbody")
+        parts = [*chain.from_iterable(getattr(tree, name, ()) for name in named)]
+    for part in parts:
+        yield from _statements(part)
 
 
 def _is_for_types(test: ast.expr) -> bool:
@@ -77,8 +91,17 @@ def edges(trees: Parsed) -> dict[str, set[str]]:
     return {name: set(_imported(name, tree, trees)) for name, tree in trees.items()}
 
 
-def _imported(name: str, tree: ast.Module, known: Parsed) -> Iterator[str]:
-    for node in _runs(tree):
+def edges_of(root: Path = ROOT) -> dict[str, set[str]]:
+    """The same of the library of a tree, of which one module at a time is in memory."""
+    files = sources(root)
+    return {
+        name: set(_imported(name, ast.parse(file.read_bytes()), files))
+        for name, file in files.items()
+    }
+
+
+def _imported(name: str, tree: ast.Module, known: Container[str]) -> Iterator[str]:
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             bases = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -142,7 +165,7 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 def circles_of(root: Path = ROOT) -> list[list[str]]:
     """The circles of imports in the library of a tree."""
-    return circles(edges(parsed(sources(root))))
+    return circles(edges_of(root))
 
 
 # Names of ops.

@@ -100,7 +100,7 @@ def tests_of(changed: Iterable[str]) -> list[str]:
     )
     if own:
         put(sorted((TESTS / "architecture").glob("test_*.py")), _IMPORTS)
-        graph = house.edges(house.parsed(modules))
+        graph = house.edges_of(ROOT)
         steps = _dependents({names[file.relative_to(ROOT).as_posix()] for file in own}, graph, 2)
         for test, text in texts.items():
             for module in _imported(text) & steps.keys():

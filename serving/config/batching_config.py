@@ -9,11 +9,11 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.config.text_files import read_text
 
 PER_MODEL_FILE = "batching_params.pbtxt"
 
-_MAX_FILE_BYTES = 2**20
 _DEFAULT_BATCH_SIZE = 1000  # TensorFlow Serving's own
 
 
@@ -74,17 +74,7 @@ def read_batching_parameters(path: str | Path) -> BatchOptions:
         InvalidArgumentError: it is no such message, or its values contradict each other; the
             message names the file.
     """
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(_MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise NotFoundError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(data) > _MAX_FILE_BYTES:
-        raise InvalidArgumentError(f"{path}: longer than {_MAX_FILE_BYTES} bytes")
-    try:
-        return parse_batching_parameters(data.decode())
-    except (InvalidArgumentError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(f"{path}: {error}") from None
+    return read_text(path, parse_batching_parameters)
 
 
 def parse_batching_parameters(text: str) -> BatchOptions:

@@ -5,11 +5,14 @@ Source: docs/reference/serving_api.md 3.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.config.text_files import read_text
 
-_MAX_FILE_BYTES = 2**20
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _DEFAULT_PATH = "/monitoring/prometheus/metrics"
 
 
@@ -20,18 +23,19 @@ def read_metrics_path(path: str | Path) -> str:
         NotFoundError: there is no such file.
         InvalidArgumentError: it is no such message; the message names the file.
     """
+    return read_text(path, _metrics_path)
+
+
+def _metrics_path(text: str) -> str:
     from google.protobuf import text_format
 
     from pinnace.proto.server_config_pb2 import MonitoringConfig
 
     message = MonitoringConfig()
     try:
-        with Path(path).open("rb") as file:
-            text_format.Parse(file.read(_MAX_FILE_BYTES).decode(), message)
-    except OSError as error:
-        raise NotFoundError(f"{path}: cannot be read: {error.strerror}") from None
-    except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(f"{path}: not a MonitoringConfig: {error}") from None
+        text_format.Parse(text, message)
+    except text_format.ParseError as error:
+        raise InvalidArgumentError(f"not a MonitoringConfig: {error}") from None
     if not message.prometheus_config.enable:
         return ""
     return message.prometheus_config.path or _DEFAULT_PATH

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.config.text_files import read_text
 from pinnace.serving.config.urls import public_url
 from pinnace.serving.errors import LOG
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _LABEL = re.compile(r"[a-zA-Z0-9_]+")
 _UNADDRESSABLE = re.compile(r"[/:]")
-_MAX_FILE_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +130,7 @@ def read_model_config(path: str | Path) -> tuple[ModelConfig, ...]:
         InvalidArgumentError: the file is not such a message, or its models cannot be served; the
             message names the file.
     """
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(_MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise NotFoundError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(data) > _MAX_FILE_BYTES:
-        raise InvalidArgumentError(f"{path}: longer than {_MAX_FILE_BYTES} bytes")
-    try:
-        return parse_model_config(data.decode())
-    except (InvalidArgumentError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(f"{path}: {error}") from None
+    return read_text(path, parse_model_config)
 
 
 def parse_model_config(text: str) -> tuple[ModelConfig, ...]:

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import pinnace as tf
 from architecture.sources import ROOT
 
@@ -135,7 +137,12 @@ def definitions(path: str) -> dict[tuple[str, int], ast.FunctionDef]:
 
 def unused(function: Any) -> tuple[str, set[str]]:
     """The name of a function, and its parameters that nothing in it reads."""
-    inner = inspect.unwrap(function)
+    return _unused(inspect.unwrap(function))
+
+
+@cache
+def _unused(inner: Any) -> tuple[str, set[str]]:
+    """The same of what is wrapped by nothing: classes share most of theirs."""
     name = f"{inner.__module__}.{inner.__qualname__}"
     code = inner.__code__
     if not inner.__module__.startswith("pinnace") or not Path(code.co_filename).exists():
@@ -181,7 +188,9 @@ def named(text: str) -> Any:
     return found
 
 
-def public_functions() -> dict[str, set[str]]:
+@pytest.fixture(scope="module")
+def silent() -> dict[str, set[str]]:
+    """The public functions with such parameters."""
     silent: dict[str, set[str]] = {}
     for line in NAMES.read_text().splitlines():
         for function in functions_of(named(line.split()[0])):
@@ -191,15 +200,12 @@ def public_functions() -> dict[str, set[str]]:
     return silent
 
 
-SILENT = public_functions()
-
-
 def declared(name: str) -> set[str]:
     return {one for part, (known, _) in DECLARED.items() if part in name for one in known}
 
 
-def test_no_public_function_takes_an_argument_in_silence() -> None:
-    found = {name: sorted(given - declared(name)) for name, given in SILENT.items()}
+def test_no_public_function_takes_an_argument_in_silence(silent: dict[str, set[str]]) -> None:
+    found = {name: sorted(given - declared(name)) for name, given in silent.items()}
     found = {name: given for name, given in found.items() if given}
     assert not found, (
         "these parameters have no effect: say so with framework.no_effect.ignored, or declare "
@@ -207,9 +213,9 @@ def test_no_public_function_takes_an_argument_in_silence() -> None:
     )
 
 
-def test_what_is_declared_is_there() -> None:
+def test_what_is_declared_is_there(silent: dict[str, set[str]]) -> None:
     for part, (known, _) in DECLARED.items():
-        there = {one for name, given in SILENT.items() if part in name for one in given}
+        there = {one for name, given in silent.items() if part in name for one in given}
         assert known <= there, f"{part}: {sorted(known - there)} are used now, or gone"
 
 

@@ -18,6 +18,8 @@ from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.ops.array import casting, reshaping
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.keras.layer import Layer
 
 
@@ -69,27 +71,14 @@ class Topology:
 
     def _ordered(self) -> list[Node]:
         """The nodes between, each after those it needs."""
-        begin = self._begin
-        done: set[int] = set()
-        order: list[Node] = []
-        waiting: list[tuple[Any, bool]] = [(x, False) for x in reversed(self.flat_outputs)]
-        while waiting:
-            item, ready = waiting.pop()
-            if ready:
-                order.append(item)
-                continue
-            node = item.node
-            if id(item) in begin or id(node) in done:
-                continue
-            if node is None or not node.inputs:
-                raise ValueError(
-                    f"Model: {self._output_needing(item)} is not connected to `inputs`: {item!r} "
-                    f"is needed for the outputs and is not among the inputs {self.flat_inputs}"
-                )
-            done.add(id(node))
-            waiting.append((node, True))
-            waiting.extend((x, False) for x in reversed(node.inputs))
-        return order
+
+        def refuse(x: KerasTensor) -> None:
+            raise ValueError(
+                f"Model: {self._output_needing(x)} is not connected to `inputs`: {x!r} "
+                f"is needed for the outputs and is not among the inputs {self.flat_inputs}"
+            )
+
+        return _between(self.flat_outputs, self._begin, refuse)
 
     def _output_needing(self, missing: KerasTensor) -> str:
         """`Output with path …`: the first of the outputs that cannot be had without a tensor."""
@@ -234,8 +223,18 @@ def _with_own_inputs(inputs: Any, outputs: Any) -> tuple[Any, Any]:
     return structure.map_structure(changed, inputs), structure.map_structure(changed, outputs)
 
 
-def _between(outputs: list[KerasTensor], begin: set[int]) -> list[Node]:
-    """The nodes from some tensors to the outputs, each after those it needs."""
+def _between(
+    outputs: list[KerasTensor],
+    begin: set[int],
+    unconnected: Callable[[KerasTensor], None] | None = None,
+) -> list[Node]:
+    """The nodes from some tensors to the outputs, each after those it needs.
+
+    Args:
+        outputs: where they end.
+        begin: the ids of the tensors where they begin.
+        unconnected: is told each other tensor that no node gives.
+    """
     done: set[int] = set()
     order: list[Node] = []
     waiting: list[tuple[Any, bool]] = [(x, False) for x in reversed(outputs)]
@@ -245,10 +244,14 @@ def _between(outputs: list[KerasTensor], begin: set[int]) -> list[Node]:
             order.append(item)
             continue
         node = item.node
-        if id(item) not in begin and node is not None and node.inputs and id(node) not in done:
+        if id(item) in begin or id(node) in done:
+            continue
+        if node is not None and node.inputs:
             done.add(id(node))
             waiting.append((node, True))
             waiting.extend((x, False) for x in reversed(node.inputs))
+        elif unconnected is not None:
+            unconnected(item)
     return order
 
 

@@ -13,6 +13,7 @@ from golden.functions.calls import Call, results, tensor
 from pinnace.framework import structure
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Tensor
+from support.each import holds_for_each
 from support.golden import FOLDER, golden
 
 SUBJECTS = sorted(file.stem for file in (FOLDER / "functions").glob("*.npz"))
@@ -32,19 +33,21 @@ def recorded(subject: str) -> dict[int, dict[str, Any]]:
     return found
 
 
-def calls() -> list[Any]:
-    return [
-        pytest.param(subject, number, call, id=f"{subject}-{number}-{call.name}")
-        for subject in SUBJECTS
-        for number, call in enumerate(importlib.import_module(f"golden.functions.{subject}").CALLS)
-    ]
+def calls(subject: str) -> list[tuple[int, Call]]:
+    return list(enumerate(importlib.import_module(f"golden.functions.{subject}").CALLS))
 
 
-@pytest.mark.parametrize(("subject", "number", "call"), calls())
-def test_values_and_gradients_are_those_of_tensorflow(
-    subject: str, number: int, call: Call
-) -> None:
-    wanted = recorded(subject)[number]
+def named(case: tuple[int, Call]) -> str:
+    return f"{case[0]}-{case[1].name}"
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_values_and_gradients_are_those_of_tensorflow(subject: str) -> None:
+    wanted = recorded(subject)
+    holds_for_each(calls(subject), lambda case: recorded_again(wanted[case[0]], case[1]), named)
+
+
+def recorded_again(wanted: dict[str, Any], call: Call) -> None:
     pinnace.random.set_seed(None)  # as nobody had set one there; another test may have, here
     found = results(call, pinnace, convert_to_tensor, flat)
     assert found.keys() == wanted.keys()
@@ -78,19 +81,21 @@ SIZED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("subject", "number", "call"),
-    [
-        one
-        for one in calls()
-        # Draws from a stream that goes on are other ones each time.
-        if one.values[2].name not in SIZED
-        and not one.values[2].name.endswith("gram_candidate_sampler")
-        and not one.values[2].name.endswith("uniform_candidate_sampler")
-    ],
-)
-def test_a_function_of_unknown_sizes_gives_the_same(subject: str, number: int, call: Call) -> None:
-    del subject, number
+# Draws from a stream that goes on are other ones each time.
+DRAWN = ("gram_candidate_sampler", "uniform_candidate_sampler")
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_functions_of_unknown_sizes_give_the_same(subject: str) -> None:
+    cases = [
+        (number, call)
+        for number, call in calls(subject)
+        if call.name not in SIZED and not call.name.endswith(DRAWN)
+    ]
+    holds_for_each(cases, lambda case: the_same_of_unknown_sizes(case[1]), named)
+
+
+def the_same_of_unknown_sizes(call: Call) -> None:
     args = [tensor(value, pinnace, convert_to_tensor) for value in call.args]
     options = {
         name: tensor(value, pinnace, convert_to_tensor) for name, value in call.options.items()

@@ -10,6 +10,7 @@ import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
 
 import pinnace.proto
+from support.each import holds_for_each
 
 TABLE = Path(__file__).with_name("fields.txt")
 PACKAGES = {
@@ -167,8 +168,12 @@ def test_the_table_was_read_as_a_whole() -> None:
     assert sum(map(len, TABLE_ENUMS.values())) == 15
 
 
-@pytest.mark.parametrize(("section", "name"), CASES)
-def test_a_message_has_exactly_the_fields_of_the_format(section: str, name: str) -> None:
+def test_messages_have_exactly_the_fields_of_the_format() -> None:
+    holds_for_each(CASES, fields_are_those_of_the_format)
+
+
+def fields_are_those_of_the_format(case: tuple[str, str]) -> None:
+    section, name = case
     expected = {
         Field(field.number, field.name, "bytes") if (name, field.name) in AS_BYTES else field
         for field in TABLE_MESSAGES[section][name]
@@ -177,8 +182,12 @@ def test_a_message_has_exactly_the_fields_of_the_format(section: str, name: str)
     assert MESSAGES[name].file.package in PACKAGES[section]
 
 
-@pytest.mark.parametrize(("section", "name"), CASES)
-def test_fields_with_presence_are_one_oneof_or_each_its_own(section: str, name: str) -> None:
+def test_fields_with_presence_are_one_oneof_or_each_its_own() -> None:
+    holds_for_each(CASES, presence_is_that_of_the_format)
+
+
+def presence_is_that_of_the_format(case: tuple[str, str]) -> None:
+    section, name = case
     fields = {field.name for field in TABLE_MESSAGES[section][name] if field.type[0] == "?"}
     oneofs = [{field.name for field in oneof.fields} for oneof in MESSAGES[name].oneofs]
     if name in SEPARATE_PRESENCE:
@@ -187,8 +196,11 @@ def test_fields_with_presence_are_one_oneof_or_each_its_own(section: str, name: 
         assert oneofs == ([fields] if fields else [])
 
 
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
-def test_repeated_numbers_are_packed(message: Descriptor) -> None:
+def test_repeated_numbers_are_packed() -> None:
+    holds_for_each(MESSAGES.values(), repeated_numbers_are_packed, lambda kind: kind.full_name)
+
+
+def repeated_numbers_are_packed(message: Descriptor) -> None:
     for field in message.fields:
         if (
             field.is_repeated

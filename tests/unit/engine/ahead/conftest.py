@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +80,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     They are vouched for in the folder `cache` beside it.
     """
-    model = tmp_path_factory.mktemp("models") / "model"
+    return _made_in(tmp_path_factory.mktemp("models") / "model", (*TEXTS.values(), STRANGE))
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with one text of `TEXTS`, for tests that care which folder it is."""
+    return _made_in(tmp_path_factory.mktemp("small") / "model", (TEXTS["descent"], STRANGE))
+
+
+def _made_in(model: Path, texts: Iterable[str]) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(model.parent / "cache")})
-        texts = [compiler.full_text(text) for text in (*TEXTS.values(), STRANGE)]
         folder = model / table.FOLDER
-        writing.write(texts, writing.chosen(["native", "x86-64"]), folder, int)
+        full = [compiler.full_text(text) for text in texts]
+        writing.write(full, writing.chosen(["native", "x86-64"]), folder, int)
         trust.vouch(trust.digest_of((folder / table.FILE).read_bytes()))
     return model
 

@@ -23,20 +23,20 @@ TEXT = compiler.full_text(descents.TEXTS["descent"])
 
 
 @pytest.fixture(autouse=True)
-def _own(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is loaded and vouched for here is this test's alone."""
-    shutil.rmtree(made.parent / "copied", ignore_errors=True)
-    shutil.copytree(made.parent / "cache", made.parent / "copied")
-    monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(made.parent / "copied")})
+    shutil.rmtree(small.parent / "copied", ignore_errors=True)
+    shutil.copytree(small.parent / "cache", small.parent / "copied")
+    monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(small.parent / "copied")})
     monkeypatch.setattr(reading, "_has_looked", True)  # nor is the installation's library
     for name, empty in (("_libraries", []), ("_refused", {}), ("_made", {})):
         monkeypatch.setattr(reading, name, empty)
 
 
 @pytest.fixture
-def model(made: Path, tmp_path: Path) -> Path:
+def model(small: Path, tmp_path: Path) -> Path:
     """A copy, that may be spoilt."""
-    shutil.copytree(made, tmp_path / "model")
+    shutil.copytree(small, tmp_path / "model")
     return tmp_path / "model"
 
 

@@ -11,6 +11,7 @@ import pinnace as tf
 from golden.composites.calls import CALLS, environment, plain
 from golden.composites.examples import answers
 from pinnace.proto import example_pb2
+from support.each import holds_for_each
 from support.golden import golden
 
 RESULTS: dict[str, Any] = json.loads(golden("composites/results.json").read_text())
@@ -21,9 +22,11 @@ def names() -> dict[str, Any]:
     return environment(tf)
 
 
-@pytest.mark.parametrize("text", CALLS)
-def test_an_expression_gives_what_tensorflow_gave(text: str, names: dict[str, Any]) -> None:
-    assert plain(eval(text, names)) == RESULTS[text]
+def test_expressions_give_what_tensorflow_gave(names: dict[str, Any]) -> None:
+    def gives_it(text: str) -> None:
+        assert plain(eval(text, names)) == RESULTS[text]
+
+    holds_for_each(CALLS, gives_it)
 
 
 PARSED: dict[str, Any] = json.loads(golden("composites/examples.json").read_text())

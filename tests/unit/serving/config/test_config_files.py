@@ -85,3 +85,12 @@ def test_the_path_of_metrics(tmp_path: Path) -> None:
     path.write_text("other: 5")
     with pytest.raises(InvalidArgumentError, match="not a MonitoringConfig"):
         read_metrics_path(path)
+
+
+def test_a_file_that_is_too_long_is_refused_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "monitoring.config"
+    path.write_text("prometheus_config { enable: true }\n" + "#" * 2**24)
+    with pytest.raises(
+        InvalidArgumentError, match=r"monitoring\.config: longer than 16777216 bytes"
+    ):
+        read_metrics_path(path)
