@@ -63,6 +63,14 @@ def run_node(
     return tuple(np.asarray(one) for one in ((made,) if single else made))
 
 
+def may_run_again(node: Node) -> bool:
+    """Whether nobody can tell if a step ran once more: it is pure, reads, or only checks."""
+    op = node.op
+    if op.wants_ctx:
+        return False
+    return op.effect in {None, "read"} or (op.traceless and not op.reaches)
+
+
 class Part(Protocol):
     """Steps of a plan that form a region."""
 

@@ -16,6 +16,7 @@ from pinnace.engine import agreement, contests, loop_tiers, rejections
 from pinnace.engine.build import plan_of
 from pinnace.engine.networks.guarded import Guarded
 from pinnace.framework import config
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.kernels import compiled
 
 
@@ -250,3 +251,26 @@ def test_layers_that_read_the_same_image_share_its_copy() -> None:
     (network,) = networks_of(drawn.function)
     kinds = [layer.kind for layer in network.network.layers]
     assert kinds.count("COPY") <= 2 < kinds.count("PRODUCT")
+
+
+def test_an_iteration_that_checks_has_networks() -> None:
+    w = tf.Variable(np.random.default_rng(1).standard_normal((3, 3, 4, 4)) / 6, dtype=tf.float32)
+    image, number = tf.TensorSpec([2, 6, 6, 4], tf.float32), tf.TensorSpec([], tf.int32)
+
+    @tf.function(input_signature=[image, number])
+    def run(x: Any, most: Any) -> Any:
+        def body(i: Any, x: Any) -> Any:
+            with tf.control_dependencies([tf.debugging.assert_less(i, most)]):
+                y = tf.tanh(tf.nn.conv2d(x, w, 1, "SAME"))
+                return i + 1, tf.tanh(tf.nn.conv2d(y, w, 1, "SAME") + x)
+
+        return [tf.while_loop(lambda i, _: i < 5, body, (tf.constant(0), x))[1]]
+
+    x = np.random.default_rng(2).standard_normal((2, 6, 6, 4)).astype(np.float32)
+    wanted = results(run, x, np.int32(9), tier="plan")
+    for _ in range(3):
+        found = results(run, x, np.int32(9), tier="compiled")
+        assert agreement.difference(wanted, found) is None
+        with pytest.raises(InvalidArgumentError, match="assertion failed"):
+            results(run, x, np.int32(3), tier="compiled")
+    assert networks_of(run)
