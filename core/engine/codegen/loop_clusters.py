@@ -82,7 +82,7 @@ class LoopClusters:
     def _compiled(self) -> Callable[..., Any]:
         source = self._plan.source
         return source.compiled(
-            lambda: [source.unpacking(), "    pass", *source.body({}, self.fused)]
+            lambda: [source.unpacking(), "    pass", *source.body({}, self.fused, owns=True)]
         )
 
 
