@@ -194,7 +194,7 @@ def _softmax_of(reader: Reader, value: Value) -> tuple[list[int], _Scores, Value
             return None
         place = takers[0]
         node = reader.steps[place].node
-        if node.controls:
+        if node.controls or len(node.outputs) != 1:
             return None
         places.append(place)
         (out,) = node.outputs

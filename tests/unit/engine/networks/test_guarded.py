@@ -342,3 +342,25 @@ def test_a_word_is_one_network() -> None:
     kinds = {layer.kind for layer in network.network.layers}
     assert "ATTENTION" in kinds
     assert "LOOKUP" in kinds
+
+
+def test_a_product_of_activations_may_be_split() -> None:
+    """Only a softmax makes it attention: the search goes on behind a step with several results."""
+    random = np.random.default_rng(8)
+    w, v = (tf.Variable(random.standard_normal((8, 8)), dtype=tf.float32) for _ in range(2))
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 6, 8], tf.float32)])
+    def run(x: Any) -> Any:
+        def heads(y: Any) -> Any:
+            return tf.transpose(tf.reshape(y, [2, 6, 2, 4]), [0, 2, 1, 3])
+
+        scores = tf.matmul(heads(x @ w), heads(x @ v), transpose_b=True) * 0.5
+        left, right = tf.split(scores, 2, axis=-1)
+        return [left - right]
+
+    x = random.standard_normal((2, 6, 8)).astype(np.float32)
+    wanted = results(run, x, tier="plan")
+    for _ in range(2):
+        np.testing.assert_allclose(
+            results(run, x, tier="compiled")[0], wanted[0], rtol=1e-4, atol=1e-5
+        )
