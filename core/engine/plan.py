@@ -143,6 +143,11 @@ class Plan:
         """As `run`, with a poll of the stop flag between steps; a context is required."""
         return self.source.plain(looks=True)
 
+    @functools.cached_property
+    def owning(self) -> Callable[..., Any]:
+        """As `run`, for arguments in a list that nobody else has; see `Source.body`."""
+        return self.source.plain(owns=True) if self.source.overwrites else self.run
+
     def nested(
         self, context: RunContext, values: Sequence[Array] | None = None
     ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
@@ -153,7 +158,8 @@ class Plan:
 
         Args:
             context: of the run.
-            values: see `Tiers.iteration`.
+            values: see `Tiers.iteration`; if they are given, so are the arguments of each call: a
+                list that nobody else has.
         """
         try:
             run = self.tiers.iteration(values)
@@ -161,18 +167,21 @@ class Plan:
             if not self.tiers.without(error):
                 raise
             run = self.run
+        is_plain = run is self.run
+        if is_plain and values is not None:
+            run = self.owning
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
-            nonlocal run
+            nonlocal run, is_plain
             try:
                 return run(arrays, context)  # type: ignore[no-any-return]
             except Exception as error:
-                if run != self.run:
+                if not is_plain:
                     from pinnace.engine import recovery
 
                     results = recovery.iteration(self, error, arrays, context)
                     if results is not None:
-                        run = self.run
+                        run, is_plain = self.run, True
                         return results
                 self.source.locate(error)
                 raise

@@ -83,8 +83,8 @@ def iteration(
     body: Plan, error: Exception, arrays: Sequence[Array], context: RunContext
 ) -> tuple[Array, ...] | None:
     """As `answered`, for an iteration of a loop by regions, which have no effects."""
-    if not may_be_ours(error):
-        return None
+    if not may_be_ours(error) or any(one is None for one in arrays):
+        return None  # an argument may have been written into: the iteration cannot be repeated
     try:
         results = _by_plan(body, arrays, context)
     except Exception as own:

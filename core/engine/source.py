@@ -83,13 +83,21 @@ class Source:
         exec(compile("\n".join(lines) + "\n", self._file, "exec"), namespace)
         return namespace["run"]  # type: ignore[no-any-return]
 
-    def plain(self, *, looks: bool = False) -> Callable[..., Any]:
+    def plain(self, *, looks: bool = False, owns: bool = False) -> Callable[..., Any]:
         """The steps, one kernel each, in new memory.
 
         Args:
             looks: poll the stop flag; see `body`.
+            owns: see `body`.
         """
-        return self.compiled(lambda: [self.unpacking(), "    pass", *self.body(looks=looks)])
+        return self.compiled(
+            lambda: [self.unpacking(), "    pass", *self.body(looks=looks, owns=owns)]
+        )
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether a step may write into its first input, in a run that `owns` its arguments."""
+        return bool(self._overwriting([step.dies for step in self._steps]))
 
     def observed(self, told: Callable[..., None], *, looks: bool = False) -> Callable[..., Any]:
         """As `plain`, reporting each step; see `body`."""
@@ -131,6 +139,7 @@ class Source:
         settled: Mapping[Value, Array] = _SETTLED,
         checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
         told: str = "",
+        owns: bool = False,
     ) -> list[str]:
         """The steps as source lines, and the return.
 
@@ -143,6 +152,8 @@ class Source:
                 and the results of its steps.
             told: name of a function that is called after each step and region, with its index and
                 the tuples of its inputs and outputs.
+            owns: the arguments are a list that nobody else has. Ops may write into those that are
+                not used afterwards; in the list, None replaces them before.
         """
         lines = []
         # A profile reports each step separately.
@@ -151,16 +162,18 @@ class Source:
         deaths = (
             [step.dies for step in self._steps] if plain else self.deaths(fused, checks, settled)
         )
+        overwriting = self._overwriting(deaths, fused) if owns else set()
         for index, step in enumerate(self._steps):
             outputs = step.node.outputs
             if outputs and all(value in settled for value in outputs):
                 call = "pass"
             elif index in together:
                 call = self._call_together(together[index])
-            elif index not in fused:
-                call = self._call(index, step, buffers or {})
-            else:
+            elif index in fused:
                 call = self._call_fused(index, fused[index], buffers or {})
+            else:
+                writes = self._call_in_place if index in overwriting else self._call
+                call = writes(index, step, buffers or {})
             if config.settings.poison and buffers and call != "pass":
                 call = f"{self._poisoning(index, fused, buffers)}{call}"
             lines.append(f"    {call}")
@@ -260,10 +273,47 @@ class Source:
         self._globals[name] = thing
         return name
 
-    def _call(self, index: int, step: Step, buffers: dict[Value, str]) -> str:
+    def _overwriting(self, deaths: list[list[Value]], fused: Collection[int] = ()) -> set[int]:
+        """The steps whose ops can write into their first inputs, which nothing uses afterwards.
+
+        Args:
+            deaths: for each step the values whose live range ends there; these inputs are taken
+                out, since their names are deleted before the kernel is called.
+            fused: steps that regions replace.
+        """
+        found = set()
+        for index, step in enumerate(self._steps):
+            if step.node.op.in_place is None or index in fused:
+                continue
+            given = step.node.inputs[0]
+            if given in deaths[index] and step.node.inputs.count(given) == 1:
+                deaths[index] = [value for value in deaths[index] if value is not given]
+                found.add(index)
+        return found
+
+    def _call_in_place(self, index: int, step: Step, buffers: dict[Value, str]) -> str:
+        """The statements of a step that may write into its first input, and of giving it away."""
+        value = step.node.inputs[0]
+        name, held = self.name(value), f"held{index}"
+        given = f"{held} = [{name}]; del {name}; "
+        if value in self._graph.inputs:
+            given += f"arguments[{self._graph.inputs.index(value)}] = None; "
+        return f"{given}{self._call(index, step, buffers, held)}; del {held}"
+
+    def _call(self, index: int, step: Step, buffers: dict[Value, str], held: str = "") -> str:
+        """The statement of a step.
+
+        Args:
+            index: the step's.
+            step: the step.
+            buffers: see `body`.
+            held: the name of the list with its first input, if it may write into that.
+        """
         node = step.node
         op = node.op
         names = [self.name(value) for value in node.inputs]
+        if held:
+            names[0] = held
         if op.packs and len(names) == 2 and _is_steady(node.inputs[1]):
             names[1] = f"{self.bind('note', weights.note)}({names[1]})"
         arguments = [
@@ -278,7 +328,8 @@ class Source:
             arguments.append(f"ctx=ctx{own}")
         if node.outputs and node.outputs[0] in buffers:
             arguments.append(f"out={buffers[node.outputs[0]]}")
-        call = f"{self.bind(f'k{index}', op.kernel)}({', '.join(arguments)})"
+        kernel = self.bind(f"p{index}", op.in_place) if held else self.bind(f"k{index}", op.kernel)
+        call = f"{kernel}({', '.join(arguments)})"
         if not node.outputs:
             return call
         names = [self.name(value) for value in node.outputs]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from pinnace.framework import dtypes
 from pinnace.graph.walk import ordered
 
 if TYPE_CHECKING:
@@ -31,9 +32,49 @@ class Step:
 def steps_of(graph: Graph) -> list[Step]:
     """The kernel calls of a graph, in execution order."""
     arguments = {value.node for value in graph.inputs}
-    return [
-        Step(node) for node in ordered(graph) if node not in arguments and node.op.name != "Const"
-    ]
+    nodes = [node for node in ordered(graph) if node not in arguments and node.op.name != "Const"]
+    return [Step(node) for node in _with_early_stacks(nodes)]
+
+
+def _with_early_stacks(nodes: Sequence[Node]) -> list[Node]:
+    """The same nodes, stacks of float32 tensors as soon as their parts are there.
+
+    A decoder's loop stacks the new keys and values of all layers at its end: until then a network
+    would have to keep them outside of the product that they are slices of. A stack takes no more
+    memory than its parts.
+    """
+    # For each stack, how many of its parts' nodes have not run.
+    waiting: dict[Node, int] = {}
+    takers: dict[Node, list[Node]] = {}
+    here = set(nodes)
+    for node in nodes:
+        parts = {value.node for value in node.inputs if value.node in here}
+        if parts and _is_stack(node):
+            waiting[node] = len(parts)
+            for part in parts:
+                takers.setdefault(part, []).append(node)
+    found: list[Node] = []
+    for node in nodes:
+        ready = [] if node in waiting else [node]
+        while ready:
+            run = ready.pop()
+            found.append(run)
+            for stack in takers.get(run, ()):
+                waiting[stack] -= 1
+                if not waiting[stack]:
+                    ready.append(stack)
+    return found
+
+
+def _is_stack(node: Node) -> bool:
+    out = node.outputs[0] if node.outputs else None
+    return (
+        node.op.moves == "stack"
+        and not node.controls
+        and out is not None
+        and out.dtype is dtypes.float32
+        and out.shape.rank not in {None, 0, 1}
+    )
 
 
 def run_node(
@@ -61,6 +102,14 @@ def run_node(
         return ()
     single = len(op.outputs) == 1 and not op.outputs[0].is_list
     return tuple(np.asarray(one) for one in ((made,) if single else made))
+
+
+def may_run_again(node: Node) -> bool:
+    """Whether nobody can tell if a step ran once more: it is pure, reads, or only checks."""
+    op = node.op
+    if op.wants_ctx:
+        return False
+    return op.effect in {None, "read"} or (op.traceless and not op.reaches)
 
 
 class Part(Protocol):

@@ -324,6 +324,8 @@ class OpDef:
         view: the kernel may give all of its first input back, seen in another shape: `reshaped`
             leaves the order of the elements, `permuted` does not.
         fresh: a kernel without `out` whose results are new arrays, whatever it is given.
+        in_place: does what the kernel does, in loops: its first input is the only element of a
+            list, and may be written into and given back if nobody else has it (`kernels.sole`).
         shape_query: the shapes of its inputs determine its outputs.
         static: programs compute sizes with it, so its kernel runs while a graph is traced, as far
             as its inputs are known.
@@ -368,6 +370,7 @@ class OpDef:
     forwards: bool = False
     view: Literal["reshaped", "permuted"] | None = None
     fresh: bool = False
+    in_place: Kernel | None = None
     shape_query: bool = False
     static: bool = False
     runs: Flow | None = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.codegen.regions import fuse
+from pinnace.engine.steps import may_run_again
 from pinnace.engine.waiting import is_tried
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class LoopClusters:
     def _compiled(self) -> Callable[..., Any]:
         source = self._plan.source
         return source.compiled(
-            lambda: [source.unpacking(), "    pass", *source.body({}, self.fused)]
+            lambda: [source.unpacking(), "    pass", *source.body({}, self.fused, owns=True)]
         )
 
 
@@ -95,10 +96,8 @@ def loop_clusters_of(
         values: the loop variables.
         steady: variables among them whose values do not change.
     """
-    if any(step.node.op.effect not in {None, "read"} for step in plan.steps):
+    if not all(may_run_again(step.node) for step in plan.steps):
         return None  # an additional iteration would have effects
-    if any(step.node.op.wants_ctx for step in plan.steps):
-        return None
     with np.errstate(all="ignore"):
         try:
             watched = plan.source.recording()(values)

@@ -27,6 +27,7 @@ from pinnace.engine.codegen.loops import Advance
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.thread_arrays import ThreadArrays
 from pinnace.engine.shares import Shares
+from pinnace.engine.steps import may_run_again
 from pinnace.engine.trials import Verdict
 from pinnace.ops.kernels import recycling, team
 from pinnace.ops.state.list_values import TensorList, handle_of_list
@@ -368,7 +369,6 @@ def recurrence_of(test: Plan, body: Plan) -> Recurrence | None:
         test: the plan of the condition.
         body: the plan of an iteration.
     """
-    steps = [*test.steps, *body.steps]
-    if any(step.node.op.effect not in {None, "read"} or step.node.op.wants_ctx for step in steps):
+    if not all(may_run_again(step.node) for step in (*test.steps, *body.steps)):
         return None  # an additional iteration would have effects
     return Recurrence(test, body)

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 # Masks have registers of their own, and are free. On other processors they take two vector
-# registers, and some need tens of cycles for a masked store: full tiles are unmasked.
-_MASKS_ARE_FREE = LANES == 16
+# registers, and some need tens of cycles for a masked store: full tiles are unmasked. So are full
+# tiles of few rows on all processors: they wait for weights, and AMD's processors fetch what masked
+# loads read half as fast from memory (26 GB/s, not 47).
+_MASKS_ARE_FREE, _FEW_ROWS = LANES == 16, 4
 WIDE, NARROW = LANES * VECTORS, LANES
 # For few columns: half a vector takes half the time on some processors, if the rows' addresses also
 # stay in registers. Two such tiles replace one of the others.
@@ -62,6 +64,8 @@ class Tile(ActivationWriter):
         super().__init__(builder, lanes)
         self.rows, self.vectors = rows, vectors
         self.channelwise = channelwise
+        if rows <= _FEW_ROWS:
+            self.masks_are_free = False
 
     def _rows(self, pointer: Any, table: Any) -> list[Any]:
         """The pointer plus a row's entry of the table."""

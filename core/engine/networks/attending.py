@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _MOST_BATCH = 2
 # Scores in a row at most: a thread's memory grows with it.
 _MOST_KEYS = 1 << 13
+# The softmax of shifted scores is that of the scores. `transformers` adds 1e-9 so that XLA does not
+# merge some steps; of numbers as small as this one, no rounding is lost, either.
+_MOST_SHIFT = 1e-6
 
 
 class _Matrices(NamedTuple):
@@ -191,7 +194,7 @@ def _softmax_of(reader: Reader, value: Value) -> tuple[list[int], _Scores, Value
             return None
         place = takers[0]
         node = reader.steps[place].node
-        if node.controls:
+        if node.controls or len(node.outputs) != 1:
             return None
         places.append(place)
         (out,) = node.outputs
@@ -207,6 +210,10 @@ def _softmax_of(reader: Reader, value: Value) -> tuple[list[int], _Scores, Value
 
 def _follows(reader: Reader, node: Node, value: Value, scores: _Scores) -> bool:
     """Whether a step scales scores, or masks scaled scores."""
+    if node.op in {ADD_V2, ADD}:
+        shift = _constant(node.inputs[1 if node.inputs[0] is value else 0])
+        if shift is not None and abs(shift) <= _MOST_SHIFT:
+            return True
     if scores.masking != "UNMASKED":
         return False
     if node.op in {MUL, REAL_DIV}:

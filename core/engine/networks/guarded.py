@@ -43,6 +43,7 @@ class Guarded:
         shapes: of its input tensors.
         variables: the fully known shapes of its variables.
         others: other inputs of its steps, and the values that the network assumes.
+        passed: the shapes of those among them that it reads past, whatever their values.
 
     Attributes:
         misses: calls that had other shapes.
@@ -57,6 +58,7 @@ class Guarded:
         shapes: Sequence[tuple[int, ...]],
         variables: Sequence[Shape],
         others: Mapping[Value, Array | None],
+        passed: Mapping[Value, tuple[int, ...]],
     ) -> None:
         part = network.cluster
         self.cluster = Part(part.members, [*part.inputs, *others], part.outputs)
@@ -70,6 +72,11 @@ class Guarded:
             (self._count + place, array)
             for place, array in enumerate(others.values())
             if array is not None
+        ]
+        self._passed = [
+            (self._count + place, passed[value])
+            for place, value in enumerate(others)
+            if value in passed
         ]
         # Resources whose shapes were checked: a resource's shape never changes.
         self._accepted: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -101,6 +108,8 @@ class Guarded:
                 if resource.shape != shape:
                     return False
                 self._accepted.add(resource)
+        if any(inputs[place].shape != shape for place, shape in self._passed):
+            return False
         return all(np.array_equal(inputs[place], array) for place, array in self._known)
 
     def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -137,12 +146,16 @@ def guarded(
     made = {value for node in nodes for value in node.outputs}
     steady = find_steady(steps, variables)
     others: dict[Value, Array | None] = {}
+    passed: dict[Value, tuple[int, ...]] = {}
     for value in (value for node in nodes for value in node.inputs):
         if value in made or value in part.inputs or constant_of(value) is not None:
             continue
         array = np.asarray(watched[value])
         if value in steady or value in variables:
             others[value] = None  # it follows from variables, whose shapes are compared
+        elif value in network.passed:
+            others[value] = None  # only the steps need it
+            passed[value] = array.shape
         elif (value.dtype.is_integer or value.dtype is dtypes.bool) and array.size <= _MOST_SIZES:
             others[value] = array.copy()
         else:
@@ -152,4 +165,5 @@ def guarded(
     if not all(shape.is_fully_defined() for shape in shapes):
         return None  # its size may change with an assignment
     tensors = part.inputs[: len(part.inputs) - len(handles)]
-    return Guarded(network, nodes, [watched[one].shape for one in tensors], shapes, others)
+    inputs = [watched[one].shape for one in tensors]
+    return Guarded(network, nodes, inputs, shapes, others, passed)

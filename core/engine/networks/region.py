@@ -171,6 +171,8 @@ class Network:
         for number, value in enumerate(part.outputs):
             first.setdefault(reader.root(value), number)
         self._same = [first[reader.root(value)] for value in part.outputs]
+        # Values that its layers read past, from what these are made of.
+        self.passed = frozenset(reader.passed)
         self._lookups = [layer for layer in reader.layers if layer.indices is not None]
         self._lock = threading.Lock()
         self._form: _Form | None = None

@@ -18,6 +18,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops import flops
 from pinnace.ops.array import constants, shapes
 from pinnace.ops.execute import execute
+from pinnace.ops.kernels.sole import is_sole
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ def _slice_kernel(input: Array, start_indices: Array, size_indices: Array) -> Ar
 def _update_kernel(input: Array, update: Array, indices: Array) -> Array:
     place = _window("XlaDynamicUpdateSlice", input.shape, indices.tolist(), update.shape)
     result = np.array(input)
+    result[place] = update
+    return result
+
+
+def _update_in_place(own: list[Array], update: Array, indices: Array) -> Array:
+    if not is_sole(own):
+        return _update_kernel(own[0], update, indices)
+    result = own[0]
+    place = _window("XlaDynamicUpdateSlice", result.shape, indices.tolist(), update.shape)
     result[place] = update
     return result
 
@@ -137,5 +147,6 @@ UPDATE = define(
     kernel=_update_kernel,
     gradient=_update_gradient,
     fresh=True,
+    in_place=_update_in_place,
     flops=flops.none,
 )

@@ -12,6 +12,7 @@ from pinnace.ops.array import casting, constants, gathering, shapes
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.segments import Scatter
+from pinnace.ops.kernels.sole import is_sole
 from pinnace.ops.math import arithmetic, comparison
 from pinnace.ops.opdef import Gradient, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import define, register
@@ -161,6 +162,22 @@ def _kernel_of(op: str, how: Scatter) -> Any:
     return kernel
 
 
+def _in_place_of(op: str, how: Scatter) -> Any:
+    copying = _kernel_of(op, how)
+
+    def kernel(
+        own: list[Array], indices: Array, updates: Array, *, bad_indices_policy: str
+    ) -> Array:
+        if not is_sole(own) or not segments.may_be_into(own[0], how):
+            return copying(own[0], indices, updates, bad_indices_policy=bad_indices_policy)  # type: ignore[no-any-return]
+        tensor = own[0]
+        rows, values = _good_rows(op, indices, updates, tensor.shape, bad_indices_policy)
+        _named(op, segments.scatter_into, tensor, rows, values, how)
+        return tensor
+
+    return kernel
+
+
 def _infer_scattered(call: InferCall) -> Shape:
     shape = call.spec(0).shape
     _check_updates(call, call.spec(1).shape, call.spec(2).shape, shape)
@@ -178,6 +195,7 @@ def _tensor_scatter(
         infer=_infer_scattered,
         kernel=_kernel_of(name, how),
         gradient=gradient,
+        in_place=_in_place_of(name, how),
     )
 
 

@@ -38,7 +38,9 @@ def _while_kernel(
         while is_true(test(values)[0]):
             if ctx.cancelled:
                 ctx.check()
-            values = step(values)
+            # A list that nobody else has: an iteration may write into what nobody else has, either.
+            given, values = list(values), ()
+            values = step(given)
             iterations += 1
             is_slow = iterations == 1 and perf_counter() - began > _LONG_S
             if is_slow or not iterations % _LONG:

@@ -37,15 +37,19 @@ def libraries() -> list[Library]:
     return [_library(controller) for controller in controllers]
 
 
-def product_address() -> int:
-    """The address of `cblas_sgemm` of an OpenBLAS in `libraries`; 0 if unknown."""
+def product_address(name: str) -> int:
+    """The address of a function of an OpenBLAS in `libraries`; 0 if unknown.
+
+    Args:
+        name: `cblas_sgemm` or `cblas_sgemv`.
+    """
     import ctypes
 
     for library in libraries():
         opened = ctypes.CDLL(library.path)
         for prefix, suffix in itertools.product(("", "scipy_"), ("64_", "")):
             try:
-                found = opened[f"{prefix}cblas_sgemm{suffix}"]
+                found = opened[f"{prefix}{name}{suffix}"]
                 opened[f"{prefix}openblas_get_num_threads{suffix}"]
             except AttributeError:
                 continue

@@ -14,10 +14,12 @@ from pinnace.ops.kernels.blas_threads import product_address
 if TYPE_CHECKING:
     from pinnace.ops.kernels.precision import Array
 
-# `cblas_sgemm`'s constants: row-major; not transposed, and transposed.
+# BLAS' constants: row-major; not transposed, and transposed.
 _BY_ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
-# Words of its call: sizes of the result, and the addresses.
+# Words of a call of `cblas_sgemm`: sizes of the result, and the addresses.
 _HEIGHT, _WIDTH, _A, _B, _C = 3, 4, 6, 8, 10
+# Of `cblas_sgemv`: rows and columns of the matrix, and the addresses.
+_DOWN, _ALONG, _MATRIX, _GIVEN, _MADE = 2, 3, 4, 6, 8
 # Multiplications from which offering a product pays off: BLAS takes 0.1 ms for them, and half of it
 # covers the cost of the offer and of a late helper.
 WORTH = 1 << 22
@@ -43,7 +45,9 @@ def offered(a: Array, b: Array, out: Array | None, work: int) -> Array | None:
         out: [..., rows, columns]: written and returned if given.
         work: multiplications.
     """
-    if a.dtype != np.float32 or b.dtype != np.float32 or not (pieces.can_call() and _address()):
+    if a.dtype != np.float32 or b.dtype != np.float32 or not pieces.can_call():
+        return None
+    if not (_address("cblas_sgemm") and _address("cblas_sgemv")):
         return None
     left, right = _form(a), _form(b)
     if left is None or right is None or a.shape[-1] != b.shape[-2]:
@@ -117,15 +121,20 @@ def _job(
     (outer, inner), *moves = levels
     height, width, _ = sizes
     count = outer * inner
-    words = [_BY_ROWS, forms[0], forms[2], *sizes, 0, forms[1], 0, forms[3], 0, forms[4]]
-    places = (_A, _B, _C)
+    by_columns = width > height
+    if height == 1 or width == 1:
+        function = "cblas_sgemv"
+        words, places, size = _vector_call(forms, sizes, by_columns=by_columns)
+    else:
+        function = "cblas_sgemm"
+        words = [_BY_ROWS, forms[0], forms[2], *sizes, 0, forms[1], 0, forms[3], 0, forms[4]]
+        places, size = (_A, _B, _C), _WIDTH if by_columns else _HEIGHT
     changes = [
         pieces.Change(False, place, outer=far, step=near)
         for place, (far, near) in zip(places, moves, strict=True)
     ]
     if count == 1:
         # BLAS packs both matrices: split so that the smaller one is packed twice.
-        by_columns = width > height
         length = width if by_columns else height
         count, step = cut(length, threads)
         inner = count
@@ -136,13 +145,47 @@ def _job(
             pieces.Change(False, place, step=move)
             for place, move in zip(places, moved, strict=True)
         ]
-        size = _WIDTH if by_columns else _HEIGHT
         changes.append(pieces.Change(False, size, first=length, step=-step, most=step))
     if count < 2:
         return None
-    call = pieces.Call(_address(), words, [1.0, 0.0])
+    call = pieces.Call(_address(function), words, [1.0, 0.0])
     calls = pieces.Job(call, count, changes, threads, inner=inner)
     return _ProductCalls(calls, tuple(map(calls.of_change, range(3))))
+
+
+def _vector_call(
+    forms: tuple[int, ...], sizes: tuple[int, int, int], *, by_columns: bool
+) -> tuple[list[int], tuple[int, int, int], int]:
+    """The product of a matrix and a vector, which reads the matrix once, where it lies.
+
+    `cblas_sgemm` packs the whole matrix before it multiplies by one row or one column, which takes
+    several times as long as the product.
+
+    Args:
+        forms: see `_job`.
+        sizes: rows, columns, K; one of the first two is 1.
+        by_columns: whether the matrix is b, and the vector the row a.
+
+    Returns:
+        Words of the call; indices in them of the addresses of a, b and the result, and of the size
+        of the result.
+    """
+    height, width, inner = sizes
+    length = width if by_columns else height
+    # b is [K, columns], and is multiplied from the left: BLAS takes the vector on the right.
+    form, leading = (forms[2], forms[3]) if by_columns else (forms[0], forms[1])
+    has_rows_of_sums = (form == _TRANSPOSED) == by_columns
+    down, along = (length, inner) if has_rows_of_sums else (inner, length)
+    # From a number of the vector to the next: a row's are contiguous, a column's if it is the
+    # transpose of a row.
+    given_form, given_leading = (forms[0], forms[1]) if by_columns else (forms[2], forms[3])
+    is_row = (given_form == _PLAIN) == by_columns
+    given = 1 if is_row else given_leading
+    made = 1 if by_columns else forms[4]
+    words = [_BY_ROWS, _PLAIN if has_rows_of_sums else _TRANSPOSED, down, along]
+    words += [0, leading, 0, given, 0, made]
+    places = (_GIVEN, _MATRIX, _MADE) if by_columns else (_MATRIX, _GIVEN, _MADE)
+    return words, places, _DOWN if has_rows_of_sums else _ALONG
 
 
 def _levels(

@@ -312,6 +312,11 @@ def scattered(x: Array, indices: Indices, updates: Array, how: Scatter) -> Array
     return out.astype(x.dtype, copy=False)
 
 
+def may_be_into(x: Array, how: Scatter) -> bool:
+    """Whether `scatter_into` gives what `scattered` does: sums of short floats are wider."""
+    return bool(x.flags.c_contiguous) and (how == "update" or computed_in(x.dtype) == x.dtype)
+
+
 def scatter_into(x: Array, indices: Indices, updates: Array, how: Scatter) -> None:
     """Like `scattered`, in x itself, which must be C-contiguous.
 

@@ -16,6 +16,7 @@ from pinnace.engine import agreement, loop_tiers, rejections
 from pinnace.engine.build import plan_of
 from pinnace.engine.networks.guarded import Guarded
 from pinnace.framework import config
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.kernels import compiled
 
 
@@ -249,3 +250,116 @@ def test_layers_that_read_the_same_image_share_its_copy() -> None:
     (network,) = networks_of(drawn.function)
     kinds = [layer.kind for layer in network.network.layers]
     assert kinds.count("COPY") <= 2 < kinds.count("PRODUCT")
+
+
+def test_an_iteration_that_checks_has_networks() -> None:
+    w = tf.Variable(np.random.default_rng(1).standard_normal((3, 3, 4, 4)) / 6, dtype=tf.float32)
+    image, number = tf.TensorSpec([2, 6, 6, 4], tf.float32), tf.TensorSpec([], tf.int32)
+
+    @tf.function(input_signature=[image, number])
+    def run(x: Any, most: Any) -> Any:
+        def body(i: Any, x: Any) -> Any:
+            with tf.control_dependencies([tf.debugging.assert_less(i, most)]):
+                y = tf.tanh(tf.nn.conv2d(x, w, 1, "SAME"))
+                return i + 1, tf.tanh(tf.nn.conv2d(y, w, 1, "SAME") + x)
+
+        return [tf.while_loop(lambda i, _: i < 5, body, (tf.constant(0), x))[1]]
+
+    x = np.random.default_rng(2).standard_normal((2, 6, 6, 4)).astype(np.float32)
+    wanted = results(run, x, np.int32(9), tier="plan")
+    for _ in range(3):
+        found = results(run, x, np.int32(9), tier="compiled")
+        assert agreement.difference(wanted, found) is None
+        with pytest.raises(InvalidArgumentError, match="assertion failed"):
+            results(run, x, np.int32(3), tier="compiled")
+    assert networks_of(run)
+
+
+def _spoken(words: int, width: int, heads: int, length: int) -> Any:
+    """A decoder's loop as `transformers` writes it: a word, its keys and values in a cache."""
+    random = np.random.default_rng(5)
+
+    def weight(*shape: int) -> Any:
+        scale = 1.0 if shape[0] == words else shape[0] ** -0.5
+        return tf.Variable(random.standard_normal(shape) * scale, dtype=tf.float32)
+
+    table, first, last = weight(words, width), weight(width, 3 * width), weight(width, width)
+    up, down, out = weight(width, 4 * width), weight(4 * width, width), weight(words, width)
+
+    def split(x: Any) -> Any:
+        return tf.transpose(tf.reshape(x, [1, 1, heads, width // heads]), [0, 2, 1, 3])
+
+    def body(i: Any, said: Any, cache: Any, mask: Any) -> Any:
+        word = tf.expand_dims(tf.reshape(said[:, i], [1]), 1)
+        with tf.control_dependencies([tf.debugging.assert_less(word, words)]):
+            x = tf.gather(table, tf.identity(word))
+        flat = tf.reshape(x, [1, width]) @ first
+        query, key, value = map(split, tf.split(tf.reshape(flat, [1, 1, 3 * width]), 3, axis=2))
+        before, earlier = tf.unstack(cache)
+        keys, values = tf.concat([before, key], 2), tf.concat([earlier, value], 2)
+        scores = tf.matmul(query, keys, transpose_b=True) / (width / heads) ** 0.5
+        scores = scores * np.ones((1, 1, 1, length + 1), "f4") - 0.0
+        scores = tf.nn.softmax(scores + (1.0 - mask) * -1e4 + 1e-9)
+        seen = tf.reshape(tf.transpose(scores @ values, [0, 2, 1, 3]), [1, width])
+        x = tf.reshape(x, [1, width]) + seen @ last
+        x = x + tf.nn.gelu(x @ up, approximate=True) @ down
+        found = tf.argmax(tf.matmul(x, out, transpose_b=True), -1, output_type=tf.int32)
+        said = tf.tensor_scatter_nd_update(said, [[0, i + 1]], found)
+        new = tf.stack([key, value])
+        place = tf.stack([0, 0, 0, i, 0])
+        cache = tf.raw_ops.XlaDynamicUpdateSlice(input=cache, update=new, indices=place)
+        mask = tf.raw_ops.XlaDynamicUpdateSlice(
+            input=mask, update=[[[[1.0]]]], indices=tf.stack([0, 0, 0, i])
+        )
+        return i + 1, said, cache, mask
+
+    @tf.function(input_signature=[tf.TensorSpec([1, length + 1], tf.int32)])
+    def run(said: Any) -> Any:
+        shape = [2, 1, heads, length, width // heads]
+        mask = tf.concat([tf.zeros([1, 1, 1, length]), tf.ones([1, 1, 1, 1])], 3)
+        start = (tf.constant(0), said, tf.zeros(shape), mask)
+        _, said, cache, _ = tf.while_loop(lambda i, *_: i < length, body, start)
+        return said, cache
+
+    return run
+
+
+def test_a_word_is_one_network() -> None:
+    run = _spoken(words=23, width=32, heads=4, length=9)
+    for word in (3, 7, 11):
+        said = np.zeros((1, 10), np.int32)
+        said[0, 0] = word
+        wanted = results(run, said, tier="plan")
+        found = results(run, said, tier="compiled")
+        assert len(set(wanted[0].ravel().tolist())) > 2
+        np.testing.assert_array_equal(found[0], wanted[0])
+        np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-5)
+    (network,) = networks_of(run)
+    assert not network.misses
+    left = [step.node.op.name for step in turns_of(run)._body.steps]
+    assert left.count("BatchMatMulV2") == 2
+    kinds = {layer.kind for layer in network.network.layers}
+    assert "ATTENTION" in kinds
+    assert "LOOKUP" in kinds
+
+
+def test_a_product_of_activations_may_be_split() -> None:
+    """Only a softmax makes it attention: the search goes on behind a step with several results."""
+    random = np.random.default_rng(8)
+    w, v = (tf.Variable(random.standard_normal((8, 8)), dtype=tf.float32) for _ in range(2))
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 6, 8], tf.float32)])
+    def run(x: Any) -> Any:
+        def heads(y: Any) -> Any:
+            return tf.transpose(tf.reshape(y, [2, 6, 2, 4]), [0, 2, 1, 3])
+
+        scores = tf.matmul(heads(x @ w), heads(x @ v), transpose_b=True) * 0.5
+        left, right = tf.split(scores, 2, axis=-1)
+        return [left - right]
+
+    x = random.standard_normal((2, 6, 8)).astype(np.float32)
+    wanted = results(run, x, tier="plan")
+    for _ in range(2):
+        np.testing.assert_allclose(
+            results(run, x, tier="compiled")[0], wanted[0], rtol=1e-4, atol=1e-5
+        )

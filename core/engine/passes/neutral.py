@@ -1,0 +1,81 @@
+"""Leaves out sums with zeros and products with ones.
+
+A decoder of transformers masks its scores by constants. For the last word, which sees all others,
+they become ones and zeros when constants are folded, and each step is one more over all scores that
+attention is not recognised by. TensorFlow's Grappler leaves out the same steps: of results only the
+sign of a zero may differ, since -0 + 0 is 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import GraphBuilder, constant_of
+from pinnace.graph.walk import ordered
+from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
+from pinnace.ops.math.division import REAL_DIV
+
+if TYPE_CHECKING:
+    from pinnace.graph.graph import Graph, Node, Value
+
+# The neutral number, and whether it may also be the first input.
+_NEUTRAL = {
+    ADD: (0, True),
+    ADD_V2: (0, True),
+    SUB: (0, False),
+    MUL: (1, True),
+    REAL_DIV: (1, False),
+}
+_TYPES = frozenset({dtypes.float32, dtypes.float64})
+
+
+def without_neutral(graph: Graph) -> Graph:
+    """The same program without these steps.
+
+    Args:
+        graph: constants folded, calls inlined.
+    """
+    found = {node: value for node in graph.nodes if (value := _unchanged(node)) is not None}
+    if not found:
+        return graph
+    copy = Copy(GraphBuilder(graph.name))
+    copy.inputs(graph)
+    arguments = {value.node for value in graph.inputs}
+    for node in ordered(graph):
+        if node in found:
+            value = copy.values[node.outputs[0]] = copy.values[found[node]]
+            copy.nodes[node] = (value.node,)
+        elif node not in arguments:
+            copy.node(node)
+    copy.outputs(graph)
+    return copy.target.finish()
+
+
+def _unchanged(node: Node) -> Value | None:
+    """The input that a step gives back as it is; None if it does anything."""
+    if node.op not in _NEUTRAL or node.controls or node.outputs[0].dtype not in _TYPES:
+        return None
+    number, may_be_first = _NEUTRAL[node.op]
+    x, y = node.inputs
+    if _is_all(y, number, x):
+        return x
+    return y if may_be_first and _is_all(x, number, y) else None
+
+
+def _is_all(value: Value, number: int, other: Value) -> bool:
+    """Whether all of a constant is a number, and the result has the shape of the other input."""
+    array = constant_of(value)
+    if array is None or constant_of(other) is not None:
+        return False
+    if array.ndim:
+        rank = other.shape.rank
+        if rank is None or array.ndim > rank:
+            return False
+        ends = list(other.shape)[rank - array.ndim :]
+        if any(size not in {1, end} for size, end in zip(array.shape, ends, strict=True)):
+            return False
+    return bool(np.all(array == number))
