@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework.shapes import Shape
 from pinnace.saved_model.stablehlo.lowering.indices import Indices, check_axes, with_axes
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, shape_tensor
+from pinnace.saved_model.stablehlo.lowering.operands import (
+    Operand,
+    constant,
+    op,
+    reshaped,
+    shape_tensor,
+)
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
-from pinnace.saved_model.stablehlo.lowering.shapes import reshaped
 from pinnace.saved_model.stablehlo.lowering.sizes import known_dims
 
 if TYPE_CHECKING:

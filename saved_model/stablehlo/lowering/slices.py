@@ -13,10 +13,10 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
     constant,
     dims_of,
     op,
+    reshaped,
     shape_tensor,
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
-from pinnace.saved_model.stablehlo.lowering.shapes import reshaped
 from pinnace.saved_model.stablehlo.lowering.sizes import bounds_of, known_dims, with_sizes
 
 if TYPE_CHECKING:
