@@ -12,6 +12,7 @@ from pinnace.saved_model.stablehlo.lowering.operands import Operand, alone, cons
 from pinnace.saved_model.stablehlo.lowering.origins import node_of, number_of
 from pinnace.saved_model.stablehlo.lowering.regions import neutral, start_value
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
+from pinnace.saved_model.stablehlo.lowering.sizes import bounds_of
 from pinnace.saved_model.stablehlo.lowering.units import computed_without
 
 if TYPE_CHECKING:
@@ -441,11 +442,32 @@ def ordered_bits(x: Tensor) -> Tensor:
     return op("SelectV2", op("Less", bits, constant(0, kind)), turned, bits)
 
 
+def _decided(direction: str, x: Operand, y: Operand) -> bool | None:
+    """A comparison of two sizes whose bounds tell its result."""
+    if x.known is None or y.known is None or x.rank or y.rank:
+        return None
+    here, there = bounds_of(x.known[()]), bounds_of(y.known[()])
+    if here is None or there is None:
+        return None
+    if here[1] < there[0]:
+        return direction in {"Less", "LessEqual", "NotEqual"}
+    if here[0] > there[1]:
+        return direction in {"Greater", "GreaterEqual", "NotEqual"}
+    if here[1] <= there[0] and direction in {"LessEqual", "Greater"}:
+        return direction == "LessEqual"
+    if here[0] >= there[1] and direction in {"GreaterEqual", "Less"}:
+        return direction == "GreaterEqual"
+    return None
+
+
 @lowers("compare", elementwise=True)
 def lower_compare(call: Call) -> Operand:
     """A comparison; a total order includes NaN and -0."""
     direction = _COMPARISONS[call.operation.text("comparison_direction")]
     total = call.operation.text("compare_type") == "TOTALORDER"
+    decided = _decided(direction, call.operand(0), call.operand(1))
+    if decided is not None:
+        return Operand(constant(decided, dtypes.bool), ())
 
     def compute(x: Tensor, y: Tensor) -> Tensor:
         x, y = widened(x), widened(y)

@@ -275,15 +275,24 @@ class Rows(Operand):
     """A tensor of which a loop writes one row after the other.
 
     Args:
-        handle: a list of tensors.
+        handle: a list of tensors, in the order of the iterations.
         shape: of all rows.
+        iteration: the number of this one.
     """
+
+    __slots__ = ("_iteration",)
+
+    def __init__(self, handle: Tensor, shape: Sequence[Dim], iteration: Dim) -> None:
+        super().__init__(handle, shape)
+        self._iteration = iteration
 
     @property
     def full(self) -> Tensor:
         """The list."""
         return self.small
 
-    def with_row(self, place: Tensor, update: Operand) -> Rows:
-        """With a row in its place."""
-        return Rows(op("TensorListSetItem", self.small, place, update.row.full), self.shape)
+    def with_row(self, update: Operand) -> Rows:
+        """With the row of this iteration."""
+        row, place = update.row.full, size_tensor(self._iteration)
+        handle = op("TensorListSetItem", self.small, place, row)
+        return Rows(handle, self.shape, self._iteration)
