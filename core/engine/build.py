@@ -9,6 +9,7 @@ from pinnace.engine import threads as threads  # reacts to `config.threading`
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.passes.invariants import with_invariants
+from pinnace.engine.passes.powers import multiplied
 from pinnace.engine.passes.shortcuts import shortened
 from pinnace.engine.passes.windows import windowed
 from pinnace.engine.plan import Plan
@@ -29,7 +30,7 @@ _plans: PerGraph[Plan] = PerGraph()
 
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
-    return Plan(windowed(with_invariants(shortened(fold(inline(graph, keep=True))))))
+    return Plan(windowed(with_invariants(shortened(multiplied(fold(inline(graph, keep=True)))))))
 
 
 def plan_of(graph: Graph) -> Plan:
