@@ -416,7 +416,7 @@ def powers(x: Any) -> Any:
     whole = (lax.integer_pow(x, n) for n in (-3, -1, 0, 1, 2, 3, 4, 5, 7, 16, 31))
     return (
         *(*whole, x**3, jnp.power(x, 3.0), jnp.power(x, -2.0), jnp.power(x, jnp.float32(4))),
-        *(size**0.5, size**1.5, size**-0.5, size**2.5, jnp.power(x, 0.5), jnp.power(2.0, x)),
+        *(size**0.5, size**1.5, size**-0.5, size**2.5, jnp.power(2.0, x)),
     )
 
 
@@ -570,6 +570,17 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
 }
 
 L = keras.layers
+
+
+def block() -> Any:
+    """Of a vision transformer: attention and two dense layers, each behind a norm."""
+    x = inputs = keras.Input((9, 12))
+    y = L.LayerNormalization()(x)
+    x = x + L.MultiHeadAttention(3, 4)(y, y)
+    y = L.LayerNormalization()(x)
+    return keras.Model(inputs, x + L.Dense(12)(L.Dense(24, activation="gelu")(y)))
+
+
 # name -> the shape of an example, and the layers behind the input.
 LAYERS: dict[str, tuple[tuple[int, ...], list[Any]]] = {
     "dense": ((6,), [L.Dense(8, "gelu"), L.Dropout(0.5), L.Dense(3, "softmax")]),
@@ -633,6 +644,7 @@ LAYERS: dict[str, tuple[tuple[int, ...], list[Any]]] = {
         [L.Bidirectional(L.LSTM(4)), L.RepeatVector(3), L.TimeDistributed(L.Dense(2))],
     ),
     "convolutional_lstm": ((3, 6, 6, 2), [L.ConvLSTM2D(3, 3)]),
+    "transformer": ((9, 12), [block(), block()]),
     "shapes": (
         (4, 6),
         [L.Reshape((6, 4)), L.Permute((2, 1)), L.Flatten(), L.Dense(6), L.Rescaling(0.5, 1.0)],

@@ -60,12 +60,12 @@ def _leaky(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
     share = inputs_of(y, "Mul")
     if share is None or x.dtype not in _EXACT:
         return None
-    at_least = inputs_of(chosen, "GreaterEqual")
+    at_least = inputs_of(chosen, "GreaterEqual") or inputs_of(chosen, "Greater")
     if at_least is None or not is_same(at_least[0], x) or number_of(at_least[1]) != 0:
         return None
     for number, other in (share, share[::-1]):
         alpha = number_of(number)
-        if alpha is not None and is_same(other, x):
+        if alpha is not None and math.isfinite(alpha) and is_same(other, x):
             return op("LeakyRelu", x, alpha=float(alpha))
     return None
 
