@@ -446,7 +446,7 @@ def _decided(direction: str, x: Operand, y: Operand) -> bool | None:
     """A comparison of two sizes whose bounds tell its result."""
     if x.known is None or y.known is None or x.rank or y.rank:
         return None
-    here, there = bounds_of(x.known[()]), bounds_of(y.known[()])
+    here, there = bounds_of(x.known.item()), bounds_of(y.known.item())
     if here is None or there is None:
         return None
     if here[1] < there[0]:
