@@ -10,7 +10,7 @@ from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.passes.invariants import with_invariants
 from pinnace.engine.passes.neutral import without_neutral
-from pinnace.engine.passes.powers import with_products
+from pinnace.engine.passes.powers import multiplied
 from pinnace.engine.passes.shortcuts import shortened
 from pinnace.engine.passes.windows import windowed
 from pinnace.engine.plan import Plan
@@ -31,7 +31,7 @@ _plans: PerGraph[Plan] = PerGraph()
 
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
-    folded = with_products(without_neutral(fold(inline(graph, keep=True))))
+    folded = multiplied(without_neutral(fold(inline(graph, keep=True))))
     return Plan(windowed(with_invariants(shortened(folded))))
 
 

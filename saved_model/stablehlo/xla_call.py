@@ -12,8 +12,8 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.functions.control.branches import trace_branch
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant
-from pinnace.saved_model.stablehlo.lowering.translation import Translation, alone
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, alone, constant
+from pinnace.saved_model.stablehlo.lowering.translation import Translation
 from pinnace.saved_model.stablehlo.module import decode_module
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from pinnace.graph.codec.opaque import XLA_CALL
 from pinnace.ops.execute import execute
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.ops.registry import lookup
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, alone, constant, op
 from pinnace.saved_model.stablehlo.lowering.registry import LOWERINGS, Call, lowers
-from pinnace.saved_model.stablehlo.lowering.translation import Translation, alone
+from pinnace.saved_model.stablehlo.lowering.translation import Translation
 from pinnace.saved_model.stablehlo.module import Block, Module, Operation, Value
 from pinnace.saved_model.stablehlo.types import TensorType
 from pinnace.saved_model.stablehlo.xla_call import decode_xla_call

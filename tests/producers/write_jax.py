@@ -399,6 +399,115 @@ def gradient(x: Any) -> Any:
     return jax.value_and_grad(lambda y: -jnp.log(mlp(y)[:, 0]).mean())(x)
 
 
+def curves(x: Any) -> Any:
+    """Activations, each of which is one op of TensorFlow, and which is not."""
+    nn, special = jax.nn, jax.scipy.special
+    return (
+        *(nn.relu6(x), nn.sigmoid(x), nn.silu(x), nn.softplus(x), nn.log_sigmoid(x), nn.elu(x)),
+        *(nn.selu(x), nn.leaky_relu(x), nn.soft_sign(x), nn.gelu(x, False), nn.gelu(x, True)),
+        *(nn.hard_swish(x), nn.mish(x), nn.celu(x, 0.7), special.erf(x), special.erfc(x)),
+        *(nn.softmax(x), nn.log_softmax(x), nn.softmax(x, 0), nn.logsumexp(x, 1), nn.relu(x)),
+        *(jnp.where(x >= 0, x, x * 2), jnp.where(x > 0, x, x * 0.1), 1 / (1 + jnp.exp(x))),
+    )
+
+
+def powers(x: Any) -> Any:
+    size = jnp.abs(x)
+    whole = (lax.integer_pow(x, n) for n in (-3, -1, 0, 1, 2, 3, 4, 5, 7, 16, 31))
+    return (
+        *(*whole, x**3, jnp.power(x, 3.0), jnp.power(x, -2.0), jnp.power(x, jnp.float32(4))),
+        *(size**0.5, size**1.5, size**-0.5, size**2.5, jnp.power(2.0, x)),
+    )
+
+
+# NaN, infinities, both zeros, numbers that overflow when taken to a power, and small ones.
+STRANGE = np.array(
+    [
+        [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0],
+        [1e-30, -1e-30, 30.0, -30.0, 100.0, -100.0],
+        [88.5, -88.5, 9.5, -9.5, 1e-3, -1e-3],
+        [1.0, -1.0, 2.5, -2.5, 3.0, 6.0],
+        [-np.inf] * 6,
+    ],
+    np.float32,
+)
+SCALE, OFFSET = np.linspace(0.5, 1.5, 8, dtype="f"), np.linspace(-1, 1, 8, dtype="f")
+
+
+def norms(x: Any) -> Any:
+    """As Flax and others write them: with the mean of squares, without, over groups."""
+
+    def normal(x: Any, axes: Any, fast: bool) -> Any:
+        mean = x.mean(axes)
+        spread = jnp.maximum(0, (x * x).mean(axes) - mean * mean) if fast else x.var(axes)
+        mean, spread = (jnp.expand_dims(one, axes) for one in (mean, spread))
+        return (x - mean) * lax.rsqrt(spread + 1e-6)
+
+    groups = x.reshape(x.shape[0], 6, 2, 4)
+    return (
+        normal(x, -1, True) * SCALE + OFFSET,
+        normal(x, (1, 2), False),
+        normal(groups, (1, 3), True).reshape(x.shape),
+        x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * SCALE,
+        x / jnp.linalg.norm(x, axis=-1, keepdims=True),
+        jax.nn.standardize(x),
+        (x - x.mean(1, keepdims=True)) / (x.std(1, keepdims=True) + 1e-3),
+        (x.sum(1, keepdims=True) / 6.0, x.sum(1) / 5.0, x.mean(1), jnp.ptp(x, 2, keepdims=True)),
+    )
+
+
+HEADS = [np.sin(np.arange(192, dtype="f") * k).reshape(8, 4, 6) for k in (1, 2, 3)]
+
+
+def heads(x: Any, mask: Any) -> Any:
+    """Attention as JAX and Keras have it, as Flax writes it, and with fewer keys than queries."""
+    q, k, v = (jnp.einsum("btd,dnh->btnh", x, one) for one in HEADS)
+    seen = mask[:, None, None, :]
+    scores = jnp.einsum("...qhd,...khd->...hqk", q / np.float32(6**0.5), k)
+    scores = jnp.where(seen, scores, jnp.finfo("float32").min)
+    attention = jax.nn.dot_product_attention
+    return (
+        attention(q, k, v),
+        attention(q, k, v, mask=seen),
+        attention(q, k, v, is_causal=True),
+        attention(q, k[:, :, :2], v[:, :, :2]),
+        jnp.einsum("...hqk,...khd->...qhd", jax.nn.softmax(scores), v),
+        jnp.einsum("btnh,btnh->bnt", q, k)[:, None, :, :, None] * 2,
+    )
+
+
+def counted(x: Any) -> Any:
+    """Loops with several states, backwards, inside of others, and over whole numbers."""
+    xs = jnp.swapaxes(x, 0, 1)
+    n, zero, three = xs.shape[0], jnp.zeros(xs.shape[1:]), jnp.int32(3)
+
+    def several(carry: Any, row: Any) -> Any:
+        a, b, k = carry
+        a = jnp.tanh(a + (0.0 if row is None else row))
+        return (a, b * 0.5 + a * k, k + 2), (b.sum(-1), k)
+
+    def inside(carry: Any, row: Any) -> Any:
+        last, rows = lax.scan(
+            lambda c, k: (c * 0.5 + row * k, c), carry, xs[:3, :, :1], reverse=True
+        )
+        return last, rows[0] - rows[2]
+
+    fori = lax.fori_loop
+    return (
+        lax.scan(several, (zero, zero + 1, three), xs),
+        lax.scan(several, (zero, zero + 1, three), xs, reverse=True),
+        lax.scan(several, (zero, zero + 1, three), None, length=4),
+        lax.scan(several, (zero, zero + 1, three), None, length=4, reverse=True),
+        lax.scan(inside, zero, xs, reverse=True),
+        lax.map(lambda i: xs[i] * 2, jnp.arange(n - 1, -1, -1)),
+        fori(0, n, lambda i, c: jnp.tanh(c) + xs[i], zero),
+        fori(1, n, lambda i, c: c * 0.5 + xs[n - 1 - i] * i, zero),
+        fori(0, n, lambda i, c: c * 0.5 + xs[2 * i], zero),
+        fori(0, n, lambda i, c: jnp.where(i < 2, c + 1, c * 2), zero),
+        fori(three, three + n, lambda i, c: c + xs[i - three] * i, zero),
+    )
+
+
 BATCH = "b, ..."
 # name -> function, inputs, polymorphic shapes (None: all sizes are known).
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
@@ -447,6 +556,12 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "gradient": (gradient, (draw(3, 6),), None),
     "scans": (scans, (draw(2, 5, 6),), None),
     "scans_of_batches": (scans, (draw(2, 5, 6),), (BATCH,)),
+    "curves": (curves, (STRANGE,), (BATCH,)),
+    "curves_of_known_size": (curves, (STRANGE,), None),
+    "powers": (powers, (STRANGE[:4],), (BATCH,)),
+    "norms": (norms, (draw(3, 6, 8),), (BATCH,)),
+    "heads": (heads, (draw(3, 5, 8), draw(3, 5, dtype="bool")), (BATCH, BATCH)),
+    "counted": (counted, (draw(2, 5, 6),), (BATCH,)),
     "unused": (
         lambda x, _, y: {"b": jnp.tanh(x), "a": [y + 1, y]},
         (draw(3, 6), draw(3, dtype="int32"), draw(2)),
@@ -455,6 +570,17 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
 }
 
 L = keras.layers
+
+
+def block() -> Any:
+    """Of a vision transformer: attention and two dense layers, each behind a norm."""
+    x = inputs = keras.Input((9, 12))
+    y = L.LayerNormalization()(x)
+    x = x + L.MultiHeadAttention(3, 4)(y, y)
+    y = L.LayerNormalization()(x)
+    return keras.Model(inputs, x + L.Dense(12)(L.Dense(24, activation="gelu")(y)))
+
+
 # name -> the shape of an example, and the layers behind the input.
 LAYERS: dict[str, tuple[tuple[int, ...], list[Any]]] = {
     "dense": ((6,), [L.Dense(8, "gelu"), L.Dropout(0.5), L.Dense(3, "softmax")]),
@@ -518,6 +644,7 @@ LAYERS: dict[str, tuple[tuple[int, ...], list[Any]]] = {
         [L.Bidirectional(L.LSTM(4)), L.RepeatVector(3), L.TimeDistributed(L.Dense(2))],
     ),
     "convolutional_lstm": ((3, 6, 6, 2), [L.ConvLSTM2D(3, 3)]),
+    "transformer": ((9, 12), [block(), block()]),
     "shapes": (
         (4, 6),
         [L.Reshape((6, 4)), L.Permute((2, 1)), L.Flatten(), L.Dense(6), L.Rescaling(0.5, 1.0)],

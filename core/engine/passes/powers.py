@@ -1,34 +1,47 @@
-"""Replaces powers with a constant exponent of 2 or 3 by products.
+"""Powers with a small constant exponent become products and roots, as in TensorFlow's functions.
 
-The tanh approximation of GELU has `x ** 3`, for which NumPy takes forty times as long as for two
-products, and which is in no region. TensorFlow's Grappler replaces these powers in the same way, so
-that results are equal to those of its functions.
+`Pow` is a call per element that nothing fuses with. x³ is x · x · x within an ulp or two, also
+where it overflows, underflows or is no number; TensorFlow's Grappler (`ConvertPow`) does likewise.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pinnace.framework import dtypes
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import GraphBuilder, constant_of
+from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
 from pinnace.graph.walk import ordered
-from pinnace.ops.math.arithmetic import MUL, SQUARE
+from pinnace.ops.math.arithmetic import MUL, RECIPROCAL, SQUARE
+from pinnace.ops.math.exponents import POW, RSQRT, SQRT
 
 if TYPE_CHECKING:
-    from pinnace.graph.graph import Graph, Node, Value
+    from collections.abc import Sequence
 
-# A product of 16-bit floats would be rounded twice.
-_TYPES = frozenset({dtypes.float32, dtypes.float64})
+    from pinnace.ops.opdef import OpDef
+
+# Exponent -> ops, each of which takes what the one before gives; MUL takes the base, too.
+_STEPS: dict[float, tuple[OpDef, ...]] = {
+    -2.0: (RECIPROCAL, SQUARE),
+    -1.0: (RECIPROCAL,),
+    -0.5: (RSQRT,),
+    0.5: (SQRT,),
+    2.0: (SQUARE,),
+    3.0: (SQUARE, MUL),
+    4.0: (SQUARE, SQUARE),
+}
+_DTYPES = frozenset({dtypes.float32, dtypes.float64})
 
 
-def with_products(graph: Graph) -> Graph:
-    """The same program with products in place of these powers.
+def multiplied(graph: Graph) -> Graph:
+    """The same program without `Pow` where the exponent is a constant that has ops of its own.
 
     Args:
         graph: constants folded, calls inlined.
     """
-    found = {node: power for node in graph.nodes if (power := _power(node))}
+    found = {node: steps for node in graph.nodes if (steps := _steps_of(node))}
     if not found:
         return graph
     copy = Copy(GraphBuilder(graph.name))
@@ -36,7 +49,7 @@ def with_products(graph: Graph) -> Graph:
     arguments = {value.node for value in graph.inputs}
     for node in ordered(graph):
         if node in found:
-            made = _product(node, found[node], copy)
+            made = _written(node, found[node], copy)
             copy.values[node.outputs[0]] = made
             copy.nodes[node] = (made.node,)
         elif node not in arguments:
@@ -45,33 +58,26 @@ def with_products(graph: Graph) -> Graph:
     return copy.target.finish()
 
 
-def _power(node: Node) -> int:
-    """The exponent if a node is such a power, otherwise 0."""
-    if node.op.name != "Pow" or node.controls or node.outputs[0].dtype not in _TYPES:
-        return 0
-    base, exponent = node.inputs
-    known = constant_of(exponent)
-    if known is None or known.size != 1:
-        return 0
-    # An exponent of more axes would give the result its own.
-    rank = base.shape.rank
-    if known.ndim and (rank is None or known.ndim > rank):
-        return 0
-    power = float(known.reshape(-1)[0])
-    return int(power) if power in {2.0, 3.0} else 0
+def _steps_of(node: Node) -> Sequence[OpDef]:
+    if node.op is not POW or node.controls or node.outputs[0].dtype not in _DTYPES:
+        return ()
+    x, exponent = node.inputs[0], constant_of(node.inputs[1])
+    if exponent is None or np.size(exponent) != 1:
+        return ()
+    rank = x.shape.rank
+    if np.ndim(exponent) and (rank is None or np.ndim(exponent) > rank):
+        return ()  # the result has more axes
+    return _STEPS.get(float(np.reshape(exponent, ())), ())
 
 
-def _product(node: Node, power: int, copy: Copy) -> Value:
-    base = copy.values[node.inputs[0]]
+def _written(node: Node, steps: Sequence[OpDef], copy: Copy) -> Value:
+    base = found = copy.values[node.inputs[0]]
     spec = node.outputs[0].spec
-    is_square = power == 2
-    attrs = {"T": base.dtype}
-    name = node.name if is_square else f"{node.name}/square"
-    made = copy.target.add_raw(SQUARE, [base], SQUARE.full_attrs(attrs), name, [spec])
-    made.source = node.source
-    if is_square:
-        return made.outputs[0]
-    square = made.outputs[0]
-    made = copy.target.add_raw(MUL, [base, square], MUL.full_attrs(attrs), node.name, [spec])
-    made.source = node.source
-    return made.outputs[0]
+    for number, op in enumerate(steps):
+        inputs = [found, base] if op is MUL else [found]
+        attrs = op.full_attrs({"T": spec.dtype})
+        name = node.name if number == len(steps) - 1 else f"{node.name}/{op.name}"
+        made = copy.target.add_raw(op, inputs, attrs, name, [spec])
+        made.source = node.source
+        found = made.outputs[0]
+    return found

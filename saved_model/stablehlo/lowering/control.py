@@ -9,7 +9,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.functions.control.conditional import cond, switch_case
 from pinnace.functions.control.looping import while_loop
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, Rows, op
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, op
 from pinnace.saved_model.stablehlo.lowering.registry import LOWERINGS, Call, lowers
 from pinnace.saved_model.stablehlo.lowering.scans import scan_of
 
@@ -43,15 +43,15 @@ def lower_while(call: Call) -> Sequence[Operand]:
     sizes = [operand.shape for operand in call.operands]
 
     scan = scan_of(call.translation, condition, body, call.operands)
-    written = frozenset() if scan is None else scan.written
+    written = {} if scan is None else scan.written
 
     def given(block: Block, xs: Sequence[Tensor]) -> list[Operand]:
         found: list[Operand] = []
         for place, (value, x) in enumerate(zip(block.arguments, xs, strict=True)):
-            if place in written:
-                found.append(Rows(x, sizes[place]))
-            elif scan is not None and block is body and place == scan.counter:
-                found.append(scan.count(x))
+            if scan is not None and place in written:
+                found.append(scan.rows(x, sizes[place], xs[scan.counter]))
+            elif scan is not None and block is body and place in scan.counters:
+                found.append(scan.count(place, x))
             else:
                 found.append(call.translation.argument(value, x, sizes[place]))
         return found
@@ -72,7 +72,7 @@ def lower_while(call: Call) -> Sequence[Operand]:
             variables[place], shapes[place] = scan.empty(call.operands[place]), Shape([])
     results: Sequence[Tensor] = while_loop(goes_on, turn, variables, shapes)
     return [
-        scan.joined(one, operand)
+        scan.joined(place, one, operand)
         if scan is not None and place in written
         else Operand(one, operand.shape)
         for place, (one, operand) in enumerate(zip(results, call.operands, strict=True))

@@ -8,9 +8,9 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type, bits_of
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, ops
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, ops, reshaped
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
-from pinnace.saved_model.stablehlo.lowering.shapes import reshaped, transposed
+from pinnace.saved_model.stablehlo.lowering.shapes import transposed
 from pinnace.saved_model.stablehlo.lowering.slices import padded
 from pinnace.saved_model.stablehlo.lowering.windows import Windows
 

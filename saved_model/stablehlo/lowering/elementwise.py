@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.graph.graph import constant_of
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op
+from pinnace.saved_model.stablehlo.lowering.idioms import written
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, alone, constant, op
+from pinnace.saved_model.stablehlo.lowering.origins import node_of, number_of
 from pinnace.saved_model.stablehlo.lowering.regions import neutral, start_value
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
+from pinnace.saved_model.stablehlo.lowering.sizes import bounds_of
+from pinnace.saved_model.stablehlo.lowering.units import computed_without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,6 +95,8 @@ def as_type(x: Tensor, dtype: DType) -> Tensor:
 
 def each(compute: Callable[..., Tensor], operands: Sequence[Operand]) -> Operand:
     """The result of an elementwise function, with NumPy's broadcasting."""
+    if operands and all(number_of(one.small) is not None for one in operands):
+        compute = _computed_now(compute)
     rank = max(one.rank for one in operands)
     largest = [one for one in operands if one.rank == rank]
     spread = frozenset.intersection(*(one.spread for one in largest))
@@ -100,7 +104,23 @@ def each(compute: Callable[..., Tensor], operands: Sequence[Operand]) -> Operand
         next((n for n in sizes if isinstance(n, int)), sizes[0])
         for sizes in zip(*(one.shape for one in largest), strict=True)
     ]
+    found = computed_without(compute, operands, shape)
+    if found is not None:
+        return found
     return Operand(compute(*(one.small for one in operands)), shape, spread)
+
+
+def _computed_now(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An elementwise function of numbers that are known: the constant that it gives."""
+
+    def known(*numbers: Tensor) -> Tensor:
+        arrays = [node.attrs["value"] for node in map(node_of, numbers) if node is not None]
+        with alone():
+            given = [constant(one, x.dtype) for one, x in zip(arrays, numbers, strict=True)]
+            found = compute(*given)
+        return constant(found.numpy(), found.dtype)
+
+    return known
 
 
 def _elementwise(call: Call, compute: Callable[..., Tensor]) -> Operand:
@@ -130,7 +150,7 @@ def _register_numbers(name: str, numbers: str, truths: str) -> None:
         if simpler is not None:
             return simpler
         chosen = truths if call.operand(0).dtype is dtypes.bool else numbers
-        return _elementwise(call, lambda x, y: op(chosen, x, y))
+        return _elementwise(call, lambda x, y: written(chosen, x, y))
 
     lower.__doc__ = f"`{numbers}`" + (f", `{truths}` of truth values." if truths else ".")
 
@@ -265,34 +285,16 @@ def _divisor(y: Tensor) -> tuple[Tensor, Tensor]:
     return zero, op("SelectV2", zero, constant(1, y.dtype), y)
 
 
-def _mean(total: Operand, count: Operand) -> Operand | None:
-    """A sum that is divided by how many there are is a mean."""
-    number = start_value(count) if count.is_uniform and total.dtype.is_floating else None
-    node: Any = getattr(getattr(total.small, "value", None), "node", None)
-    if number is None or node is None or node.op.name != "Sum" or node.attrs["keep_dims"]:
-        return None
-    axes, data = constant_of(node.inputs[1]), node.inputs[0]
-    if axes is None or data.tensor is None:
-        return None
-    sizes = [data.shape[int(axis)] for axis in axes.ravel()]
-    if any(size is None for size in sizes) or math.prod(sizes) != number:
-        return None
-    return total.like(op("Mean", data.tensor, node.inputs[1].tensor))
-
-
 @lowers("divide", elementwise=True)
 def lower_divide(call: Call) -> Operand:
     """Integers are truncated; division by zero gives all ones, as in XLA."""
     sizes = call.translation.sizes.arithmetic("divide", call.operand(0), call.operand(1))
     if sizes is not None:
         return sizes
-    mean = _mean(call.operand(0), call.operand(1))
-    if mean is not None:
-        return mean
 
     def compute(x: Tensor, y: Tensor) -> Tensor:
         if not x.dtype.is_integer:
-            return op("RealDiv", x, y)
+            return written("RealDiv", x, y)
         zero, safe = _divisor(y)
         if not x.dtype.is_unsigned:
             # The smallest integer divided by -1 is itself, since its negation overflows.
@@ -414,7 +416,11 @@ def lower_count_leading_zeros(call: Call) -> Operand:
 @lowers("select", elementwise=True)
 def lower_select(call: Call) -> Operand:
     """The second where the first is true, else the third."""
-    return each(lambda p, x, y: op("SelectV2", p, x, y), call.operands)
+    chosen, x, y = (call.operand(index) for index in range(3))
+    known = start_value(chosen)
+    if known is not None and chosen.is_uniform:
+        return x if known else y
+    return each(lambda *xs: written("SelectV2", *xs), (chosen, x, y))
 
 
 @lowers("clamp", elementwise=True)
@@ -436,11 +442,32 @@ def ordered_bits(x: Tensor) -> Tensor:
     return op("SelectV2", op("Less", bits, constant(0, kind)), turned, bits)
 
 
+def _decided(direction: str, x: Operand, y: Operand) -> bool | None:
+    """A comparison of two sizes whose bounds tell its result."""
+    if x.known is None or y.known is None or x.rank or y.rank:
+        return None
+    here, there = bounds_of(x.known.item()), bounds_of(y.known.item())
+    if here is None or there is None:
+        return None
+    if here[1] < there[0]:
+        return direction in {"Less", "LessEqual", "NotEqual"}
+    if here[0] > there[1]:
+        return direction in {"Greater", "GreaterEqual", "NotEqual"}
+    if here[1] <= there[0] and direction in {"LessEqual", "Greater"}:
+        return direction == "LessEqual"
+    if here[0] >= there[1] and direction in {"GreaterEqual", "Less"}:
+        return direction == "GreaterEqual"
+    return None
+
+
 @lowers("compare", elementwise=True)
 def lower_compare(call: Call) -> Operand:
     """A comparison; a total order includes NaN and -0."""
     direction = _COMPARISONS[call.operation.text("comparison_direction")]
     total = call.operation.text("compare_type") == "TOTALORDER"
+    decided = _decided(direction, call.operand(0), call.operand(1))
+    if decided is not None:
+        return Operand(constant(decided, dtypes.bool), ())
 
     def compute(x: Tensor, y: Tensor) -> Tensor:
         x, y = widened(x), widened(y)

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework.shapes import Shape
 from pinnace.saved_model.stablehlo.lowering.indices import Indices, check_axes, with_axes
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, shape_tensor
+from pinnace.saved_model.stablehlo.lowering.operands import (
+    Operand,
+    constant,
+    op,
+    reshaped,
+    shape_tensor,
+)
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
-from pinnace.saved_model.stablehlo.lowering.shapes import reshaped
 from pinnace.saved_model.stablehlo.lowering.sizes import known_dims
+from pinnace.saved_model.stablehlo.lowering.slices import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,6 +109,10 @@ def _is_take(
 def _take(
     call: Call, x: Operand, indices: Indices, axis: int, kept: Sequence[int], result: _Result
 ) -> Operand:
+    if axis == 0 and not indices.batch and indices.number is not None:
+        row = row_of(x, indices.number)
+        if row is not None and result.order == sorted(result.order):
+            return row if axis in kept else row.row
     most = call.translation.sizes.combined("subtract", x.shape[axis], 1)
     place = indices.clamped(0, most)
     count = len(indices.batch)

@@ -38,6 +38,9 @@ class Indices:
         order = [*(n for n in range(operand.rank) if n != vector_axis), vector_axis]
         if not self._is_bare:
             operand = transposed(operand, order)
+        known = operand.known
+        # The only index there is, if it is a size.
+        self.number: Dim | None = None if known is None or known.size != 1 else known.reshape(-1)[0]
         self._tensor = operand.full
         if self._tensor.dtype not in {dtypes.int32, dtypes.int64}:
             self._tensor = as_type(self._tensor, dtypes.int64)

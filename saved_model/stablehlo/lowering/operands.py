@@ -7,6 +7,7 @@ are sizes are tracked as such, so that known sizes remain numbers.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,9 +19,10 @@ from pinnace.framework.context import state
 from pinnace.ops import registry
 from pinnace.ops.array.constants import constant as constant_of
 from pinnace.ops.execute import execute, execute_one
+from pinnace.saved_model.stablehlo.lowering.origins import inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
@@ -55,6 +57,17 @@ def _made_here(made: dict[Any, Tensor]) -> Tensor | None:
             return made[tracer]
         tracer = tracer.outer
     return None
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Nothing outside traces, records or converts what is made inside."""
+    saved = state.tracer, state.tapes, state.scope, state.convert
+    state.tracer, state.tapes, state.scope, state.convert = None, (), "", None
+    try:
+        yield
+    finally:
+        state.tracer, state.tapes, state.scope, state.convert = saved
 
 
 class Size:
@@ -132,6 +145,27 @@ def count_of(shape: Sequence[Dim]) -> int | None:
     """The number of elements of a shape, None if unknown."""
     sizes = [n for n in shape if isinstance(n, int)]
     return math.prod(sizes) if len(sizes) == len(shape) else None
+
+
+def reshaped(x: Tensor, shape: Sequence[Dim]) -> Tensor:
+    """A tensor of another shape; one size that is not known need not be computed."""
+    source = inputs_of(x, "Reshape")
+    x = x if source is None else source[0]
+    if _is_of_shape(x, shape):
+        return x
+    unknown = [n for n in shape if not isinstance(n, int)]
+    if len(unknown) == 1 and 0 not in shape:
+        sizes = [n if isinstance(n, int) else -1 for n in shape]
+        return op("Reshape", x, constant(sizes, dtypes.int32))
+    return op("Reshape", x, shape_tensor(shape))
+
+
+def _is_of_shape(x: Tensor, shape: Sequence[Dim]) -> bool:
+    """Whether a tensor with as many elements has this shape: it differs in one size at most."""
+    if len(x.shape) != len(shape) or 0 in shape or -1 in shape:
+        return False
+    known = [(n, m) for n, m in zip(x.shape, shape, strict=True) if n is not None]
+    return len(known) >= len(shape) - 1 and all(n == m for n, m in known)
 
 
 class Operand:
@@ -241,15 +275,24 @@ class Rows(Operand):
     """A tensor of which a loop writes one row after the other.
 
     Args:
-        handle: a list of tensors.
+        handle: a list of tensors, in the order of the iterations.
         shape: of all rows.
+        iteration: the number of this one.
     """
+
+    __slots__ = ("_iteration",)
+
+    def __init__(self, handle: Tensor, shape: Sequence[Dim], iteration: Dim) -> None:
+        super().__init__(handle, shape)
+        self._iteration = iteration
 
     @property
     def full(self) -> Tensor:
         """The list."""
         return self.small
 
-    def with_row(self, place: Tensor, update: Operand) -> Rows:
-        """With a row in its place."""
-        return Rows(op("TensorListSetItem", self.small, place, update.row.full), self.shape)
+    def with_row(self, update: Operand) -> Rows:
+        """With the row of this iteration."""
+        row, place = update.row.full, size_tensor(self._iteration)
+        handle = op("TensorListSetItem", self.small, place, row)
+        return Rows(handle, self.shape, self._iteration)

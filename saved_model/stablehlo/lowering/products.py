@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework import dtypes
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type, bits_of
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, op
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, op, reshaped
+from pinnace.saved_model.stablehlo.lowering.origins import node_of
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
-from pinnace.saved_model.stablehlo.lowering.shapes import reshaped, transposed
+from pinnace.saved_model.stablehlo.lowering.shapes import transposed
+from pinnace.saved_model.stablehlo.lowering.units import core_of, placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +56,8 @@ def _product(call: Call, left: _Axes, right: _Axes) -> Operand:
     kind = _computed_in(call.dtype, x.dtype, y.dtype)
     product = contracted(
         call.translation.sizes,
-        Operand(as_type(x.full, kind), x.shape),
-        Operand(as_type(y.full, kind), y.shape),
+        x.like(as_type(x.small, kind)),
+        y.like(as_type(y.small, kind)),
         left,
         right,
     )
@@ -75,9 +77,61 @@ def _computed_in(result: DType, *operands: DType) -> DType:
 
 def contracted(sizes: Sizes, x: Operand, y: Operand, left: _Axes, right: _Axes) -> Operand:
     """Axes contracted, by one MatMul or BatchMatMul over axes that are joined for it."""
+    if left[0] and _is_softmax(y) and not _is_softmax(x):
+        # As attention is written elsewhere: weights times values.
+        swapped = contracted(sizes, y, x, right, left)
+        count, width = len(left[0]), x.rank - len(left[0]) - len(left[1])
+        middle = swapped.rank - width
+        order = [*range(count), *range(middle, swapped.rank), *range(count, middle)]
+        return transposed(swapped, order)
+    bare_x, bare_left, kept_x = _without_ones(x, left)
+    bare_y, bare_right, kept_y = _without_ones(y, right)
+    if (bare_x, bare_y) == (x, y):
+        return _contracted(sizes, x, y, left, right)
+    found = _contracted(sizes, bare_x, bare_y, bare_left, bare_right)
+    free_x, free_y = _free(x, left), _free(y, right)
+    shape = [
+        *(x.shape[n] for n in left[0]),
+        *(x.shape[n] for n in free_x),
+        *(y.shape[n] for n in free_y),
+    ]
+    count = len(left[0])
+    places = [
+        *range(count),
+        *(count + place for place, n in enumerate(free_x) if n in kept_x),
+        *(count + len(free_x) + place for place, n in enumerate(free_y) if n in kept_y),
+    ]
+    return placed(found.full, places, shape)
+
+
+def _free(x: Operand, axes: _Axes) -> list[int]:
+    """The axes of an operand that are in the result for it alone."""
+    return [n for n in range(x.rank) if n not in axes[0] and n not in axes[1]]
+
+
+def _without_ones(x: Operand, axes: _Axes) -> tuple[Operand, _Axes, tuple[int, ...]]:
+    """An operand without axes of size 1 that were added to it, if they are free.
+
+    Returns:
+        It, its axes, and which of them it had before.
+    """
+    whole = tuple(range(x.rank))
+    tensor, kept = core_of(x) or (None, whole)
+    if tensor is None or kept == whole or not {*axes[0], *axes[1]} <= {*kept}:
+        return x, axes, whole
+    first, second = (tuple(kept.index(axis) for axis in some) for some in axes)
+    return Operand(tensor, [x.shape[axis] for axis in kept]), (first, second), kept
+
+
+def _is_softmax(x: Operand) -> bool:
+    core = core_of(x)
+    node = None if core is None else node_of(core[0])
+    return node is not None and node.op.name == "Softmax"
+
+
+def _contracted(sizes: Sizes, x: Operand, y: Operand, left: _Axes, right: _Axes) -> Operand:
     batch = [x.shape[axis] for axis in left[0]]
-    free_x = [n for n in range(x.rank) if n not in left[0] and n not in left[1]]
-    free_y = [n for n in range(y.rank) if n not in right[0] and n not in right[1]]
+    free_x, free_y = _free(x, left), _free(y, right)
     shape = [*batch, *(x.shape[n] for n in free_x), *(y.shape[n] for n in free_y)]
     if not left[0] and len(left[1]) == 1 and x.rank > 1 and y.rank == 2:
         plain = _times_matrix(sizes, x, y, left[1][0], right[1][0])

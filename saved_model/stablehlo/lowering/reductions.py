@@ -8,10 +8,12 @@ from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.functions.control.looping import while_loop
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type, widened
+from pinnace.saved_model.stablehlo.lowering.kept_axes import reduced
 from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, size_tensor
 from pinnace.saved_model.stablehlo.lowering.regions import joined_with, reducer_of
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
 from pinnace.saved_model.stablehlo.lowering.shapes import transposed
+from pinnace.saved_model.stablehlo.lowering.units import core_of, placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +48,15 @@ def lower_reduce(call: Call) -> Sequence[Tensor | Operand]:
     kind = reducer_of(block) if count == 1 else None
     kept = [n for axis, n in enumerate(xs[0].shape) if axis not in axes]
     if kind in _WHOLE:
-        x = widened(xs[0].full)
-        total = op(_WHOLE[kind], x, constant(axes, dtypes.int32)) if axes else x
-        return [Operand(joined_with(kind, as_type(total, xs[0].dtype), starts[0]), kept)]
+        x, own = core_of(xs[0]) or (xs[0].full, tuple(range(xs[0].rank)))
+        if not set(axes) <= set(own):
+            x, own = xs[0].full, tuple(range(xs[0].rank))
+        total = widened(x)
+        if axes:
+            total = reduced(_WHOLE[kind], total, [own.index(axis) for axis in axes])
+        total = joined_with(kind, as_type(total, xs[0].dtype), starts[0])
+        left = [axis for axis in range(xs[0].rank) if axis not in axes]
+        return [placed(total, [left.index(axis) for axis in own if axis not in axes], kept)]
     order = [*axes, *(axis for axis in range(xs[0].rank) if axis not in axes)]
     ys = [transposed(x, order) for x in xs]
     for _ in axes:

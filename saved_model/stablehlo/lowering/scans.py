@@ -9,21 +9,24 @@ other formats know those.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, Size, constant, op
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, Rows, Size, constant, op
 from pinnace.saved_model.stablehlo.module import operations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.framework.tensor import Tensor
+    from pinnace.saved_model.stablehlo.lowering.operands import Dim
     from pinnace.saved_model.stablehlo.lowering.translation import Translation
     from pinnace.saved_model.stablehlo.module import Block, Operation, Value
 
+    # A factor of the counter, and what is added.
+    _Place: TypeAlias = "tuple[int, int]"
 
 # How deep calls are looked into.
 _DEPTH = 8
@@ -34,34 +37,54 @@ class Scan:
     """A loop that counts.
 
     Attributes:
-        counter: the place of the variable that is 0, 1, … in the iterations.
-        turns: how many there are.
-        written: the places of tensors that get a row in each iteration, and are not read.
+        counter: the place of the variable that tells the iteration.
+        turns: how many iterations there are.
+        counters: places of variables that count -> the first value, and what is added each time.
+        written: places of tensors that get a row in each iteration, and are not read -> 1 if it is
+            the first row in the first iteration, -1 if it is the last.
     """
 
     counter: int
     turns: int
-    written: frozenset[int]
+    counters: Mapping[int, tuple[int, int]]
+    written: Mapping[int, int]
 
-    def count(self, tensor: Tensor) -> Operand:
-        """The counter in an iteration, whose bounds are known."""
+    def count(self, place: int, tensor: Tensor) -> Operand:
+        """A counter in an iteration, whose bounds are known."""
+        first, step = self.counters[place]
+        last = first + step * (self.turns - 1)
         size = Size(lambda: tensor)
-        size.bounds = 0, self.turns - 1
+        size.bounds = min(first, last), max(first, last)
         known = np.empty((), object)
         known[()] = size
         return Operand.of_sizes(known, dtypes.int32)
 
     def empty(self, operand: Operand) -> Tensor:
-        """The list in place of a tensor that is written: each of its rows will be."""
+        """The list in place of a tensor that is written: each of its rows will be.
+
+        Rows are in the order of the iterations, as in the loops of TensorFlow.
+        """
         shape = constant(_row_shape(operand), dtypes.int32)
         count = constant(self.turns, dtypes.int32)
         return op("TensorListReserve", shape, count, element_dtype=operand.dtype)
 
-    def joined(self, handle: Tensor, operand: Operand) -> Operand:
+    def rows(self, handle: Tensor, shape: Sequence[Dim], counter: Tensor) -> Rows:
+        """Such a list in an iteration."""
+        first, _ = self.counters[self.counter]
+
+        def iteration() -> Tensor:
+            start = constant(first, dtypes.int32)
+            return counter if first == 0 else op("Sub", counter, start)
+
+        return Rows(handle, shape, Size(iteration))
+
+    def joined(self, place: int, handle: Tensor, operand: Operand) -> Operand:
         """The tensor that was written."""
         shape = constant(_row_shape(operand), dtypes.int32)
         dtype, turns = operand.dtype, self.turns
         tensor = op("TensorListStack", handle, shape, element_dtype=dtype, num_elements=turns)
+        if self.written[place] < 0:
+            tensor = op("ReverseV2", tensor, constant([0], dtypes.int32))
         return Operand(tensor, operand.shape)
 
 
@@ -73,23 +96,56 @@ def scan_of(
     translation: Translation, condition: Block, body: Block, operands: Sequence[Operand]
 ) -> Scan | None:
     """How a loop counts; None if it does not, or not in a way that is known here."""
-    limit = _limit(translation, condition, body)
-    if limit is None or len(body.returned) != len(operands) != 0:
+    if not len(condition.arguments) == len(body.returned) == len(operands) != 0:
         return None
-    place, turns = limit
-    start = operands[place].known
-    if turns < 1 or start is None or start.ndim or start[()] != 0:
+    limit = _limit(translation, condition, body, operands)
+    if limit is None:
         return None
-    counter = body.arguments[place]
-    written = frozenset(
-        k
+    place, end = limit
+    start = _known(operands[place])
+    if start is None or start >= end:
+        return None
+    turns = end - start
+    counters = {
+        k: (first, step)
+        for k, (first, step) in _counters(translation, body, operands).items()
+        if dtypes.int32.min <= first + step * turns <= dtypes.int32.max
+    }
+    places = {body.arguments[k]: (step, first) for k, (first, step) in counters.items()}
+    # A list in place of a tensor has none of its rows: each must be written.
+    written = {
+        k: way
         for k, operand in enumerate(operands)
-        if k != place and _is_written(translation, condition, body, k, counter, operand, turns)
-    )
-    return Scan(place, turns, written)
+        if k not in counters
+        if (way := _written(translation, condition, body, k, places, operand, turns))
+    }
+    return Scan(place, turns, counters, written) if place in counters else None
 
 
-def _limit(translation: Translation, condition: Block, body: Block) -> tuple[int, int] | None:
+def _counters(
+    translation: Translation, body: Block, operands: Sequence[Operand]
+) -> dict[int, tuple[int, int]]:
+    """The variables to which the same number is added in each iteration."""
+    found: dict[int, tuple[int, int]] = {}
+    for place, operand in enumerate(operands):
+        first, argument = _known(operand), body.arguments[place]
+        if first is None or argument.tensor.dtype is not dtypes.int32:
+            continue
+        factor, step = _place(translation, body, body.returned[place], {argument: (1, 0)}) or (0, 0)
+        if factor == 1:
+            found[place] = first, step
+    return found
+
+
+def _known(operand: Operand) -> int | None:
+    """A scalar that is a known whole number."""
+    number = None if operand.known is None or operand.known.ndim else operand.known[()]
+    return number if isinstance(number, int) else None
+
+
+def _limit(
+    translation: Translation, condition: Block, body: Block, operands: Sequence[Operand]
+) -> tuple[int, int] | None:
     """The place of the counter, and the number that it stays below."""
     test = _maker(condition, condition.returned[0]) if len(condition.returned) == 1 else None
     if test is None or test.name != "compare" or len(test.operands) != 2:
@@ -98,9 +154,13 @@ def _limit(translation: Translation, condition: Block, body: Block) -> tuple[int
     if test.text("comparison_direction") != "LT" or counted not in condition.arguments:
         return None
     place = condition.arguments.index(counted)
-    turns = _number(translation, condition, most)
-    if place >= len(body.returned) or counted.tensor.dtype is not dtypes.int32:
+    if counted.tensor.dtype is not dtypes.int32:
         return None
+    turns = _number(translation, condition, most)
+    if most in condition.arguments:  # a variable that stays as it is
+        other = condition.arguments.index(most)
+        stays = body.returned[other] is body.arguments[other]
+        turns = _known(operands[other]) if stays else None
     step = _maker(body, body.returned[place])
     if turns is None or step is None or step.name != "add" or len(step.operands) != 2:
         return None
@@ -110,22 +170,22 @@ def _limit(translation: Translation, condition: Block, body: Block) -> tuple[int
     return (place, turns) if counts else None
 
 
-def _is_written(
+def _written(
     translation: Translation,
     condition: Block,
     body: Block,
     place: int,
-    counter: Value,
+    places: Mapping[Value, _Place],
     operand: Operand,
     turns: int,
-) -> bool:
-    """Whether a tensor gets its row in each iteration, and nothing else happens to it."""
+) -> int:
+    """See `Scan.written`; 0 if anything else happens to a tensor."""
     argument = body.arguments[place]
     if operand.rank == 0 or operand.shape[0] != turns or operand.dtype is not argument.tensor.dtype:
-        return False
+        return 0
     if _uses(condition, condition.arguments[place]):
-        return False
-    return _writes(translation, body, body.returned[place], argument, counter)
+        return 0
+    return _writes(translation, body, body.returned[place], argument, places)
 
 
 def _writes(
@@ -133,33 +193,85 @@ def _writes(
     block: Block,
     made: Value,
     whole: Value,
-    counter: Value,
+    places: Mapping[Value, _Place],
     depth: int = 0,
-) -> bool:
-    """Whether a value is a tensor with its row of this number replaced, here or in what is called.
+) -> int:
+    """Whether a value is a tensor with one row replaced, here or in what is called.
 
     The tensor is not taken elsewhere, nor is the value: both may be lists.
+
+    Returns:
+        1 for the row of the iteration's number, -1 for this row from the end, 0 for others.
     """
     write = _maker(block, made)
     if write is None or not _uses(block, whole) == _uses(block, made) == 1:
-        return False
+        return 0
     if write.name == "call" and depth < _DEPTH:
         given = write.operands
-        if whole not in given or counter not in given:
-            return False
+        if whole not in given:
+            return 0
         called = translation.module.function(write.text("callee"))
-        arguments = called.arguments[given.index(whole)], called.arguments[given.index(counter)]
+        known = _passed(translation, block, write, called, places)
         result = called.returned[write.results.index(made)]
-        return _writes(translation, called, result, *arguments, depth + 1)
+        argument = called.arguments[given.index(whole)]
+        return _writes(translation, called, result, argument, known, depth + 1)
     if write.name != "dynamic_update_slice" or write.operands[0] is not whole:
-        return False
+        return 0
     _, update, *starts = write.operands
     shape = whole.tensor.shape
-    if len(starts) != len(shape) or starts[0] is not counter:
-        return False
+    if len(starts) != len(shape) or shape[0] is None:
+        return 0
+    factor, first = _place(translation, block, starts[0], places) or (0, 0)
+    if (factor, first) not in {(1, 0), (-1, shape[0] - 1)}:
+        return 0
     if update.tensor.shape[:1] != (1,) or update.tensor.shape[1:] != shape[1:]:
-        return False
-    return all(_number(translation, block, start) == 0 for start in starts[1:])
+        return 0
+    whole_rows = all(_number(translation, block, start) == 0 for start in starts[1:])
+    return factor if whole_rows else 0
+
+
+def _place(
+    translation: Translation,
+    block: Block,
+    value: Value,
+    places: Mapping[Value, _Place],
+    depth: int = 0,
+) -> _Place | None:
+    """A number as a multiple of the iteration's plus a constant; None if it is another thing."""
+    if value in places:
+        return places[value]
+    if value.tensor.dtype is not dtypes.int32 or value.tensor.shape or depth > _DEPTH:
+        return None
+    number = _number(translation, block, value)
+    if number is not None:
+        return 0, number
+    made = _maker(block, value)
+    if made is not None and made.name == "call":
+        called = translation.module.function(made.text("callee"))
+        known = _passed(translation, block, made, called, places, depth + 1)
+        result = called.returned[made.results.index(value)]
+        return _place(translation, called, result, known, depth + 1)
+    if made is None or made.name not in {"add", "subtract"} or len(made.operands) != 2:
+        return None
+    x, y = (_place(translation, block, one, places, depth + 1) for one in made.operands)
+    if x is None or y is None:
+        return None
+    sign = 1 if made.name == "add" else -1
+    return x[0] + sign * y[0], x[1] + sign * y[1]
+
+
+def _passed(
+    translation: Translation,
+    block: Block,
+    call: Operation,
+    called: Block,
+    places: Mapping[Value, _Place],
+    depth: int = 0,
+) -> dict[Value, _Place]:
+    """What is known of the arguments of a function that is called."""
+    pairs = zip(called.arguments, call.operands, strict=True)
+    found = {one: _place(translation, block, value, places, depth) for one, value in pairs}
+    return {argument: place for argument, place in found.items() if place is not None}
 
 
 def _maker(block: Block, value: Value) -> Operation | None:

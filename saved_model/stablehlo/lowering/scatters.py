@@ -13,11 +13,12 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
     constant,
     count_of,
     op,
+    reshaped,
     shape_tensor,
 )
 from pinnace.saved_model.stablehlo.lowering.regions import reducer_of
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
-from pinnace.saved_model.stablehlo.lowering.shapes import reshaped, transposed
+from pinnace.saved_model.stablehlo.lowering.shapes import transposed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,11 +15,12 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
     constant,
     count_of,
     op,
-    shape_tensor,
     size_tensor,
 )
+from pinnace.saved_model.stablehlo.lowering.origins import inputs_of, integers_of
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
 from pinnace.saved_model.stablehlo.lowering.sizes import known_dims, with_sizes
+from pinnace.saved_model.stablehlo.lowering.units import core_of, placed, with_ones
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,6 +138,11 @@ def put_along(x: Operand, axes: Sequence[int], shape: Sequence[Dim]) -> Operand:
     small = x.small
     if len(small.shape) == 0:
         return Operand(small, shape, frozenset(range(rank)))
+    core = core_of(x)
+    if core is not None and 0 < len(core[1]) < x.rank:
+        small = core[0]
+        axes = [axes[place] for place in core[1]]
+        x = Operand(small, [x.shape[place] for place in core[1]])
     if list(axes) != sorted(axes):
         order = sorted(range(len(axes)), key=lambda index: axes[index])
         small = op("Transpose", x.full, order)
@@ -158,7 +164,7 @@ def put_along(x: Operand, axes: Sequence[int], shape: Sequence[Dim]) -> Operand:
     sizes: list[Dim] = [1] * (rank - axes[0])
     for index, axis in enumerate(axes):
         sizes[axis - axes[0]] = _own_size(x, index)
-    return Operand(reshaped(small, sizes), shape, spread)
+    return Operand(with_ones(small, sizes), shape, spread)
 
 
 def _own_size(x: Operand, axis: int) -> Dim:
@@ -170,15 +176,6 @@ def _own_size(x: Operand, axis: int) -> Dim:
         small = x.small
         return Size(lambda: op("Shape", small)[axis])
     return x.shape[axis]
-
-
-def reshaped(x: Tensor, shape: Sequence[Dim]) -> Tensor:
-    """A tensor of another shape; one size that is not known need not be computed."""
-    unknown = [n for n in shape if not isinstance(n, int)]
-    if len(unknown) == 1 and 0 not in shape:
-        sizes = [n if isinstance(n, int) else -1 for n in shape]
-        return op("Reshape", x, constant(sizes, dtypes.int32))
-    return op("Reshape", x, shape_tensor(shape))
 
 
 def sizes_in(x: Operand) -> Array | None:
@@ -219,7 +216,8 @@ def _reshape(x: Operand, shape: Sequence[Dim]) -> Operand:
         return Operand(x.small, shape, frozenset([*range(more), *(n + more for n in x.spread)]))
     if more == -1 and len(x.small.shape) == len(shape) and tuple(x.shape) == (1, *shape):
         return x.row  # the first axis is not there
-    return Operand(reshaped(x.full, shape), shape)
+    core = core_of(x)
+    return Operand(with_ones(x.full if core is None else core[0], shape), shape)
 
 
 @lowers("transpose")
@@ -238,7 +236,23 @@ def transposed(x: Operand, order: Sequence[int]) -> Operand:
         return Operand(x.small, shape, frozenset(range(len(shape))))
     if list(order) == list(range(x.rank)):
         return x
-    return Operand(op("Transpose", x.full, list(order)), shape)
+    tensor, axes = core_of(x) or (x.full, tuple(range(x.rank)))
+    where = [list(order).index(axis) for axis in axes]
+    moved = sorted(range(len(axes)), key=where.__getitem__)
+    if moved != list(range(len(axes))):
+        tensor = _turned(tensor, moved)
+    return placed(tensor, sorted(where), shape)
+
+
+def _turned(x: Tensor, order: Sequence[int]) -> Tensor:
+    """A tensor with its axes in another order; two such ops are one."""
+    before = inputs_of(x, "Transpose")
+    first = None if before is None else integers_of(before[1])
+    if before is not None and first is not None:
+        x, order = before[0], [first[axis] for axis in order]
+        if order == sorted(order):
+            return x
+    return op("Transpose", x, list(order))
 
 
 @lowers("reverse")

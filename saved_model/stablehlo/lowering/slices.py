@@ -13,10 +13,10 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
     constant,
     dims_of,
     op,
+    reshaped,
     shape_tensor,
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
-from pinnace.saved_model.stablehlo.lowering.shapes import reshaped
 from pinnace.saved_model.stablehlo.lowering.sizes import bounds_of, known_dims, with_sizes
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _between(
     ]
     width = sizes.combined("subtract", limits[0], starts[0]) if whole else None
     if width == 1 and steps[0] == 1 and all(whole[1:]):
-        row = _row(x, starts[0])
+        row = row_of(x, starts[0])
         if row is not None:
             return row
     mask = sum(1 << axis for axis, is_whole in enumerate(whole) if is_whole)
@@ -91,7 +91,7 @@ def _between(
     return Operand(tensor, shape)
 
 
-def _row(x: Operand, place: Dim) -> Operand | None:
+def row_of(x: Operand, place: Dim) -> Operand | None:
     """One row, if its place is known to be in bounds; its axis is there by NumPy's rules."""
     count, bounds = x.shape[0], bounds_of(place)
     if isinstance(place, int) or not isinstance(count, int) or bounds is None or x.spread:
@@ -141,7 +141,7 @@ def lower_dynamic_slice(call: Call) -> Tensor | Operand:
         return Operand(x.small, window, x.spread)
     first = _number(call.operand(1)) if len(call.operands) == x.rank + 1 else None
     if first is not None and window == (1, *x.shape[1:]):
-        row = _row(x, first)
+        row = row_of(x, first)
         if row is not None:
             return row
     places = _starts(call, x, window, call.operands[1:])
@@ -157,7 +157,7 @@ def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
     if not len(call.operands) - 2 == update.rank == x.rank:
         call.refuse("its window is none of its operand")
     if isinstance(x, Rows):
-        return x.with_row(call.full(2), update)
+        return x.with_row(update)
     if update.shape[0] == 1 and update.shape[1:] == x.shape[1:]:
         # One row, as a loop writes its results: use the op that other formats have, too.
         places = _starts(call, x, update.shape, call.operands[2:])

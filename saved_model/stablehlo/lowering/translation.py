@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
-from pinnace.framework.context import state
 from pinnace.framework.errors import OpError, ResourceExhaustedError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
@@ -18,7 +16,7 @@ from pinnace.saved_model.stablehlo.lowering.sizes import Sizes
 from pinnace.saved_model.stablehlo.module import operations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.functions.control.branches import Branch
     from pinnace.graph.graph import FunctionRef
@@ -244,14 +242,3 @@ def _keeps_scalars(operation: Operation) -> bool:
         return True
     values = (*operation.operands, *operation.results)
     return operation.name in SHAPING and not any(value.tensor.shape for value in values)
-
-
-@contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """Nothing outside traces, records or converts what is made inside."""
-    saved = state.tracer, state.tapes, state.scope, state.convert
-    state.tracer, state.tapes, state.scope, state.convert = None, (), "", None
-    try:
-        yield
-    finally:
-        state.tracer, state.tapes, state.scope, state.convert = saved

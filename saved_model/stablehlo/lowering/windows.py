@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, shape_tensor
+from pinnace.saved_model.stablehlo.lowering.operands import (
+    Operand,
+    constant,
+    op,
+    reshaped,
+    shape_tensor,
+)
 from pinnace.saved_model.stablehlo.lowering.regions import (
     JOINS,
     joined_with,
@@ -18,7 +24,6 @@ from pinnace.saved_model.stablehlo.lowering.regions import (
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
 from pinnace.saved_model.stablehlo.lowering.scatters import put
-from pinnace.saved_model.stablehlo.lowering.shapes import reshaped
 from pinnace.saved_model.stablehlo.lowering.sizes import known_dims
 from pinnace.saved_model.stablehlo.lowering.slices import padded
 

@@ -13,6 +13,9 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy import onnx
+from pinnace.engine.passes.fold import fold
+from pinnace.engine.passes.inline import inline
+from pinnace.graph.walk import ordered
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.inspection import inspect
 from support.changed_models import write_changed
@@ -91,6 +94,53 @@ def test_layers_become_the_nodes_that_they_become_of_tensorflow(tmp_path: Path) 
     assert not ops & {"BroadcastTo", "GatherNd", "Einsum", "While"}
 
 
+def ops_of(name: str) -> Counter[str]:
+    """How often each op is in a model, calls inlined, without what nothing needs."""
+    graph = tf.saved_model.load(GOLDEN / name / "model").signatures["serving_default"].graph
+    return Counter(node.op.name for node in ordered(fold(inline(graph))))
+
+
+def test_a_transformer_has_the_operators_of_the_same_one_of_tensorflow(tmp_path: Path) -> None:
+    report = onnx.export(GOLDEN / "keras_transformer" / "model", tmp_path / "model.onnx")
+    # What the export of the same layers by Keras 3.15 on TensorFlow 2.21 becomes.
+    wanted = {"LayerNormalization": 4, "Softmax": 2, "Erf": 2, "Div": 2, "MatMul": 16}
+    wanted |= {"Add": 18, "Mul": 6, "Reshape": 8, "Transpose": 8}
+    assert dict(report.op_counts) == wanted
+    ops = ops_of("keras_transformer")
+    # Each norm has one mean and one variance, each attention one softmax and two products.
+    assert ops["Mean"] == 8
+    assert ops["Softmax"] == ops["Erfc"] == 2
+    assert ops["BatchMatMulV2"] == 4
+    assert not {"Exp", "Max", "Sum", "SelectV2", "BroadcastTo"} & set(ops)
+
+
+def test_attention_is_softmax_between_two_products() -> None:
+    ops = ops_of("jax_heads")
+    # The fifth has groups of heads, whose softmax is over rows in another order than its products.
+    assert (ops["Softmax"], ops["BatchMatMulV2"]) == (4, 9)
+    assert (ops["Exp"], ops["Max"], ops["Sum"]) == (1, 1, 1)
+
+
+def test_activations_are_one_op_each() -> None:
+    ops = ops_of("jax_curves")
+    for name in ("Elu", "Selu", "Softsign", "Erf", "Softmax", "LogSoftmax", "Sigmoid"):
+        assert ops[name] == 1, name
+    # Within others, too: GELU is made of erfc, Mish and log_sigmoid of Softplus.
+    assert (ops["Relu6"], ops["Softplus"], ops["Erfc"]) == (2, 2, 2)
+    assert ops["LeakyRelu"] == 3
+    # What only looks like one: a softmax over the first axis, and celu, are not.
+    assert ops["Expm1"] == 1
+
+
+def test_norms_keep_the_axis_of_their_means() -> None:
+    graph = tf.saved_model.load(GOLDEN / "jax_norms" / "model").signatures["serving_default"].graph
+    nodes = ordered(fold(inline(graph)))
+    kept = [node.attrs["keep_dims"] for node in nodes if node.op.name == "Mean"]
+    # One mean is a result without its axis.
+    assert kept.count(False) == 1
+    assert kept.count(True) == 8
+
+
 def loops_of(name: str) -> list[tuple[dict[str, int], list[str]]]:
     """For each loop of a model how often an op is in its body, and what its variables are."""
     found = []
@@ -113,14 +163,26 @@ def test_a_scan_reads_and_writes_rows_as_the_loops_of_tensorflow_do() -> None:
     assert not {"Slice", "BroadcastTo", "Reshape"} & set(body)
 
 
+def test_loops_with_several_states_have_lists_and_know_their_counters() -> None:
+    loops = loops_of("jax_counted")
+    lists = [variables.count("variant") for _, variables in loops]
+    assert (lists.count(2), lists.count(1), lists.count(0)) == (4, 3, 5)
+    clamped = [body for body, _ in loops if "GatherV2" in body or "Slice" in body]
+    # Rows of places from a tensor, of every second row, and of an inner loop's.
+    assert len(clamped) == 3
+    for body, variables in loops:
+        assert variables.count("variant") == body.get("TensorListSetItem", 0)
+
+
 def test_rows_that_are_read_too_stay_tensors() -> None:
     loops = loops_of("jax_scans_of_batches")
     lists = [variables.count("variant") for _, variables in loops]
-    # Scans that give pairs of rows: plain, unrolled, and of one row. Those with one, and a map.
-    assert lists.count(2) == 3
+    # Scans that give pairs of rows: plain, from the end, unrolled, and of one row. Those with one,
+    # and a map.
+    assert lists.count(2) == 4
     assert lists.count(1) == 4
-    # From the end, what is read meanwhile, and other rows than the counter's.
-    assert lists.count(0) == 11
+    # What is read meanwhile, and other rows than the counter's.
+    assert lists.count(0) == 10
     for body, variables in loops:
         assert variables.count("variant") == body.get("TensorListSetItem", 0)
 

@@ -1,0 +1,50 @@
+"""What the tensors of a translation were made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+    from pinnace.graph.graph import Node
+
+
+def node_of(tensor: Tensor) -> Node | None:
+    """The node that makes a tensor."""
+    node: Node | None = getattr(getattr(tensor, "value", None), "node", None)
+    return node
+
+
+def inputs_of(tensor: Tensor, name: str) -> list[Tensor] | None:
+    """What the node of a tensor takes if it is one of this op, else None."""
+    node = node_of(tensor)
+    if node is None or node.op.name != name:
+        return None
+    found = [value.tensor for value in node.inputs]
+    return None if any(one is None for one in found) else [one for one in found if one is not None]
+
+
+def is_same(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors are one value of a graph."""
+    value = getattr(x, "value", None)
+    return x is y or (value is not None and value is getattr(y, "value", None))
+
+
+def number_of(tensor: Tensor) -> float | int | bool | None:
+    """The value of a scalar that is a constant."""
+    node = node_of(tensor)
+    if node is None or node.op.name != "Const" or len(tensor.shape):
+        return None
+    number: float | int | bool = node.attrs["value"].item()
+    return number
+
+
+def integers_of(tensor: Tensor) -> tuple[int, ...] | None:
+    """The whole numbers that a constant holds."""
+    value = getattr(tensor, "value", None)
+    array = None if value is None else constant_of(value)
+    return None if array is None else tuple(int(one) for one in np.ravel(array))
