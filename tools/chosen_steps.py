@@ -3,8 +3,9 @@
 Prints a line per step: `run` or `left out`, its name, and why, with tabs between. A step of folders
 runs if a file of one of them changed, or a module in one of them imports a changed module. Changes
 are those since the last commit that landed: `SINCE`, else where the branch left `main`, else the
-parent. Where git knows none of these (an export, a clone of one commit), each file counts as
-changed. The first commit of a week needs the whole, as does WHOLE=1.
+last commit of the day before, for a landing may be many commits. Where git knows none of these (an
+export, a clone of one commit), each file counts as changed. WHOLE=1, which the schedule's run of
+each week has, runs all.
 """
 
 import os
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / ".ci" / "steps.toml"
 _NO_TENSORFLOW = "WITHOUT_TENSORFLOW leaves it out"
 _MAIN = ("origin/main", "main")
+_DAY_S = 86400
 
 
 class Step(NamedTuple):
@@ -38,8 +40,6 @@ def main() -> int:
     base, why = base_commit(os.environ.get("SINCE"))
     touched = None if base is None else touched_files(quick.changes(base))
     whole = "WHOLE=1" if os.environ.get("WHOLE") else ""
-    if base and not whole and is_first_of_a_week(base):
-        whole = "the first commit of a week"
     print(f"changes since {base[:12]}, {why}" if base else f"all files: {why}", file=sys.stderr)
     for step in steps(touched, whole, bool(os.environ.get("WITHOUT_TENSORFLOW"))):
         print("run" if step.runs else "left out", step.name, step.reason, sep="\t")
@@ -100,14 +100,9 @@ def base_commit(since: str | None) -> tuple[str | None, str]:
         found = _git("merge-base", "HEAD", branch)
         if found and found != head:
             return found, f"where this left {branch}"
-    found = _git("rev-parse", "--verify", "HEAD~1")
-    return (found, "the parent") if found else (None, "the clone has no commit before this")
-
-
-def is_first_of_a_week(base: str) -> bool:
-    """Whether the compared commit is of an earlier week, by ISO 8601, than this one."""
-    form = ("log", "-1", "--format=%cd", "--date=format:%G-%V")
-    return _git(*form, base) < _git(*form, "HEAD")
+    before = int(_git("log", "-1", "--format=%ct")) - _DAY_S
+    found = _git("rev-list", "-1", f"--before={before}", "HEAD")
+    return (found, "a day before this") if found else (None, "the clone has no commit of yesterday")
 
 
 def _inside(folders: Iterable[str]) -> Callable[[str], bool]:

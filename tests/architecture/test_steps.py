@@ -134,19 +134,20 @@ def test_what_a_clone_knows_decides_what_is_compared(
     first = _commit(tmp_path, "2026-01-04T12:00:00")  # a Sunday
     assert chosen.base_commit(None)[0] is None
     second = _commit(tmp_path, "2026-01-05T12:00:00")
-    assert chosen.base_commit(None) == (first, "the parent")
-    assert chosen.is_first_of_a_week(first)
+    assert chosen.base_commit(None) == (first, "a day before this")
+    for hour in (13, 14):  # a landing of several commits
+        second = _commit(tmp_path, f"2026-01-05T{hour}:00:00")
+        assert chosen.base_commit(None) == (first, "a day before this")
     _git(tmp_path, "switch", "-q", "-c", "branch")
     for day in (6, 7):
         _commit(tmp_path, f"2026-01-0{day}T12:00:00")
     assert chosen.base_commit(None) == (second, "where this left main")
-    assert not chosen.is_first_of_a_week(second)
     assert chosen.base_commit(first)[0] == first
     assert chosen.base_commit("0" * 40)[0] is None
     shallow = tmp_path / "shallow"
     _git(tmp_path, "clone", "-q", "--depth", "1", f"file://{tmp_path}", str(shallow))
     monkeypatch.setattr(chosen, "ROOT", shallow)
-    assert chosen.base_commit(None) == (None, "the clone has no commit before this")
+    assert chosen.base_commit(None) == (None, "the clone has no commit of yesterday")
 
 
 def test_the_readme_says_how_to_run_the_tests_and_the_gate_does_it() -> None:
