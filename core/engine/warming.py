@@ -9,6 +9,7 @@ from pinnace.engine.codegen import compiler, general, kept
 from pinnace.engine.waiting import is_tried
 from pinnace.framework.context import compiling
 from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ def check() -> None:
     why = compiler.missing()
     if why is not None:
         raise FailedPreconditionError(
-            f"nothing can be compiled: {why}\n  Try: pip install pinnace[compiler]"
+            f"nothing can be compiled: {why}\n  Try: {install_command('compiler')}"
         )
     folder: Path | None = kept.refused()
     if folder is not None:

@@ -234,9 +234,11 @@ class Function(Trackable, Generic[P, R]):
 
         why = None if walks.is_ahead() else compiler.missing()
         if why is not None:
+            from pinnace.framework.extras import install_command
+
             message = (
                 f"function {self._name!r}: jit_compile is True, and nothing can be compiled: {why}"
-                "\n  Try: pip install pinnace[compiler], or leave jit_compile out"
+                f"\n  Try: {install_command('compiler')}, or leave jit_compile out"
             )
             raise UnimplementedError(message)
 

@@ -133,7 +133,7 @@ def test_without_a_compiler_a_call_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     function = tf.function(chain, jit_compile=True)
     with pytest.raises(
         tf.errors.UnimplementedError,
-        match=r"function 'chain': jit_compile is True, .*no module\n  Try: pip install pinnace\[",
+        match=r"function 'chain': jit_compile is True, .*no module\n  Try: pip install .*compiler",
     ):
         function(tf.constant(1.0))
     assert tf.function(chain)(tf.constant(1.0)).shape == ()
