@@ -1,10 +1,10 @@
-"""A small plan as one kernel, for a traced cell or a small network.
+"""A small plan as one table of statements, for a traced cell or a small network.
 
 A plan's step on a small array takes a microsecond or two, of which the arithmetic is a tenth. If
-every step has a statement, the plan allocates its results and calls one kernel. The addresses of
-its variables' values are in a table, which is rebuilt when one was assigned to. Loops over few rows
-are part of it. Plans with much work are not compiled this way: their kernels share work between
-threads.
+every step has a statement, the plan allocates its results and calls the kernel that walks them. The
+addresses of its variables' values are in an array, which is made again when one was assigned to.
+Loops over few rows are part of it. Plans with much work are no tables: their kernels share work
+between threads.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Held(NamedTuple):
 
 
 class SmallPlan:
-    """A plan's kernel for one set of argument shapes.
+    """A plan's table for one set of argument shapes.
 
     Args:
         plan: with small arrays, without effects except reads of variables.
@@ -86,7 +86,7 @@ class SmallPlan:
         except UnsupportedError:
             # Integer steps may be left to the plan, before the kernel.
             writer = self._written(values, counts, with_whole=False)
-        # The generator is dropped: it holds every value of the recorded call.
+        # The writer is dropped: it holds every value of the recorded call.
         self._variables = writer.variables
         self._refuses = bool(writer.functions) or writer.refuses
         self.functions = writer.functions
@@ -97,7 +97,7 @@ class SmallPlan:
     def _written(
         self, values: Mapping[Value, Any], counts: Mapping[Node, int], *, with_whole: bool
     ) -> PlanStatements:
-        """The kernel's source, and its generator."""
+        """Write the table; what wrote it."""
         self._parts = parts = parts_of(self._plan, values, with_whole=with_whole)
         self._kinds = _WHOLE_KINDS if with_whole else _KINDS
         self._check_work(parts.nodes)

@@ -109,7 +109,10 @@ class Walk:
 
     def __call__(self, *given: Any) -> int:
         """The kernel's result for these arguments, numbers or arrays."""
-        state = self._states.pop() if self._states else self._state()
+        try:
+            state = self._states.pop()
+        except IndexError:  # other threads may have taken the last one since a look
+            state = self._state()
         if self._addressed is not None:
             state.fill(*[address_of(given[number]) for number in self._addressed])
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -470,18 +471,23 @@ def test_a_function_that_returns_in_several_places_is_refused() -> None:
 
 def test_threads_call_one_table() -> None:
     lines = ["i = 0", "while i < n[0]:", "    q[0] = q[0] + a", "    i += 1", "return q[0]"]
-    walk = walk_of(lines, [Argument("a"), Q], [2000])
+    walk = walk_of(lines, [Argument("a"), Q], [200])
     wrong: list[int] = []
 
     def work(number: int) -> None:
-        found = [walk(number, np.zeros(1, np.int64)) for _ in range(50)]
-        wrong.extend(number for one in found if one != 2000 * number)
+        found = [walk(number, np.zeros(1, np.int64)) for _ in range(500)]
+        wrong.extend(number for one in found if one != 200 * number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
     assert not wrong
 
 
