@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pinnace.deploy import cli as cli
+    from pinnace.deploy import lite as lite
     from pinnace.deploy import onnx as onnx
     from pinnace.deploy import tfjs as tfjs
 
@@ -26,6 +27,6 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> ModuleType:
-        if name in {"onnx", "tfjs", "cli"}:
+        if name in {"cli", "lite", "onnx", "tfjs"}:
             return importlib.import_module(f"pinnace.deploy.{name}")
         raise AttributeError(f"module 'pinnace.deploy' has no attribute {name!r}")

@@ -24,6 +24,7 @@ from rich.table import Table
 from sklearn.datasets import load_digits
 
 import pinnace as tf
+from pinnace.deploy import lite, onnx, tfjs
 
 SIGNATURE = "serving_default"
 SHADES = " ░▒▓█"
@@ -101,12 +102,28 @@ def train(folder: Path) -> np.ndarray:
     )
 
     console.rule("[bold]3  export[/]")
-    report = tf.deploy.onnx.export(target, folder / "digits.onnx")
-    console.print(
-        f"ONNX {folder / 'digits.onnx'}: {report.node_count} nodes, checked against ONNX Runtime, "
-        f"largest difference {report.largest_difference:.1e}"
-    )
+    export(target, folder)
     return x_test
+
+
+def export(model: Path, folder: Path) -> None:
+    """Write the model for ONNX Runtime, LiteRT and TensorFlow.js; each runs it before it counts."""
+    table = Table("for", "file", "bytes", "ops", "checked in", "largest difference")
+    report = onnx.export(model, folder / "digits.onnx")
+    size = (folder / "digits.onnx").stat().st_size
+    row = ("ONNX Runtime", "digits.onnx", f"{size:,}", str(report.node_count), "ONNX Runtime")
+    table.add_row(*row, f"{report.largest_difference:.1e}")
+    phone = lite.export(model, folder / "digits.tflite")
+    ops = str(sum(phone.op_counts.values()))
+    row = ("phones", "digits.tflite", f"{phone.file_bytes:,}", ops, "LiteRT")
+    table.add_row(*row, f"{phone.largest_difference:.1e}")
+    web = tfjs.export(model, folder / "digits_tfjs")
+    size = sum(one.stat().st_size for one in (folder / "digits_tfjs").iterdir())
+    checked = ", ".join(web.checked) or "nothing: no Node"
+    difference = f"{max(one[0] for one in web.differences.values()):.1e}" if web.verified else ""
+    ops = str(sum(web.op_counts.values()))
+    table.add_row("browsers", "digits_tfjs/", f"{size:,}", ops, checked, difference)
+    console.print(table)
 
 
 def start_server(folder: Path, port: int) -> subprocess.Popen[bytes]:
