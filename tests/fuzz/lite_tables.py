@@ -52,6 +52,8 @@ def _other(draw: random.Random, kind: str, value: Any) -> Any:
     """Another value of the same kind; None leaves the field out."""
     if draw.random() < 0.1 or value is None or kind in lite_schema.UNIONS:
         return None
+    if isinstance(value, Table):
+        return None  # changed as a whole, it is left out
     if kind == "bool":
         return not value
     if kind == "string":
