@@ -264,7 +264,9 @@ class Steps:
         else:
             return False
         shape = self._sizes[item]
-        if array.dtype is not dtypes.float32 or not math.prod(shape):
+        # Of booleans, such as the mask of a step, rows side by side.
+        are_rows = array.dtype is dtypes.bool and axis == 0 and bool(shape)
+        if not (array.dtype is dtypes.float32 or are_rows) or not math.prod(shape):
             return False
         name = f"o{len(self.ahead)}"
         whole = f"x{self._variables.fixed[array]}"

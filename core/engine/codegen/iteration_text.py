@@ -309,7 +309,7 @@ class IterationText:
         for value, (array, name, axis) in self._steps.slices.items():
             if shape := self._sizes[value]:
                 whole = self._sizes[array]
-                size = writer.number(4 * math.prod(whole[axis + 1 :]))
+                size = writer.number(BYTES[array.dtype.name] * math.prod(whole[axis + 1 :]))
                 address = f"({writer.places[array].address} + {size} * {name})"
                 if axis == 0:
                     writer.places[value] = writer.at(address, shape)

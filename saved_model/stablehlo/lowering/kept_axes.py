@@ -41,6 +41,8 @@ def reduced(kind: str, x: Tensor, axes: Sequence[int], *, keeps: bool = False) -
         axes: over these.
         keeps: whether they stay, with size 1.
     """
+    if axes and all(x.shape[axis] == 1 for axis in axes):  # each number by itself
+        return x if keeps else op("Squeeze", x, squeeze_dims=tuple(axes))
     made = _made.setdefault(state.tracer, {}) if state.tracer is not None else {}
     key = kind, getattr(x, "value", None), tuple(axes), keeps
     if key[1] is None:

@@ -87,6 +87,19 @@ def sinkhorn() -> tuple[Callable[..., Any], tuple[Any, ...]]:
     return run, (tf.constant(np.exp(normal(ROWS, UNITS))),)
 
 
+def masked() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """As Keras masks recurrent layers on JAX: a row of an invariant mask for each step."""
+    weights = normal(UNITS, UNITS) * 0.3
+    mask = np.random.default_rng(2).random((STEPS, ROWS, 1)) < 0.5
+
+    def run(h: Any, mask: Any) -> Any:
+        for step in tf.range(STEPS):
+            h = tf.where(tf.logical_not(mask[step]), h, tf.tanh(h @ weights + 0.1))
+        return h
+
+    return run, (tf.constant(normal(ROWS, UNITS)), tf.constant(mask))
+
+
 def power_iteration() -> tuple[Callable[..., Any], tuple[Any, ...]]:
     matrix = normal(UNITS, UNITS)
 
