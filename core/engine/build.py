@@ -13,6 +13,7 @@ from pinnace.engine.passes.neutral import without_neutral
 from pinnace.engine.passes.powers import multiplied
 from pinnace.engine.passes.shortcuts import shortened
 from pinnace.engine.passes.windows import windowed
+from pinnace.engine.passes.write_backs import without_write_backs
 from pinnace.engine.plan import Plan
 from pinnace.framework.process_effects import collector_paused
 from pinnace.graph.caches import PerGraph
@@ -31,7 +32,7 @@ _plans: PerGraph[Plan] = PerGraph()
 
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
-    folded = multiplied(without_neutral(fold(inline(graph, keep=True))))
+    folded = multiplied(without_neutral(without_write_backs(fold(inline(graph, keep=True)))))
     return Plan(windowed(with_invariants(shortened(folded))))
 
 
