@@ -106,9 +106,12 @@ def run_node(
 
 def may_run_again(node: Node) -> bool:
     """Whether nobody can tell if a step ran once more: it is pure, reads, or only checks."""
+    return changes_nothing(node) and not node.op.wants_ctx
+
+
+def changes_nothing(node: Node) -> bool:
+    """Whether nothing that comes after can tell if a step ran: it reads, or only checks."""
     op = node.op
-    if op.wants_ctx:
-        return False
     return op.effect in {None, "read"} or (op.traceless and not op.reaches)
 
 

@@ -21,6 +21,7 @@ from pinnace.engine.blas import has_products
 from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.promotion import Promotion, is_compiling
 from pinnace.engine.shares import Shares
+from pinnace.engine.steps import may_run_again
 from pinnace.engine.versions import version_of
 from pinnace.framework import config, dtypes
 from pinnace.framework.context import state
@@ -447,7 +448,6 @@ class Tiers:
 def _is_small(plan: Plan) -> bool:
     """Whether a plan is short enough to become one kernel, and changes nothing."""
     return _FEWEST <= len(plan.steps) <= _MOST and all(
-        (step.node.op.effect in {None, "read"} and not step.node.op.wants_ctx)
-        or step.node.op.runs == "loop"  # which is analysed when it is hot
+        may_run_again(step.node) or step.node.op.runs == "loop"  # which is analysed when it is hot
         for step in plan.steps
     )

@@ -17,6 +17,7 @@ from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.plan_statements import has_statement
 from pinnace.engine.codegen.small_plans import SmallPlan
 from pinnace.engine.codegen.watching import watched
+from pinnace.engine.steps import may_run_again
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.shapes import Shape
@@ -133,7 +134,7 @@ def join(
 
 def _may_run_again(node: Node) -> bool:
     """Whether a step may run at any time, and repeatedly; `watched` checks loops."""
-    return node.op.runs == "loop" or (node.op.effect in {None, "read"} and not node.op.wants_ctx)
+    return node.op.runs == "loop" or may_run_again(node)
 
 
 class _Search:

@@ -197,11 +197,6 @@ class Places:
         )
 
 
-def array_type(shape: tuple[int, ...], kind: str, readonly: bool) -> str:
-    """The type of an array argument of a kernel."""
-    return f"types.Array(types.{kind}, {len(shape)}, 'C', readonly={readonly})"
-
-
 def fit(array: Array) -> Array:
     """An array in the form that kernels take.
 

@@ -22,6 +22,7 @@ from pinnace.engine.codegen.plan_statements import PlanStatements
 from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.codegen.walks import Argument
 from pinnace.engine.codegen.watching import watched
+from pinnace.engine.steps import may_run_again
 from pinnace.engine.versions import Versions
 from pinnace.framework import dtypes
 from pinnace.ops.kernels.addresses import address_of
@@ -283,11 +284,7 @@ def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:
         plan: the plan.
         arrays: arguments of a call; it is run once more with them, to record all shapes.
     """
-    if any(
-        step.node.op.runs != "loop"
-        and (step.node.op.wants_ctx or step.node.op.effect not in {None, "read"})
-        for step in plan.steps
-    ):
+    if not all(step.node.op.runs == "loop" or may_run_again(step.node) for step in plan.steps):
         return None
     try:
         return SmallPlan(plan, arrays)

@@ -34,21 +34,6 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# The header of kernels with statements.
-HEADER = """
-from pinnace.engine.codegen.products import (
-    ACROSS, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, shaped, sum_rows, truths,
-)
-from pinnace.engine.codegen.row_functions import fill
-
-T = np.float32
-TABLE = types.Array(int64, 1, "C")
-REALS = types.Array(types.float64, 1, "C")
-BYTES = types.Array(types.uint8, 1, "C")
-
-
-"""
-
 
 class Statements(Places):
     """The source of array steps, and the tables that it needs.

@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnace import late
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.steps import run_node
+from pinnace.engine.steps import may_run_again, run_node
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _looped(node: Node, values: Sequence[Array]) -> tuple[Sequence[Array], int]:
     """The loop variables at the end, and how many iterations there were."""
     test, body = (late.plan_of(node.attrs[name].graph) for name in ("cond", "body"))
     steps = [*test.steps, *body.steps]
-    if any(step.node.op.effect not in {None, "read"} or step.node.op.wants_ctx for step in steps):
+    if not all(may_run_again(step.node) for step in steps):
         raise UnsupportedError("a loop with effects, or with a loop inside")
     count, begun = 0, perf_counter()
     with np.errstate(all="ignore"):

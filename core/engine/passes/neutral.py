@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pinnace.engine.passes.rewriting import rewritten
 from pinnace.framework import dtypes
-from pinnace.graph.copying import Copy
-from pinnace.graph.graph import GraphBuilder, constant_of
-from pinnace.graph.walk import ordered
+from pinnace.graph.graph import constant_of
 from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
 from pinnace.ops.math.division import REAL_DIV
 
@@ -42,17 +41,7 @@ def without_neutral(graph: Graph) -> Graph:
     found = {node: value for node in graph.nodes if (value := _unchanged(node)) is not None}
     if not found:
         return graph
-    copy = Copy(GraphBuilder(graph.name))
-    copy.inputs(graph)
-    arguments = {value.node for value in graph.inputs}
-    for node in ordered(graph):
-        if node in found:
-            value = copy.values[node.outputs[0]] = copy.values[found[node]]
-            copy.nodes[node] = (value.node,)
-        elif node not in arguments:
-            copy.node(node)
-    copy.outputs(graph)
-    return copy.target.finish()
+    return rewritten(graph, lambda node, copy: copy.values[found[node]] if node in found else None)
 
 
 def _unchanged(node: Node) -> Value | None:

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pinnace.engine.passes.rewriting import rewritten
 from pinnace.framework import dtypes
-from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
-from pinnace.graph.walk import ordered
+from pinnace.graph.graph import constant_of
 from pinnace.ops.math.arithmetic import MUL, RECIPROCAL, SQUARE
 from pinnace.ops.math.exponents import POW, RSQRT, SQRT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pinnace.graph.copying import Copy
+    from pinnace.graph.graph import Graph, Node, Value
     from pinnace.ops.opdef import OpDef
 
 # Exponent -> ops, each of which takes what the one before gives; MUL takes the base, too.
@@ -44,18 +45,9 @@ def multiplied(graph: Graph) -> Graph:
     found = {node: steps for node in graph.nodes if (steps := _steps_of(node))}
     if not found:
         return graph
-    copy = Copy(GraphBuilder(graph.name))
-    copy.inputs(graph)
-    arguments = {value.node for value in graph.inputs}
-    for node in ordered(graph):
-        if node in found:
-            made = _written(node, found[node], copy)
-            copy.values[node.outputs[0]] = made
-            copy.nodes[node] = (made.node,)
-        elif node not in arguments:
-            copy.node(node)
-    copy.outputs(graph)
-    return copy.target.finish()
+    return rewritten(
+        graph, lambda node, copy: _written(node, found[node], copy) if node in found else None
+    )
 
 
 def _steps_of(node: Node) -> Sequence[OpDef]:

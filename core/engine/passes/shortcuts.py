@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pinnace.engine.passes.rewriting import rewritten
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
-from pinnace.graph.walk import ordered
+from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.ops.array.constants import CONST
 from pinnace.ops.array.joining import PACK
 from pinnace.ops.array.reshaping import EXPAND_DIMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pinnace.graph.copying import Copy
 
 # For each axis the first element that is taken, and the first behind it.
 Ranges: TypeAlias = "list[tuple[int, int]]"
@@ -37,20 +38,7 @@ def shortened(graph: Graph) -> Graph:
     names = {node.op.name for node in graph.nodes}
     if "Pack" not in names and not names >= {"StridedSlice", "ConcatV2"}:
         return graph
-    copy = Copy(GraphBuilder(graph.name))
-    copy.inputs(graph)
-    arguments = {value.node for value in graph.inputs}
-    for node in ordered(graph):
-        if node in arguments:
-            continue
-        found = None if node.controls else _shortcut(node, copy)
-        if found is None:
-            copy.node(node)
-        else:
-            copy.values[node.outputs[0]] = found
-            copy.nodes[node] = (found.node,)
-    copy.outputs(graph)
-    return copy.target.finish()
+    return rewritten(graph, _shortcut)
 
 
 def _shortcut(node: Node, copy: Copy) -> Value | None:
@@ -58,7 +46,7 @@ def _shortcut(node: Node, copy: Copy) -> Value | None:
 
     A new node is made where it moves less.
     """
-    if any(value.dtype is dtypes.variant for value in node.inputs):
+    if node.controls or any(value.dtype is dtypes.variant for value in node.inputs):
         return None
     if node.op is PACK:
         parts = [copy.values[value] for value in node.inputs]

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.graph.copying import Copy
-from pinnace.graph.graph import GraphBuilder
-from pinnace.graph.walk import ordered
+from pinnace.engine.passes.rewriting import rewritten
+from pinnace.engine.steps import changes_nothing
 from pinnace.ops.state.variables import ASSIGN_VARIABLE, READ_VARIABLE
 
 if TYPE_CHECKING:
@@ -27,25 +26,12 @@ def without_write_backs(graph: Graph) -> Graph:
     Args:
         graph: calls inlined.
     """
-    changing = [node for node in graph.nodes if _changes(node)]
+    changing = [node for node in graph.nodes if not changes_nothing(node)]
     if not changing or not all(map(_writes_back, changing)):
         return graph
-    copy = Copy(GraphBuilder(graph.name))
-    copy.inputs(graph)
-    arguments = {value.node for value in graph.inputs}
-    for node in ordered(graph):
-        if _writes_back(node):
-            # What waits for the assignment waits for the read.
-            copy.nodes[node] = (copy.values[node.inputs[1]].node,)
-        elif node not in arguments:
-            copy.node(node)
-    copy.outputs(graph)
-    return copy.target.finish()
-
-
-def _changes(node: Node) -> bool:
-    op = node.op
-    return op.effect not in {None, "read"} and (not op.traceless or bool(op.reaches))
+    return rewritten(
+        graph, lambda node, copy: copy.values[node.inputs[1]] if _writes_back(node) else None
+    )
 
 
 def _writes_back(node: Node) -> bool:

@@ -283,3 +283,24 @@ def test_effects_keep_a_plan() -> None:
     before = total.numpy()
     y = function(x).numpy() + 1
     np.testing.assert_allclose(total.numpy(), before + y, rtol=1e-5)
+
+
+@pytest.mark.parametrize("of_result", [False, True])
+def test_what_is_checked_still_fails(of_result: bool) -> None:
+    w = tf.constant(np.abs(normal(4, 4)))
+
+    def program(x: Any) -> Any:
+        y = x
+        for _ in range(6):
+            y = tf.nn.relu(tf.matmul(y, w) * 0.25 + 0.5) * 0.5
+        checked = y if of_result else x
+        with tf.control_dependencies([tf.debugging.assert_less(checked, 1e4, "too large")]):
+            return tf.identity(y) * 2.0
+
+    x, large = tf.constant(normal(2, 4)), tf.constant(np.full((2, 4), 1e9, np.float32))
+    function = warmed(tf.function(program), x)
+    assert of_result or is_one_kernel(function, x)
+    for _ in range(2):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="too large"):
+            function(large)
+        np.testing.assert_allclose(function(x), program(x), rtol=1e-5)
