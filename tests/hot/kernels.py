@@ -30,12 +30,12 @@ from pinnace.engine.codegen.walking import WALK
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pinnace.engine.codegen.walks import Argument
+    from pinnace.engine.codegen.statement_functions import Function
 
 INTERPRETED, MACHINE = "interpreted", "machine code"
 # First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
 # what is read and written (lists that change, and tables of numbers that go in and out).
-READ, WRITTEN, BOTH = frozenset("xkclna"), frozenset("y"), frozenset("ugqfvs")
+READ, WRITTEN, BOTH = frozenset("xkclnap"), frozenset("y"), frozenset("ugqfvs")
 _FIXED = frozenset(
     {
         *BLOCKS.values(),
@@ -53,6 +53,20 @@ _ARGUMENTS = re.compile(r"^def kernel\(([^)]*)\)", re.MULTILINE)
 
 class KernelError(Exception):
     """A kernel touched what it does not declare."""
+
+
+class Guarded:
+    """A table that is called in guarded memory, and stays as it is however long it runs."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def __call__(self, *arguments: Any) -> Any:
+        """See `walks.Walk`."""
+        return self._call(*arguments)
+
+    def compile(self) -> None:
+        """The maker has decided."""
 
 
 class Maker:
@@ -94,13 +108,13 @@ class Maker:
         kernel.done.set()
         return kernel
 
-    def walk_of(
-        self, lines: Sequence[str], arguments: Sequence[Argument], sizes: Sequence[int]
-    ) -> Callable[..., Any]:
-        """A table, walked by machine code in guarded memory."""
-        names = [one.name for one in arguments]
-        walk = walk_of(lines, arguments, sizes)
-        return self._guarded_arguments(names, "\n".join(lines), MACHINE, walk)
+    def walk_of(self, function: Function, *functions: Any) -> Callable[..., Any]:
+        """A table in guarded memory: walked, or as machine code where it is over scalars."""
+        names = [one.name for one in function.arguments]
+        walk = walk_of(function, *functions)
+        if self.way == MACHINE:
+            walk.compile()
+        return Guarded(self._guarded_arguments(names, "\n".join(function.lines), MACHINE, walk))
 
     def _interpreted(self, text: str) -> Callable[..., Any]:
         return lambda *arguments: self.interpreter.kernel(compiler._HEADER + text, self.poison)(

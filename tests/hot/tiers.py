@@ -16,7 +16,15 @@ import numpy as np
 from hot import interpreted
 from pinnace.engine import tiers
 from pinnace.engine.build import build, drop_plan, plan_of
-from pinnace.engine.codegen import clusters, compiler, iteration_text, looped, small_plans
+from pinnace.engine.codegen import (
+    clusters,
+    compiler,
+    iteration_text,
+    looped,
+    loops,
+    small_plans,
+    statement_rows,
+)
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks import finding
 from pinnace.engine.tiers import Prepared, Workspace
@@ -66,7 +74,7 @@ def everything_is_worth_it() -> Iterator[None]:
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]
     tier, request = config.settings.tier, compiler.request
-    walk_of = iteration_text.walk_of
+    walk_of = statement_rows.walk_of
     try:
         for module, name, value in changed:
             setattr(module, name, value)
@@ -75,7 +83,14 @@ def everything_is_worth_it() -> Iterator[None]:
         for module, name, value in before:
             setattr(module, name, value)
         config.settings.tier = tier
-        compiler.request, iteration_text.walk_of = request, walk_of
+        compiler.request = request
+        _write_tables(walk_of)
+
+
+def _write_tables(walk_of: Any) -> None:
+    """Let all that have statements make tables of them by this function."""
+    for module in (iteration_text, small_plans, loops):
+        module.walk_of = walk_of
 
 
 def functions_of(graph: Graph) -> list[Graph]:
@@ -203,7 +218,7 @@ class Compiled:
             way: in which kernels are made.
         """
         compiler.request = self.maker.request
-        iteration_text.walk_of = self.maker.walk_of
+        _write_tables(self.maker.walk_of)
         self.maker.way = way
         config.settings.tier = "compiled"
         plan = fresh_plan(graph)
@@ -255,7 +270,7 @@ class Compiled:
     def together(self, graph: Graph, arrays: Sequence[Any], way: str) -> list[Sequence[Any]]:
         """The outputs of two threads that run one plan of the tier `compiled` at once."""
         compiler.request = self.maker.request
-        iteration_text.walk_of = self.maker.walk_of
+        _write_tables(self.maker.walk_of)
         self.maker.way = way
         config.settings.tier = "compiled"
         plan = fresh_plan(graph)
@@ -285,7 +300,7 @@ class Compiled:
     ) -> list[Sequence[Any]]:
         """The outputs of calls, with other shapes each, of one plan of the tier `compiled`."""
         compiler.request = self.maker.request
-        iteration_text.walk_of = self.maker.walk_of
+        _write_tables(self.maker.walk_of)
         self.maker.way = way
         config.settings.tier = "compiled"
         plan = fresh_plan(graph)

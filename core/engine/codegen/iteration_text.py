@@ -52,8 +52,6 @@ class IterationText:
             computed before the first iteration, for all elements at once.
 
     Attributes:
-        numbers: its table of sizes.
-        constants: arrays that are its first arguments.
         fixed_arrays: indices of arrays among the invariant values.
         summed: the loop variables that an iteration accumulates in place.
         rows: the number of rows of all arrays, if the kernel runs only on those from `first` to
@@ -122,7 +120,7 @@ class IterationText:
             *ends,
             "iterations += 1",
         ]
-        self.numbers, self.constants = self._writer.numbers, self._writer.constants
+        self._scratch, self._constants = self._writer.scratch, self._writer.constants
         self._arguments = list(self._taken())
         self._lines = self._framed(begin, iteration)
         # They hold every value of the recorded iteration.
@@ -134,12 +132,12 @@ class IterationText:
         Raises:
             UnsupportedError: a statement has no row.
         """
-        return walk_of(self._lines, self._arguments, self.numbers)
+        return walk_of(self.function)
 
     @property
     def function(self) -> Function:
-        """The loop as a function that the statements of another kernel call."""
-        return Function(self._arguments, self._lines, self.numbers)
+        """The loop's statements, which those of another kernel may call."""
+        return Function(self._arguments, self._lines, self._scratch, self._constants)
 
     def _common_rows(self, arrays: Sequence[Node]) -> int | None:
         """The number of rows of all arrays, if rows are independent; None otherwise."""
@@ -250,7 +248,7 @@ class IterationText:
                 continue
             whole = writer.reserve((lengths[place], *shape))
             writer.multiply_ahead(node, f"at(l{place})", lengths[place], whole)
-            size = writer.number(4 * math.prod(shape))
+            size = 4 * math.prod(shape)
             writer.places[node.outputs[0]] = writer.at(
                 f"({whole.address} + {size} * {index})", shape
             )
@@ -269,12 +267,12 @@ class IterationText:
         for place in self._variables.carried:
             shape = self._variables.shapes[place]
             if place in self.summed:
-                size = writer.number(math.prod(shape))
+                size = math.prod(shape)
                 begin.append(f"h{place} = at(y{place})")
                 begin.append(f"copy_rows(at(c{place}), {size}, h{place}, {size}, 1, {size})")
                 continue
             begin.append(f"h{place} = at(c{place})")
-            size = writer.number(4 * math.prod(shape))
+            size = 4 * math.prod(shape)
             alternating.append(f"b{place} = at(y{place}) + {size} * (iterations & 1)")
             states[place] = writer.at(f"b{place}", shape)
             writer.places[self._inputs[place]] = writer.at(f"h{place}", shape)
@@ -297,7 +295,7 @@ class IterationText:
         """The storage of a list element that is written."""
         if (place, index) not in self._slots:
             item = self._lists.items[place]
-            size = self._writer.number(BYTES[self._lists.holds(place)] * math.prod(item))
+            size = BYTES[self._lists.holds(place)] * math.prod(item)
             address = f"(at(u{place}) + {size} * {index})"
             self._slots[place, index] = self._writer.at(address, item)
         return self._slots[place, index]
@@ -309,12 +307,12 @@ class IterationText:
         for value, (array, name, axis) in self._steps.slices.items():
             if shape := self._sizes[value]:
                 whole = self._sizes[array]
-                size = writer.number(BYTES[array.dtype.name] * math.prod(whole[axis + 1 :]))
+                size = BYTES[array.dtype.name] * math.prod(whole[axis + 1 :])
                 address = f"({writer.places[array].address} + {size} * {name})"
                 if axis == 0:
                     writer.places[value] = writer.at(address, shape)
                 else:
-                    step = writer.number(math.prod(whole[1:]))
+                    step = str(math.prod(whole[1:]))
                     writer.places[value] = Place(address, step, False)
         for value, (place, name) in self._steps.items.items():
             item = lists.items[place]
@@ -422,7 +420,6 @@ class IterationText:
 
     def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> list[str]:
         """All lines: load scalars from their tables, the loop, store them again."""
-        writer = self._writer
         fixed = list(self._variables.fixed)
         loaded, stored = [], []
         for name, table, sources in self._tables():
@@ -433,11 +430,11 @@ class IterationText:
                 if loop:
                     stored.append(f"{table}[{index}] = {name}{index}")
         return [
-            *(*writer.memory(), *loaded, *writer.before, *begin),
+            *(*loaded, *self._writer.before, *begin),
             "iterations = 0",
             "while iterations < most:",
             *(f"    {line}" for line in iteration),
-            *(*stored, writer.release(), "return iterations"),
+            *(*stored, "return iterations"),
         ]
 
     def _tables(self) -> tuple[tuple[str, str, list[tuple[bool, int]]], ...]:
@@ -450,10 +447,8 @@ class IterationText:
         yield Argument("most")
         if self.rows is not None:
             yield from (Argument("first"), Argument("end"))
-        yield from (Argument("n", "int64", 1), Argument("q", "int64", 1))
-        yield from (Argument("f", "float64", 1), Argument("lengths", "int64", 1))
-        for index, constant in enumerate(self.constants):
-            yield Argument(f"k{index}", constant.dtype.name, 1)
+        yield from (Argument("q", "int64", 1), Argument("f", "float64", 1))
+        yield Argument("lengths", "int64", 1)
         for place in self.fixed_arrays:
             value = fixed[place]
             yield Argument(f"x{place}", value.dtype.name, len(self._sizes[value]))

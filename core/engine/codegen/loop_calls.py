@@ -37,17 +37,10 @@ class LoopCall:
         writer, loop, name = self._writer, self._loop, self._name
         variables, text = loop.variables, loop.text
         self._hoist()
-        first = len(writer.numbers)
-        writer.numbers.extend(text.numbers)
-        table = f"n[{first}:{first + len(text.numbers)}]"
-        most = writer.number(ITERATIONS)
-        arguments = [most]
+        arguments = [str(ITERATIONS)]
         if text.rows is not None:
-            arguments += ["0", writer.number(text.rows)]
-        arguments += [table, *self._tables(), self._lengths()]
-        for array in text.constants:
-            writer.constants.append(array)
-            arguments.append(f"k{len(writer.constants) - 1}")
+            arguments += ["0", str(text.rows)]
+        arguments += [*self._tables(), self._lengths()]
         fixed = list(variables.fixed)
         arguments += [self._shaped(*self._fixed(fixed[place])) for place in text.fixed_arrays]
         states = [self._node.inputs[place] for place in variables.carried]
@@ -56,15 +49,14 @@ class LoopCall:
         for place in variables.carried:
             size = math.prod(variables.shapes[place])
             address = made[place] = writer._reserve(size if place in text.summed else 2 * size)
-            count = writer.number(size if place in text.summed else 2 * size)
+            count = size if place in text.summed else 2 * size
             arguments.append(f"floats({address}, {count})")
         arguments += [self._read(place) for place in loop.lists.read]
         for place in loop.lists.changed:
             arguments += self._changed(place)
         writer.lines += [
             f"{name}_taken = {name}({', '.join(arguments)})",
-            f"if {name}_taken < 1 or {name}_taken >= {most} or {name}_q[-1]:",
-            "    scratch[0] = 0",
+            f"if {name}_taken < 1 or {name}_taken >= {ITERATIONS} or {name}_q[-1]:",
             "    return 1",
         ]
         self._results(made)
@@ -85,7 +77,7 @@ class LoopCall:
                 if known is None or (letter == "f" and value.dtype is not dtypes.float32):
                     raise UnsupportedError(f"{value}: a number that is not known")
                 if letter == "q":
-                    number = self._writer.number(int(known))
+                    number = str(int(known))
                 else:
                     number = f"floats({self._writer._place(value).address}, 1)[0]"
                 self._writer.lines.append(f"{name}[{index}] = {number}")
@@ -96,7 +88,7 @@ class LoopCall:
         name, used = f"{self._name}_lengths", self._loop.lists.used
         self._writer.lines.append(f"{name} = np.zeros({len(used) + 1}, np.int64)")
         for index, place in enumerate(used):
-            length = self._writer.number(self._loop.length(place))
+            length = self._loop.length(place)
             self._writer.lines.append(f"{name}[{index}] = {length}")
         return name
 
@@ -132,7 +124,7 @@ class LoopCall:
         return self._writer._whole(value), self._writer.size(value)
 
     def _shaped(self, place: Place, shape: tuple[int, ...]) -> str:
-        sizes = "".join(f"{self._writer.number(size)}, " for size in shape)
+        sizes = "".join(f"{size}, " for size in shape)
         return f"shaped({place.address}, ({sizes}))"
 
     def _read(self, place: int) -> str:
@@ -140,7 +132,7 @@ class LoopCall:
         shape = (self._loop.length(place), *self._loop.lists.items[place])
         self._lists[place] = items.address
         if self._loop.lists.holds(place) == "bool":
-            return f"truths({items.address}, {self._writer.number(math.prod(shape))})"
+            return f"truths({items.address}, {math.prod(shape)})"
         return self._shaped(items, shape)
 
     def _changed(self, place: int) -> list[str]:
@@ -149,8 +141,8 @@ class LoopCall:
         home = writer.reserve(shape)
         self._lists[place] = home.address
         writer.lines += [
-            f"fill({home.address}, {writer.number(math.prod(shape))}, 0.0)",
-            f"{self._name}_g{place} = np.zeros({writer.number(shape[0])}, np.uint8)",
+            f"fill({home.address}, {math.prod(shape)}, 0.0)",
+            f"{self._name}_g{place} = np.zeros({shape[0]}, np.uint8)",
         ]
         return [self._shaped(home, shape), f"{self._name}_g{place}"]
 
@@ -162,7 +154,7 @@ class LoopCall:
                 shape = loop.variables.shapes[place]
                 address = made[place]
                 if place not in loop.text.summed:
-                    size = writer.number(4 * math.prod(shape))
+                    size = 4 * math.prod(shape)
                     address = f"({address} + {size} * (({self._name}_taken - 1) & 1))"
                 writer._hand_on(value, writer.at(address, shape))
             elif place in self._lists:

@@ -17,6 +17,7 @@ from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import FUNCTIONS, SCALARS, is_scalar
+from pinnace.engine.codegen.statement_functions import Function
 from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.codegen.walks import Argument
 
@@ -200,7 +201,7 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
     numbers = _numbers(inputs, given, changed)
     taken = [Argument("most"), Argument("q", "int64", 1), Argument("f", "float64", 1)]
     taken += [Argument(f"a{n}", inputs[n].dtype.name, inputs[n].shape.rank or 0) for n in arrays]
-    walk = walk_of(_framed(lines, numbers, flow), taken, [], flow.constants)
+    walk = walk_of(Function(taken, _framed(lines, numbers, flow), 0, flow.constants))
     return Loop(walk, numbers, arrays)
 
 

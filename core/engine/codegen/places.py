@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 # Scratch memory is aligned to this many numbers: a cache line.
 _LINE = 16
-# Numbers in a loop from which full 64-byte registers are faster than half ones.
-_WHOLE = 32
-# Most columns of a packed panel and rows of a tile on any processor.
-PANEL, _TILE_ROWS = 64, 16
+# Most columns of a packed panel on any processor.
+PANEL = 64
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,9 @@ class Places:
 
     Attributes:
         before: statements that run once, before a loop.
-        numbers: the table `n`.
-        constants: arrays that are the arguments `k0`, `k1`, …
+        constants: the arrays `k0`, `k1`, …
         places: the storage of each value.
-        narrowest: numbers of the narrowest elementwise loop; None before there is one.
+        scratch: float32 numbers of the memory at the address `w`.
         in_parts: whether the source computes only rows `first` to `end` of all arrays it writes.
     """
 
@@ -70,43 +67,20 @@ class Places:
         self._scalars = scalars
         self._known = known
         self.before: list[str] = []
-        self.numbers: list[int] = []
         self.constants: list[Array] = []
         self.places: dict[Value, Place] = {}
         self.in_parts = False
-        self.narrowest: int | None = None
-        self._scratch = 0
+        self.scratch = 0
         self._steady: set[Value] = set()
         # The stored shape of values that are broadcast: they are stored once. Also the shapes of
         # values that exist only in the source.
         self._narrow: dict[Value, tuple[int, ...]] = {}
 
-    def number(self, value: int) -> str:
-        """An entry of the table of sizes."""
-        self.numbers.append(value)
-        return f"n[{len(self.numbers) - 1}]"
-
     def _reserve(self, count: int) -> str:
         """The address of scratch memory for this many numbers."""
-        at = self.number(4 * self._scratch)
-        self._scratch += -(-count // _LINE) * _LINE
+        at = 4 * self.scratch
+        self.scratch += -(-count // _LINE) * _LINE
         return f"(w + {at})"
-
-    def memory(self) -> list[str]:
-        """The initial statements: the kernel's scratch memory."""
-        wide = self.narrowest is not None and self.narrowest >= _WHOLE
-        return [
-            # A loop over fewer numbers than a full register has would be scalar.
-            *(["whole_vectors()"] if wide else []),
-            f"t = np.empty({2 * _TILE_ROWS + 1}, np.int64)",
-            f"scratch = np.empty({self.number(self._scratch + 1)}, np.float32)",
-            "w = at(scratch)",
-        ]
-
-    @staticmethod
-    def release() -> str:
-        """The final statement: without it Numba would free the memory too early."""
-        return "scratch[0] = 0"
 
     def reserve(self, shape: tuple[int, ...]) -> Place:
         """Scratch memory for a value."""
@@ -114,7 +88,7 @@ class Places:
 
     def at(self, address: str, shape: tuple[int, ...]) -> Place:
         """A value of this shape with contiguous rows."""
-        return Place(address, self.number(shape[-1] if shape else 1), True)
+        return Place(address, str(shape[-1] if shape else 1), True)
 
     def size(self, value: Value) -> tuple[int, ...]:
         """The shape of a value at the call; for a broadcast one, its stored shape."""
@@ -161,7 +135,7 @@ class Places:
         if self.in_parts:
             return self._copy_part(shape, source, target, value.dtype is dtypes.bool)
         if value.dtype is dtypes.bool:
-            count = self.number(math.prod(shape))
+            count = math.prod(shape)
             return f"copy_truths({source.address}, {target.address}, {count})"
         return self.copied_rows(shape, source, target)
 
@@ -169,7 +143,7 @@ class Places:
         """A statement that copies numbers of this shape."""
         if self.in_parts:
             return self._copy_part(shape, source, target, False)
-        rows, width = self.number(math.prod(shape[:-1])), self.number(shape[-1] if shape else 1)
+        rows, width = math.prod(shape[:-1]), shape[-1] if shape else 1
         return (
             f"copy_rows({source.address}, {source.step}, {target.address}, {target.step}, "
             f"{rows}, {width})"
@@ -177,19 +151,19 @@ class Places:
 
     def _part(self, each: int) -> str:
         """The range of some rows, each with this many numbers."""
-        count = self.number(each)
+        count = each
         return f"first * {count}, end * {count}"
 
     def _copy_part(
         self, shape: tuple[int, ...], source: Place, target: Place, is_truth: bool
     ) -> str:
         if is_truth:
-            count = self.number(math.prod(shape[1:]))
+            count = math.prod(shape[1:])
             return (
                 f"copy_truths({source.address} + first * {count}, "
                 f"{target.address} + first * {count}, (end - first) * {count})"
             )
-        each, width = self.number(math.prod(shape[1:-1])), self.number(shape[-1])
+        each, width = math.prod(shape[1:-1]), shape[-1]
         return (
             f"copy_rows({source.address} + 4 * first * {each} * {source.step}, {source.step}, "
             f"{target.address} + 4 * first * {each} * {target.step}, {target.step}, "

@@ -131,7 +131,6 @@ class _Variant:
         self.uses = 0
         self._walk = iteration.kernel.walk()
         self.kernel = walks.kernel()
-        self._numbers = np.array(iteration.kernel.numbers, np.int64)
         self._expected = _GUESS
         # The last measured time of an iteration; initially almost zero.
         self._iteration_s = 1e-9
@@ -213,7 +212,7 @@ class _Variant:
         read, buffers, flags = opened
         states = [fit(values[place]) for place in variables.carried]
         ahead = [np.array([held.length for held in lists.values()] or [0], np.int64)]
-        ahead += [*kernel.constants, *(fit(fixed[place]) for place in kernel.fixed_arrays)]
+        ahead += [fit(fixed[place]) for place in kernel.fixed_arrays]
         rest = [*read, *(buffers[place] for place in known.pushed)]
         own = ThreadArrays(
             states,
@@ -251,13 +250,13 @@ class _Variant:
         rows = kernel.rows
         if rows is None:
             given = own.given(ahead, rest)
-            return walk(most, self._numbers, integers, reals, *given)
+            return walk(most, integers, reals, *given)
         pieces = min(team.size(), rows // _ROWS)
         is_worth = kernel.work * min(most, self._expected) >= _WORTH_THREADS
         # Sums of partial sums differ from sums in rounding: the partition is the same at each call.
         if pieces < 2 or not (is_worth or kernel.summed):
             given = own.given(ahead, rest)
-            return walk(most, 0, rows, self._numbers, integers, reals, *given)
+            return walk(most, 0, rows, integers, reals, *given)
         ends = [rows * piece // pieces for piece in range(pieces + 1)]
         tables = [(integers.copy(), reals.copy()) for _ in range(pieces)]
         parts = [own, *(own.another() for _ in ends[2:])]
@@ -266,7 +265,7 @@ class _Variant:
         def work(piece: int) -> None:
             part = ends[piece], ends[piece + 1]
             given = parts[piece].given(ahead, rest)
-            taken[piece] = walk(most, *part, self._numbers, *tables[piece], *given)
+            taken[piece] = walk(most, *part, *tables[piece], *given)
 
         if is_worth:
             team.share(pieces, work, pieces)

@@ -95,7 +95,7 @@ class RowStatements(WholeNumbers):
         source, home = self._whole(value), self._home(node.outputs[0])
         if not home.whole:
             raise UnsupportedError(f"{node}: part of another value")
-        many, each, row = (self.number(one) for one in (inner, outer, width))
+        many, each, row = inner, outer, width
         self.lines.append(f"for i in range({many}):")
         self.lines.append(
             f"    copy_rows({source.address} + 4 * i * {row}, {many} * {row}, "
@@ -118,7 +118,7 @@ class RowStatements(WholeNumbers):
         source, home = self._whole(value), self._home(node.outputs[0])
         if not home.whole:
             raise UnsupportedError(f"{node}: part of another value")
-        many, row = self.number(count), self.number(math.prod(shape) // count)
+        many, row = count, math.prod(shape) // count
         self.lines.append(f"for i in range({many}):")
         if value.dtype is dtypes.bool:
             from_a, to = (
@@ -166,18 +166,18 @@ class RowStatements(WholeNumbers):
         if rows > 1 and axis != len(shape) - 2:
             raise UnsupportedError(f"{node}: not rows of numbers")
         source = self._whole(value)
-        address = f"({source.address} + {self.number(4 * (index[axis] % shape[axis]) * width)})"
+        address = f"({source.address} + {4 * (index[axis] % shape[axis]) * width})"
         if rows == 1:
             place = self.at(address, self.size(node.outputs[0]))
         else:
-            place = Place(address, self.number(shape[axis] * width), False)
+            place = Place(address, str(shape[axis] * width), False)
         self._hand_on(node.outputs[0], place)
 
     def _cut(self, value: Value, parts: Sequence[Value]) -> None:
         """Contiguous slices."""
         source, first = self._whole(value), 0
         for part in parts:
-            at = f"({source.address} + {self.number(4 * first)})"
+            at = f"({source.address} + {4 * first})"
             first += math.prod(self.size(part))
             self._hand_on(part, self.at(at, self.size(part)))
 
@@ -199,7 +199,7 @@ class RowStatements(WholeNumbers):
         if not source.whole:
             raise UnsupportedError(f"{value}: part of another value")
         each = 1 if value.dtype is dtypes.bool else 4
-        return self.at(f"({source.address} + {self.number(each * first)})", shape)
+        return self.at(f"({source.address} + {each * first})", shape)
 
     # Rows.
 
@@ -208,8 +208,8 @@ class RowStatements(WholeNumbers):
         shape = self.size(value)
         place = self._place(value) if axes == 1 else self._whole(value)
         rows, width = math.prod(shape[: len(shape) - axes]), math.prod(shape[len(shape) - axes :])
-        step = place.step if axes == 1 else self.number(width)
-        return place.address, step, self.number(rows), self.number(width)
+        step = place.step if axes == 1 else str(width)
+        return place.address, step, str(rows), str(width)
 
     def _whole_home(self, value: Value) -> Place:
         home = self._home(value)
@@ -256,7 +256,7 @@ class RowStatements(WholeNumbers):
     def _function(self, node: Node) -> None:
         which = UNARY.index(node.op.name.lower())
         source, home = self._whole(node.inputs[0]), self._whole_home(node.outputs[0])
-        count = self.number(math.prod(self.size(node.outputs[0])))
+        count = math.prod(self.size(node.outputs[0]))
         self.lines.append(f"apply({which}, {source.address}, {home.address}, {count})")
 
     def _function_of_two(self, node: Node) -> None:
@@ -268,14 +268,14 @@ class RowStatements(WholeNumbers):
         a, b = self._whole(first), self._whole(second)
         home = self._whole_home(node.outputs[0])
         which, step = BINARY.index(node.op.name.lower()), int(others == count)
-        given = f"{a.address}, {b.address}, {step}, {home.address}, {self.number(count)}"
+        given = f"{a.address}, {b.address}, {step}, {home.address}, {count}"
         self.lines.append(f"apply_two({which}, {given})")
 
     # Columns.
 
     def _column(self, source: str, step: str, target: Place, count: int) -> None:
         """Copy numbers with a stride to contiguous ones."""
-        many = self.number(count)
+        many = count
         self.lines.append(f"copy_rows({source}, {step}, {target.address}, 1, {many}, 1)")
 
     def _unpack(self, node: Node) -> None:
@@ -294,7 +294,7 @@ class RowStatements(WholeNumbers):
         for index, part in enumerate(node.outputs):
             target = self._whole_home(part)
             self._column(
-                f"({source.address} + {self.number(4 * index)})",
+                f"({source.address} + {4 * index})",
                 source.step,
                 target,
                 math.prod(shape[:-1]),
@@ -308,10 +308,10 @@ class RowStatements(WholeNumbers):
         if node.attrs["axis"] % len(shape) != len(shape) - 1 or len(shape) == 1:
             super()._stack(node)
             return
-        home, count = self._whole_home(value), self.number(math.prod(shape[:-1]))
+        home, count = self._whole_home(value), math.prod(shape[:-1])
         for index, part in enumerate(node.inputs):
             source = self._whole(part)
-            at = f"({home.address} + {self.number(4 * index)})"
+            at = f"({home.address} + {4 * index})"
             self.lines.append(f"copy_rows({source.address}, 1, {at}, {home.step}, {count}, 1)")
 
     def _element(self, node: Node) -> None:
@@ -344,8 +344,8 @@ class RowStatements(WholeNumbers):
         if len(apart) > 1 or not places.size:
             raise UnsupportedError(f"{node}: numbers in other places")
         source, target = self._whole(value), self._whole_home(made)
-        step = self.number(int(apart[0]) if apart.size else 1)
-        first = self.number(4 * int(places[0]))
+        step = str(int(apart[0]) if apart.size else 1)
+        first = 4 * int(places[0])
         self._column(f"({source.address} + {first})", step, target, places.size)
 
 

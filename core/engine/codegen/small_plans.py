@@ -19,6 +19,7 @@ from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.plan_parts import parts_of
 from pinnace.engine.codegen.plan_statements import PlanStatements
+from pinnace.engine.codegen.statement_functions import Function
 from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.codegen.walks import Argument
 from pinnace.engine.codegen.watching import watched
@@ -162,10 +163,9 @@ class SmallPlan:
                 for index, value in enumerate(values)
             ]
         held = [f"held{index} = p[{index}]" for index in range(len(writer.variables))]
-        self.lines = [*held, *writer.memory(), *writer.before, *writer.lines, "return 0"]
-        self._walk = walk_of(
-            self.lines, arguments, writer.numbers, writer.constants, writer.functions
-        )
+        self.lines = [*held, *writer.before, *writer.lines, "return 0"]
+        function = Function(arguments, self.lines, writer.scratch, writer.constants)
+        self._walk = walk_of(function, writer.functions)
 
     def run(
         self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False

@@ -1,13 +1,12 @@
-"""Functions that a kernel's statements call: loops inside a plan's kernel.
+"""A kernel's statements with what belongs to them, and their calls of other such functions.
 
-Their statements stand where they are called, with names of their own and memory behind that of the
-caller.
+A loop inside a plan's kernel is a function. Its statements stand where it is called, with names of
+their own and memory behind that of the caller.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
@@ -17,44 +16,30 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from pinnace.engine.codegen.walks import Argument
+    from pinnace.framework.tensor import Array
 
 # Indices of elementwise loops, which are recognised by these names.
 _INDICES = frozenset({"r", "c"})
 
 
 class Function(NamedTuple):
-    """A function.
+    """Statements with their parameters.
 
     Attributes:
-        arguments: its parameters; `n` is its table of sizes.
-        lines: its statements; the last returns a number.
-        numbers: its table of sizes.
+        arguments: the parameters.
+        lines: the statements; the last returns a number.
+        scratch: float32 numbers of the memory at the address `w`.
+        constants: the arrays `k0`, `k1`, …
     """
 
     arguments: Sequence[Argument]
     lines: Sequence[str]
-    numbers: Sequence[int]
+    scratch: int = 0
+    constants: Sequence[Array] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A function's statements with names of their own.
-
-    Attributes:
-        prefix: of the names.
-        body: the statements.
-        result: the number that is returned.
-        scratch: the size of its memory, in float32 numbers.
-    """
-
-    prefix: str
-    body: Sequence[ast.stmt]
-    result: ast.expr
-    scratch: int
-
-
-def called(function: Function, prefix: str) -> Called:
-    """A function's statements for one place that calls it.
+def called(function: Function, prefix: str) -> tuple[Sequence[ast.stmt], ast.expr]:
+    """A function's statements for one place that calls it, and the number that it returns.
 
     Args:
         function: what is called.
@@ -63,21 +48,11 @@ def called(function: Function, prefix: str) -> Called:
     Raises:
         UnsupportedError: it returns elsewhere than at the end.
     """
-    body, scratch = [], 0
-    for line in parsed("\n".join(function.lines)).body:
-        match line:
-            case ast.Assign(targets=[ast.Name(id="scratch")], value=ast.Call(args=[size, _])):
-                scratch = _known(size, function.numbers)
-            case ast.Assign(targets=[ast.Name(id="w" | "t")]):
-                pass  # memory, which is part of the caller's
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id="scratch"))]):
-                pass
-            case _:
-                body.append(line)
-    *body, end = body
+    *body, end = parsed("\n".join(function.lines)).body
     if not isinstance(end, ast.Return) or end.value is None or _returns(body):
         raise UnsupportedError("a function that returns in several places")
-    own = {one.name for one in function.arguments} | {"w", "n"}
+    own = {one.name for one in function.arguments} | {"w"}
+    own |= {f"k{index}" for index in range(len(function.constants))}
     own |= {
         tree.id
         for line in body
@@ -85,14 +60,7 @@ def called(function: Function, prefix: str) -> Called:
         if isinstance(tree, ast.Name) and isinstance(tree.ctx, ast.Store)
     }
     rename = _Rename(own - _INDICES, prefix)
-    return Called(prefix, [rename.visit(line) for line in body], rename.visit(end.value), scratch)
-
-
-def _known(size: ast.expr, numbers: Sequence[int]) -> int:
-    match size:
-        case ast.Subscript(value=ast.Name(id="n"), slice=ast.Constant(value=int() as index)):
-            return numbers[index]
-    raise UnsupportedError(f"a size that is not known: {ast.unparse(size)}")
+    return [rename.visit(line) for line in body], rename.visit(end.value)
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:

@@ -281,8 +281,6 @@ class StatementNumbers(StatementRegisters):
             return self._entry(base.value.id, base.attr, int(self._number(tree.slice).value))
         if not isinstance(base, ast.Name):
             raise UnsupportedError(f"no row: {ast.unparse(tree)}")
-        if base.id in self._tables:
-            return self._constant(self._tables[base.id][int(self._number(tree.slice).value)])
         dtype, address = self._place(base.id, tree.slice)
         if base.id == "lengths":  # nothing changes them
             key = ("length", address.register)

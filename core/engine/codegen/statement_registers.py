@@ -61,12 +61,9 @@ class StatementRegisters:
 
     Args:
         arguments: the kernel's parameters.
-        sizes: the numbers of the table `n`.
     """
 
-    def __init__(self, arguments: Sequence[Argument], sizes: Sequence[int]) -> None:
-        # Tables of sizes, by name.
-        self._tables = {"n": sizes}
+    def __init__(self, arguments: Sequence[Argument]) -> None:
         self._arguments = {one.name: (place, one) for place, one in enumerate(arguments)}
         # What a call says of its arguments (see `walks.Walk`), and the registers for that.
         self._taken: list[tuple[int, int, str, int]] = []

@@ -1,7 +1,6 @@
 """The statements of a kernel as a table for the kernel that walks them (`statement_walk`).
 
-The writers of statements use a small part of Python, in which sizes are indices of a table whose
-numbers are known here.
+The writers of statements use a small part of Python, in which all sizes are numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from pinnace.engine.codegen.cluster_programs import Program
     from pinnace.engine.codegen.statement_functions import Function
-    from pinnace.engine.codegen.walks import Argument
     from pinnace.framework.tensor import Array
 
 _CALLS = {
@@ -50,43 +48,26 @@ _NO_FUNCTIONS: Mapping[str, Function] = MappingProxyType({})
 _ANY = 1 << 20
 
 
-def walk_of(
-    lines: Sequence[str],
-    arguments: Sequence[Argument],
-    sizes: Sequence[int],
-    constants: Sequence[Array] = (),
-    functions: Mapping[str, Function] = _NO_FUNCTIONS,
-) -> Walk:
+def walk_of(function: Function, functions: Mapping[str, Function] = _NO_FUNCTIONS) -> Walk:
     """A kernel's statements as a table.
 
     Args:
-        lines: of the kernel; see `statements` and `iteration_text`.
-        arguments: its parameters.
-        sizes: the numbers of the table `n`.
-        constants: the arrays `k0`, `k1`, …
-        functions: what the statements call by these names.
+        function: the statements; see `statements` and `iteration_text`.
+        functions: what they call by these names.
 
     Raises:
         UnsupportedError: a statement has no row.
     """
-    return _Translation(lines, arguments, sizes, constants, functions).walk()
+    return _Translation(function, functions).walk()
 
 
 class _Translation(StatementNumbers):
-    def __init__(
-        self,
-        lines: Sequence[str],
-        arguments: Sequence[Argument],
-        sizes: Sequence[int],
-        constants: Sequence[Array],
-        functions: Mapping[str, Function],
-    ) -> None:
-        super().__init__(arguments, sizes)
-        for index, array in enumerate(constants):
-            begin = self._constant(address_of(array))
-            self._held[f"k{index}"] = Held(array.dtype.name, begin, array.shape)
-        self._kept, self._functions = list(constants), functions
-        self._tree = parsed("\n".join(lines)).body
+    def __init__(self, function: Function, functions: Mapping[str, Function]) -> None:
+        super().__init__(function.arguments)
+        self._kept: list[Array] = []
+        self._hold("", function)
+        self._functions = functions
+        self._tree = parsed("\n".join(function.lines)).body
         self._changing = _changed(self._tree)
         self._views: dict[str, View] = {}
         # The jumps out of each loop, whose targets are not known yet.
@@ -97,7 +78,7 @@ class _Translation(StatementNumbers):
         self._operands: list[Array] = []
         # Numbers of the statements' scratch memory, and of scalars behind it; registers with an
         # offset in what is behind it.
-        self._scratch = self._spare = 0
+        self._scratch, self._spare = -(-function.scratch // LINE) * LINE, 0
         self._offsets: list[tuple[int, str, int]] = []
 
     def walk(self) -> Walk:
@@ -172,15 +153,6 @@ class _Translation(StatementNumbers):
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
-            case ast.Name(id="t"), _:
-                return
-            case ast.Name(id="scratch"), ast.Call(args=[size, _]):
-                self._scratch = -(-int(self._number(size).value) // LINE) * LINE
-                return
-            case ast.Name(id="w"), _:
-                return
-            case ast.Subscript(value=ast.Name(id="scratch")), _:
-                return  # keeps the memory
             case ast.Name(id=name), _ if (view := view_of(value)) is not None:
                 self._views[name] = view
                 self._begins[name] = view.dtype, self._copied(self._number(view.address))
@@ -258,8 +230,6 @@ class _Translation(StatementNumbers):
         self._emit(CHANGING, f"STORE_{kind}", number.register, address.register)
 
     def _call(self, name: str, args: Sequence[ast.expr]) -> None:
-        if name == "whole_vectors":
-            return
         if name == "leave":
             self._breaks[self._outermost].append(self._jump())
             return
@@ -292,22 +262,28 @@ class _Translation(StatementNumbers):
 
     def _called_function(self, target: str, name: str, args: Sequence[ast.expr]) -> None:
         """The statements of a function, and the number that it returns."""
-        function = self._functions[name]
-        one = called(function, f"{target}_")
+        function, prefix = self._functions[name], f"{target}_"
+        body, result = called(function, prefix)
         for argument, tree in zip(function.arguments, args, strict=True):
-            self._bind(one.prefix + argument.name, argument.dtype, tree, function)
-        self._names[f"{one.prefix}w"] = self._memory(one.scratch)
-        self._changing |= _changed(one.body)
+            self._bind(prefix + argument.name, argument.dtype, tree)
+        self._hold(prefix, function)
+        self._names[f"{prefix}w"] = self._memory(function.scratch)
+        self._changing |= _changed(body)
         outermost, self._outermost = self._outermost, len(self._breaks)
-        self._block(one.body)
+        self._block(body)
         self._outermost = outermost
-        self._set(target, self._number(one.result))
+        self._set(target, self._number(result))
 
-    def _bind(self, name: str, dtype: str | None, tree: ast.expr, function: Function) -> None:
+    def _hold(self, prefix: str, function: Function) -> None:
+        """The constants of a function, by their names."""
+        for index, array in enumerate(function.constants):
+            begin = self._constant(address_of(array))
+            self._held[f"{prefix}k{index}"] = Held(array.dtype.name, begin, array.shape)
+            self._kept.append(array)
+
+    def _bind(self, name: str, dtype: str | None, tree: ast.expr) -> None:
         """What a parameter of a function is in one call."""
         match tree:
-            case ast.Subscript(value=ast.Name(id="n"), slice=ast.Slice()):
-                self._tables[name] = function.numbers
             case ast.Name(id=given) if given in self._held:
                 self._held[name] = self._held[given]
             case ast.Call(func=ast.Name(id="shaped"), args=[address, ast.Tuple(elts=sizes)]):

@@ -201,10 +201,9 @@ class Statements(Places):
             for value, place in (*places.items(), *targets)
             if kinds.get(value) != "scalar"
         )
-        rows = "1" if flat else self.number(math.prod(shape[:-1]))
+        rows = 1 if flat else math.prod(shape[:-1])
         columns = math.prod(shape) if flat else (shape[-1] if shape else 1)
-        width = self.number(columns)
-        self.narrowest = min(columns, self.narrowest or columns)
+        width = columns
         outer: list[str] = []
         inner: list[str] = []
         ahead: list[str] = []
@@ -237,13 +236,13 @@ class Statements(Places):
         self.lines.append(f"    for c in range({across}):")
         self.lines += [f"        {line}" for line in inner]
 
-    def _spans(self, shape: tuple[int, ...], flat: bool, rows: str, width: str) -> tuple[str, str]:
+    def _spans(self, shape: tuple[int, ...], flat: bool, rows: int, width: int) -> tuple[str, str]:
         """The ranges of an elementwise loop: rows and columns."""
         if not self.in_parts:
-            return rows, width
+            return str(rows), str(width)
         if flat:
-            return rows, self._part(math.prod(shape[1:]))
-        return self._part(math.prod(shape[1:-1])), width
+            return str(rows), self._part(math.prod(shape[1:]))
+        return self._part(math.prod(shape[1:-1])), str(width)
 
     # Other steps.
 
@@ -290,7 +289,7 @@ class Statements(Places):
             raise UnsupportedError(f"{node}: only the last axis can be split")
         source, at = self._place(value), 0
         for output in node.outputs:
-            place = Place(f"{source.address} + 4 * {self.number(at)}", source.step, False)
+            place = Place(f"{source.address} + 4 * {at}", source.step, False)
             at += self.size(output)[-1]
             self._hand_on(output, place)
 
@@ -317,7 +316,7 @@ class Statements(Places):
         if ranges[:-1] != whole[:-1] or step != 1 or last <= first:
             raise UnsupportedError(f"{node}: only columns side by side")
         source = self._place(value)
-        at = f"{source.address} + 4 * {self.number(first)}"
+        at = f"{source.address} + 4 * {first}"
         self._hand_on(output, Place(at, source.step, source.whole and ranges == whole))
 
     def _prepare_concat(self, node: Node) -> None:
@@ -333,7 +332,7 @@ class Statements(Places):
         self._parts[node] = []
         at = 0
         for part in parts:
-            home = Place(f"{whole.address} + 4 * {self.number(at)}", whole.step, False)
+            home = Place(f"{whole.address} + 4 * {at}", whole.step, False)
             at += self.size(part)[-1]
             if part not in self._homes and parts.count(part) == 1 and is_made(part.node):
                 self._homes[part] = home
@@ -354,7 +353,7 @@ class Statements(Places):
         if not home.whole:
             raise UnsupportedError(f"{node}: part of another value")
         for index, part in enumerate(node.inputs):
-            start = self.number(4 * index * math.prod(self.size(part)))
+            start = 4 * index * math.prod(self.size(part))
             target = self.at(f"({home.address} + {start})", self.size(part))
             self.lines.append(self.copy(part, target))
 
@@ -376,8 +375,8 @@ class Statements(Places):
         mode = int(c is not None)
         if c is None:
             c = self._home(node.outputs[0])
-        from_a, into, rows = left.address, c.address, self.number(m)
-        terms, panels = self.number(k), self._panels(b, flip_b)
+        from_a, into, rows = left.address, c.address, str(m)
+        terms, panels = str(k), self._panels(b, flip_b)
         if self.in_parts and node in self.sums:
             # Over the rows of both.
             right = self._place(b)
@@ -389,7 +388,7 @@ class Statements(Places):
             rows = "(end - first)"
         self.lines.append(
             f"multiply({from_a}, {steps}, {panels}, {into}, {c.step}, "
-            f"{rows}, {terms}, {self.number(n)}, {self._zeros}, {mode}, t)"
+            f"{rows}, {terms}, {n}, {self._zeros}, {mode})"
         )
 
     def is_steady(self, value: Value) -> bool:
@@ -413,12 +412,12 @@ class Statements(Places):
         rows, k = self.size(a)
         if flip_a or len(self.size(b)) != 2:
             raise UnsupportedError(f"{node}: not rows by a matrix")
-        n, many = self.size(b)[-2 if flip_b else -1], self.number(times * rows)
+        n, many = self.size(b)[-2 if flip_b else -1], times * rows
         panels = self._panels(b, flip_b)
-        step = self.number(k)
+        step = k
         self.before.append(
             f"multiply({address}, {step}, 1, {panels}, {target.address}, {target.step}, "
-            f"{many}, {step}, {self.number(n)}, {self._zeros}, 0, t)"
+            f"{many}, {step}, {n}, {self._zeros}, 0)"
         )
 
     def _panels(self, b: Value, flip: bool) -> str:
@@ -432,9 +431,9 @@ class Statements(Places):
         if found is None:
             k, n = shape[:-3:-1] if flip else shape[-2:]
             address = self._reserve(k * -(-n // PANEL) * PANEL)
-            rows = self.number(k)
+            rows = k
             steps = f"1, {place.step}" if flip else f"{place.step}, 1"
-            line = f"pack({place.address}, {steps}, {rows}, {self.number(n)}, {address})"
+            line = f"pack({place.address}, {steps}, {rows}, {n}, {address})"
             (self.before if steady else self.lines).append(line)
             found = self._packed[key] = f"{address}, ACROSS, {rows} * ACROSS"
         return found
@@ -459,7 +458,7 @@ class Statements(Places):
             ):
                 raise UnsupportedError(f"{node}: only over all axes but the last")
         source, home = self._place(value), self._home(node.outputs[0])
-        rows, width = self.number(math.prod(shape[:-1])), self.number(shape[-1])
+        rows, width = math.prod(shape[:-1]), shape[-1]
         self.lines.append(
             f"sum_rows({source.address}, {source.step}, {home.address}, {rows}, {width})"
         )

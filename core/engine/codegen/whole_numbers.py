@@ -96,7 +96,7 @@ class WholeNumbers(Statements):
     def _view(self, address: str, dtype: DType, count: int) -> str:
         view, _ = _VIEWS[dtype]
         self.is_whole = True
-        return f"{view}({address}, {self.number(count)})"
+        return f"{view}({address}, {count})"
 
     def _result(self, value: Value) -> str:
         """The expression of a result's numbers, with storage allocated for it."""
@@ -117,7 +117,7 @@ class WholeNumbers(Statements):
         source = self._place(value)
         if not source.whole or not target.whole:
             raise UnsupportedError(f"{value}: part of another value")
-        count = self.number(2 * math.prod(self.size(value)))
+        count = 2 * math.prod(self.size(value))
         return f"copy_rows({source.address}, {count}, {target.address}, {count}, 1, {count})"
 
     def _name(self, letter: str) -> str:
@@ -127,8 +127,7 @@ class WholeNumbers(Statements):
 
     def _give_up(self, condition: str, indent: str) -> list[str]:
         self.refuses = True
-        lines = [f"if {condition}:", "    scratch[0] = 0", "    return 1"]
-        return [f"{indent}{line}" for line in lines]
+        return [f"{indent}if {condition}:", f"{indent}    return 1"]
 
     # Steps.
 
@@ -165,8 +164,8 @@ class WholeNumbers(Statements):
             raise UnsupportedError(f"{node.op.name} has no statement")
         result = self._name("z")
         self.lines += [*ahead, f"{result} = {self._result(value)}"]
-        width = self.number(across)
-        self.lines += [f"for r in range({self.number(rows)}):", f"    for c in range({width}):"]
+        width = across
+        self.lines += [f"for r in range({rows}):", f"    for c in range({width}):"]
         self.lines.append(f"        at_each = r * {width} + c")
         for condition in text.refusals:
             self.lines += self._give_up(condition, " " * 8)
@@ -198,12 +197,12 @@ class WholeNumbers(Statements):
                 "full": (across, 1), "row": (0, 1), "column": (1, 0), "scalar": (0, 0)
             }[lies_as(self.size(one), shape)]  # fmt: skip
             kind = WHOLE_DTYPES.index(one.dtype.name)
-            operands += [place.address, str(kind), self.number(row), self.number(step)]
+            operands += [place.address, str(kind), str(row), str(step)]
         self._result(value)
-        which, rows = WHOLE.index(name), self.number(math.prod(shape[:-1]))
+        which, rows = WHOLE.index(name), math.prod(shape[:-1])
         kind = WHOLE_DTYPES.index(value.dtype.name)
         self.lines.append(
-            f"apply_whole({which}, {rows}, {self.number(across)}, {', '.join(operands)}, "
+            f"apply_whole({which}, {rows}, {across}, {', '.join(operands)}, "
             f"{self.places[value].address}, {kind})"
         )
         return True
@@ -223,14 +222,14 @@ class WholeNumbers(Statements):
             f"{given} = {self._numbers(indices)}",
             f"{result} = {self._result(value)}",
             *self._filled(value, result, off_text),
-            f"for i in range({self.number(count)}):",
-            f"    if 0 <= {given}[i] < {self.number(size)}:",
-            f"        {result}[i * {self.number(size)} + {given}[i]] = {on_text}",
+            f"for i in range({count}):",
+            f"    if 0 <= {given}[i] < {size}:",
+            f"        {result}[i * {size} + {given}[i]] = {on_text}",
         ]
 
     def _filled(self, value: Value, result: str, text: str | None) -> list[str]:
         """Lines that write one number everywhere."""
-        count = self.number(math.prod(self.size(value)))
+        count = math.prod(self.size(value))
         if value.dtype is dtypes.float32:
             return [f"fill({self.places[value].address}, {count}, {text})"]
         return [f"for i in range({count}):", f"    {result}[i] = {text}"]
@@ -246,9 +245,9 @@ class WholeNumbers(Statements):
         self.lines += [
             f"{given} = {self._numbers(source)}",
             f"{result} = {self._result(value)}",
-            f"for i in range({self.number(math.prod(self.size(source)))}):",
+            f"for i in range({math.prod(self.size(source))}):",
             "    below = 0",
-            f"    for j in range({self.number(len(edges))}):",
+            f"    for j in range({len(edges)}):",
             f"        below += 0 if {given}[i] < k{len(self.constants) - 1}[j] else 1",
             f"    {result}[i] = below",
         ]
@@ -271,12 +270,12 @@ class WholeNumbers(Statements):
         if not home.whole:
             raise UnsupportedError(f"{node}: part of another value")
         given, row = self._name("v"), self._name("row")
-        width = self.number(math.prod(shape[1:]))
+        width = math.prod(shape[1:])
         self.lines += [
             f"{given} = {self._numbers(indices)}",
-            f"for i in range({self.number(math.prod(self.size(indices)))}):",
+            f"for i in range({math.prod(self.size(indices))}):",
             f"    {row} = int64({given}[i])",
-            *self._give_up(f"{row} < 0 or {row} >= {self.number(shape[0])}", "    "),
+            *self._give_up(f"{row} < 0 or {row} >= {shape[0]}", "    "),
         ]
         self.lines.append(
             f"    copy_rows({table.address} + 4 * {row} * {width}, {width}, "

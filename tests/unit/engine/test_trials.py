@@ -19,8 +19,10 @@ from pinnace.framework import config
 from tests.unit.engine.test_tiers import PROGRAMS, arrays, normal, region, small
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from pinnace.engine.codegen.statement_functions import Function
 
 # Text that right statements contain, and what makes them wrong; the others are programs of one
 # kernel.
@@ -63,11 +65,12 @@ def tampered(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]
     def tamper(right: str, wrong: str) -> list[str]:
         texts: list[str] = []
 
-        def made(lines: Sequence[str], *rest: Any) -> Any:
-            if any(right in line for line in lines):
-                lines = [line.replace(right, wrong) for line in lines]
+        def made(function: Function, *rest: Any) -> Any:
+            if any(right in line for line in function.lines):
+                lines = [line.replace(right, wrong) for line in function.lines]
                 texts.append("\n".join(lines))
-            return walk_of(lines, *rest)
+                function = function._replace(lines=lines)
+            return walk_of(function, *rest)
 
         for module in (small_plans, loops):
             monkeypatch.setattr(module, "walk_of", made)

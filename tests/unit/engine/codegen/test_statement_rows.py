@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,13 @@ from pinnace.engine.codegen.function_numbers import BINARY as OF_TWO
 from pinnace.engine.codegen.function_numbers import UNARY as OF_ONE
 from pinnace.engine.codegen.function_numbers import WHOLE, WHOLE_DTYPES
 from pinnace.engine.codegen.statement_functions import Function
-from pinnace.engine.codegen.statement_rows import walk_of
+from pinnace.engine.codegen.statement_rows import walk_of as table_of
 from pinnace.engine.codegen.walks import Argument, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from pinnace.engine.codegen.walks import Walk
 
 Q = Argument("q", "int64", 1)
 F = Argument("f", "float64", 1)
@@ -61,7 +64,7 @@ def copy_truths(source: int, target: int, count: int) -> None:
 
 
 def multiply(*given: Any) -> None:
-    a, a_row, a_step, b, b_row, _, c, c_row, m, k, n, _, mode, _ = given
+    a, a_row, a_step, b, b_row, _, c, c_row, m, k, n, _, mode = given
     for i in range(m):
         left = np.array([numbers("f4", a + 4 * (i * a_row + j * a_step), 1)[0] for j in range(k)])
         rows = np.array([numbers("f4", b + 4 * j * b_row, n) for j in range(k)], "f8")
@@ -91,6 +94,17 @@ NAMES: dict[str, Any] = {
     "ACROSS": 64,
     **{one.__name__: one for one in (copy_rows, add_rows, sum_rows, copy_truths, multiply)},
 }
+
+
+def walk_of(
+    lines: Sequence[str],
+    arguments: Sequence[Argument],
+    sizes: Sequence[int] = (),
+    **functions: Function,
+) -> Walk:
+    """The table of statements in which `n[0]` is the first of some sizes."""
+    named = [re.sub(r"n\[(\d)\]", lambda found: str(sizes[int(found[1])]), one) for one in lines]
+    return table_of(Function(arguments, named), functions)
 
 
 def by_python(
@@ -400,17 +414,9 @@ def test_steps_on_integers_booleans_and_comparisons(data: Any) -> None:
 # Functions.
 
 INNER = Function(
+    [Argument("most"), Argument("q", "int64", 1), Argument("x", "float32", 1)],
     [
-        Argument("most"),
-        Argument("n", "int64", 1),
-        Argument("q", "int64", 1),
-        Argument("x", "float32", 1),
-    ],
-    [
-        "t = np.empty(33, np.int64)",
-        "scratch = np.empty(n[0], np.float32)",
-        "w = at(scratch)",
-        "fill(w, n[1], 2.5)",
+        "fill(w, 17, k0[1])",
         "i0 = int64(q[0])",
         "iterations = 0",
         "while iterations < most:",
@@ -421,21 +427,21 @@ INNER = Function(
         "    x[1] = x[0] + floats(w, 1)[0]",
         "    iterations += 1",
         "q[0] = i0",
-        "scratch[0] = 0",
         "return iterations",
     ],
-    [40, 17],
+    40,
+    [np.array([1.5, 2.5], np.float32)],
 )
 
 
 @pytest.mark.parametrize("most", [0, 1, 3, 4, 9])
 def test_functions_stand_where_they_are_called(most: int) -> None:
     lines = [
-        "i0 = a + 1",  # the function has a name like this one, and its own table
+        "i0 = a + 1",  # the function has a name like this one
         "q1 = np.zeros(2, np.int64)",
         "q1[0] = n[0]",
-        "first = inner(a, n[0:2], q1, floats(at(x), 2))",
-        "second = inner(a + 0, n[0:2], q1, floats(at(x), 2))",
+        "first = inner(a, q1, floats(at(x), 2))",
+        "second = inner(a + 0, q1, floats(at(x), 2))",
         "q[0] = first",
         "q[1] = second",
         "q[2] = q1[0]",
@@ -454,7 +460,7 @@ def test_functions_stand_where_they_are_called(most: int) -> None:
         counts.append(iterations)
     found, x = np.zeros(5, np.int64), np.array([1.5, 0], np.float32)
     arguments = [Argument("a"), Q, Argument("x", "float32", 1)]
-    walk = walk_of(lines, arguments, [5], functions={"inner": INNER})
+    walk = walk_of(lines, arguments, [5], inner=INNER)
     for _ in range(2):
         x[1] = 0
         assert walk(most, found, x) == counts[1]
@@ -464,9 +470,9 @@ def test_functions_stand_where_they_are_called(most: int) -> None:
 
 def test_a_function_that_returns_in_several_places_is_refused() -> None:
     lines = ["if most > 3:", "    return 1", "return 2"]
-    inner = Function([Argument("most")], lines, [])
+    inner = Function([Argument("most")], lines)
     with pytest.raises(UnsupportedError, match="several places"):
-        walk_of(["a = inner(2)", "return a"], [], [], functions={"inner": inner})
+        walk_of(["a = inner(2)", "return a"], [], [], inner=inner)
 
 
 def test_threads_call_one_table() -> None:
