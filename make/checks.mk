@@ -88,8 +88,8 @@ $(ARCHITECTURES)/.written: $(VISION)/.installed
 	@PYTHONPATH=$(VISION):$(KERAS2) $(TENSORFLOW)/bin/python tests/hot/architectures.py $(ARCHITECTURES)
 	@touch $@
 
-# ARGS="--seed 7 --only 1234" repeats one graph, every kernel compiled, and shows the smallest that
-# differs as it does; ARGS="--kernels 3000" compiles more kernels.
+# ARGS="--seed 7 --only 1234" repeats one graph, and shows the smallest that
+# differs as it does.
 .PHONY: hot
 hot: $(READY) ## run 100,000 drawn graphs in every way, eager to compiled: none differs; hot-networks
 	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 100000 --workers $(JOBS) $(ARGS)
@@ -97,14 +97,14 @@ hot: $(READY) ## run 100,000 drawn graphs in every way, eager to compiled: none 
 
 # ARGS="FasterViT0 --calls 12" takes some of them.
 .PHONY: hot-networks
-hot-networks: $(READY) $(ARCHITECTURES)/.written ## 26 architectures beside TensorFlow, also in a second process on the first one's cache
-	cd tests && $(abspath $(VENV))/bin/python -m hot.second_process $(abspath $(ARCHITECTURES)) $(ARGS)
+hot-networks: $(READY) $(ARCHITECTURES)/.written ## 26 architectures beside TensorFlow, many calls each
+	cd tests && $(abspath $(VENV))/bin/python -m hot.networks $(abspath $(ARCHITECTURES)) $(ARGS)
 
 .PHONY: hot-networks-short
 hot-networks-short: $(READY) $(VISION)/.installed ## the same with three of them, 20 calls each
 	@PYTHONPATH=$(VISION):$(KERAS2) $(TENSORFLOW)/bin/python tests/hot/architectures.py $(ARCHITECTURES) EfficientFormerL1 FasterViT0 LCNet050
-	cd tests && $(abspath $(VENV))/bin/python -m hot.second_process $(abspath $(ARCHITECTURES)) --calls 20 EfficientFormerL1 FasterViT0 LCNet050
+	cd tests && $(abspath $(VENV))/bin/python -m hot.networks $(abspath $(ARCHITECTURES)) --calls 20 EfficientFormerL1 FasterViT0 LCNet050
 
 .PHONY: hot-short
-hot-short: $(READY) ## the same with 1200, few of them as machine code
-	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 1200 --kernels 30 --workers $(JOBS) $(ARGS)
+hot-short: $(READY) ## the same with 1200
+	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 1200 --workers $(JOBS) $(ARGS)

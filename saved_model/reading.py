@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from pinnace.engine.ahead.table import FILE as KERNELS_FILE
-from pinnace.engine.ahead.table import FOLDER as KERNELS_FOLDER
 from pinnace.framework import tracebacks
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import (
@@ -107,23 +105,10 @@ def _load(
     meta = choose_graph(
         read_messages(folder, whole=options.verify), tags, layout.model_path(folder)
     )
-    offer_kernels(folder)
     if not meta.HasField("object_graph_def"):
         return meta, None, load_main_graph(folder, meta, options)
     loader = Loader(folder, meta, options)
     return meta, loader, loader.load()
-
-
-def offer_kernels(folder: Path) -> None:
-    """Make this process use the kernels that `pinnace compile` stored with a model.
-
-    Args:
-        folder: of the SavedModel.
-    """
-    if (folder / KERNELS_FOLDER / KERNELS_FILE).is_file():
-        from pinnace.engine.ahead.offering import offer  # seldom there
-
-        offer(folder)
 
 
 @contextmanager

@@ -59,18 +59,6 @@ def http_front(exchange: Exchange) -> type[asyncio.Protocol] | None:
     return bound(exchange)
 
 
-def ask_for_digit_reader() -> None:
-    """Compile the kernel that reads large JSON bodies, before a request needs it."""
-    from pinnace.engine.waiting import is_tried
-
-    try:
-        from pinnace.serving.fast.http.digit_reader import requested
-    except ModuleNotFoundError as error:
-        _check_absent(error)
-        return
-    is_tried(requested(), wait=True)
-
-
 def grpc_server() -> type[CoreServer] | None:
     """The server on grpcio's core; None if the core's interface is not the expected one."""
     try:

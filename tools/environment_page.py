@@ -58,31 +58,22 @@ GROUPS: dict[str, _Lines] = {
     "Machine code": {
         "PINNACE_BUILD_KERNELS": (
             "1",
-            "0: `pip install .` does not compile the kernels that all programs share (Linux)",
+            "0: `pip install .` does not make the machine code of the kernels (Linux)",
         ),
         "PINNACE_CACHE": (
             "`~/.cache/pinnace`",
-            "folder of compiled kernels and fetched models; empty keeps nothing",
+            "folder of fetched models, and of graphs to report; empty keeps nothing",
         ),
         "XDG_CACHE_HOME": (
             "`~/.cache`",
             "where the folder `pinnace` lies, without `PINNACE_CACHE`",
         ),
         "LOCALAPPDATA": ("as Windows sets it", "the same on Windows"),
-        "PINNACE_KERNELS": (
-            "none",
-            "digests, with commas, of kernels beside models that may be run: `pinnace compile` prints them",
-        ),
-        "NUMBA_CPU_NAME": (
-            "this processor",
-            "for which processor Numba compiles: kernels are kept apart",
-        ),
-        "NUMBA_CPU_FEATURES": ("this processor's", "likewise, of its instructions"),
-        "NUMBA_ENABLE_AVX": ("as Numba decides", "likewise, of AVX"),
-        "NUMBA_OPT": ("3", "Numba's optimisation: kernels are kept apart"),
+        "NUMBA_CPU_NAME": ("set by the build", "for which processor Numba compiles the library"),
+        "NUMBA_CPU_FEATURES": ("set by the build", "likewise, with which instructions"),
         "CC": (
             "`cc`, `gcc` or `clang`",
-            "the program with which `pinnace compile` links a library",
+            "the program that links the library of kernels",
         ),
     },
     "Training": {

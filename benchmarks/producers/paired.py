@@ -16,8 +16,8 @@ from verdicts import median_ratio
 
 SIDE = FOLDER / "producers" / "side.py"
 ROUNDS, TURN_S, LOADS = 5, 0.2, 5
-# How long a side is called before its turns. Ours compiles meanwhile.
-SETTLE_S, PEERS_SETTLE_S = 7.0, 0.5
+# How long a side is called before its turns, beside the first second.
+SETTLE_S = 0.5
 # Sides that TensorFlow's interpreter runs, beside the packages of the producer.
 THEIRS = (TENSORFLOW, YDF)
 
@@ -113,8 +113,7 @@ def _measure(row: Row, asked: dict[str, Asked], *, short: bool) -> None:
             continue
         row.first_s[side] = opened["first_s"]
         if not short:
-            seconds = SETTLE_S if library == OURS else PEERS_SETTLE_S
-            _answer(row, side, process, {"do": "settle", "seconds": seconds})
+            _answer(row, side, process, {"do": "settle", "seconds": SETTLE_S})
     for number in range(1 if short else ROUNDS):
         sides = [side for side in asked if side not in row.failures]
         for side in sides if number % 2 == 0 else reversed(sides):

@@ -45,9 +45,9 @@ EXPLAINED = {
 HOW = """
 Each side runs in a process of its own, two threads each, with no `OPENBLAS_*` set, and takes turns
 with the others. Its answers were equal to those of the library that wrote the model before it was
-timed, and after. Ours is called for seven seconds before that, peers for half a second. Times are
-medians of five rounds; a ratio is ours / theirs, formed within a round, and the median of the
-rounds. ✗: an aim is missed.
+timed, and after. Each is called for about two seconds before that. Times are medians of five
+rounds; a ratio is ours / theirs, formed within a round, and the median of the rounds. ✗: an aim is
+missed.
 """.strip()
 
 

@@ -18,9 +18,8 @@ from zoo.workloads import FIXED, INFERENCE, LONG, NEIGHBOURS, Workload
 ONNXRUNTIME = "onnxruntime"
 SIDE = FOLDER / "zoo" / "side.py"
 ROUNDS, TURN_S = 5, 0.2
-# How long a side is called before its turns, beside the first 1.25 s. Ours compiles meanwhile.
-SETTLE_S = {OURS: 7.0}
-PEERS_SETTLE_S = 0.5
+# How long a side is called before its turns, beside the first 1.25 s.
+SETTLE_S = 0.5
 # In a fixed batch gradients, and an optimizer's moments, take seconds to become denormal numbers.
 FIXED_SETTLE_S, LONG_SETTLE_S = 8.0, 30.0
 
@@ -31,7 +30,6 @@ class Times:
 
     Attributes:
         second_s: the call behind the first.
-        made: kernels that were compiled within that second.
     """
 
     first_s: float
@@ -39,7 +37,6 @@ class Times:
     settled_s: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
     second_s: float = 0.0
-    made: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,10 @@ class Empty:
     Attributes:
         second_s: seconds of the second call.
         at_one_s: seconds of a call a second after the first.
-        made: kernels that were compiled within that second.
     """
 
     second_s: float
     at_one_s: float
-    made: int
 
 
 COLUMNS = ("first_s", "at_one_s", "settled_s", "cpu_s")
@@ -89,7 +84,8 @@ class Row:
             settled_s, cpu_s = found["settled_s"], found["cpu_s"]
             times[side] = Times(first_s, at_one_s, settled_s, cpu_s)
         wrong, measured = set(record["wrong"]), record.get("measured", "")
-        empty = Empty(**record["empty"]) if "empty" in record else None
+        early = record.get("empty")
+        empty = Empty(early["second_s"], early["at_one_s"]) if early else None
         return cls(workload, times, dict(record["failures"]), wrong, measured, empty)
 
     def ratios(self, column: str) -> dict[str, float]:
@@ -171,7 +167,6 @@ def measure(
             for row in rows:
                 _measure_row(row, asked, short=short)
             if not short:
-                _open_again(rows)
                 _open_empty(rows)
     finally:
         for process in asked.values():
@@ -179,29 +174,8 @@ def measure(
     return rows
 
 
-def _open_again(rows: Sequence[Row]) -> None:
-    """Our first call, and a call at one second, when machine code lies in the cache folder.
-
-    What a machine has run before it need not compile: that is what a user sees but once.
-    """
-    process = Asked(interpreter_of(OURS) or sys.executable, SIDE)
-    try:
-        for row in rows:
-            if OURS not in row.times:
-                continue
-            try:
-                found = _answer(process, _request(OURS, row.workload))
-            except SideError as error:
-                row.fail(OURS, error)
-            else:
-                times = row.times[OURS]
-                times.first_s, times.at_one_s = found["first_s"], found["at_one_s"]
-    finally:
-        process.close()
-
-
 def _open_empty(rows: Sequence[Row]) -> None:
-    """Our second call, and one at a second, where nothing is kept from before: a process each."""
+    """Our early calls where nothing is kept from before: a process for each row."""
     for row in rows:
         if OURS not in row.times:
             continue
@@ -213,7 +187,9 @@ def _open_empty(rows: Sequence[Row]) -> None:
             except SideError as error:
                 row.fail(OURS, error)
             else:
-                row.empty = Empty(found["second_s"], found["at_one_s"], found["made"])
+                times = row.times[OURS]
+                times.first_s, times.at_one_s = found["first_s"], found["at_one_s"]
+                row.empty = Empty(found["second_s"], found["at_one_s"])
             finally:
                 process.close()
 
@@ -264,7 +240,7 @@ def _settle_s(side: str, special: str) -> float:
         return FIXED_SETTLE_S
     if special == LONG and side == OURS:
         return LONG_SETTLE_S
-    return SETTLE_S.get(side, PEERS_SETTLE_S)
+    return SETTLE_S
 
 
 def _answer(process: Asked, request: dict[str, Any]) -> dict[str, Any]:

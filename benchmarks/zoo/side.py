@@ -1,9 +1,8 @@
 """One library in a process of its own, asked in lines of JSON by `paired.py`.
 
 {"do": "open", "library": l, "workload": {…}} opens a workload and calls it for a second: the answer
-has `first_s`, from opening to the first answer, the library imported, and `at_one_s`, seconds a
-call a second later, `second_s`, the call behind the first, and `made`, how many kernels were
-compiled meanwhile, or are being compiled (ours only).
+has `first_s`, from opening to the first answer, the library imported, `at_one_s`, seconds a call a
+second later, and `second_s`, the call behind the first.
 {"do": "settle", "seconds": s} goes on until s seconds have passed and the process rests.
 {"do": "turn", "seconds": s} answers with `seconds` a call, several, and `cpu_s` a call.
 """
@@ -31,14 +30,6 @@ LEAST_SAMPLE_S = 0.002
 PAUSE_S, BUSY, LONGEST_S = 0.1, 0.5, 20.0
 # Calls before anything counts: what runs them may be decided by their number.
 FEWEST_CALLS = 40
-
-
-def made(library: str) -> int:
-    """Kernels that were compiled while the program ran, or are being compiled."""
-    compiler = sys.modules.get(f"{library}.engine.codegen.compiler")
-    if compiler is None:
-        return 0
-    return sum(one.is_new or not one.done.is_set() for one in compiler.requested())
 
 
 class Side:
@@ -72,11 +63,10 @@ class Side:
             "first_s": first_s,
             "at_one_s": statistics.median(around),
             "second_s": durations[0],
-            "made": made(request["library"]),
         }
 
     def settle(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Until what is made in the background is made; and right answers by what it made."""
+        """Until it rests; and right answers then."""
         start = time.perf_counter()
         for _ in range(FEWEST_CALLS):
             self.work.run()

@@ -31,15 +31,12 @@ weights, with Adam.
 
 - *first call*: from opening the file, or building the model, to the first answer; imports are done.
   A second batch follows in the same process: the file is opened again.
-- *at 1 s*: a call a second after the first answer. Both are of a second process of ours, which
-  finds the first one's machine code in the cache folder, as where the program has run before.
-- *settled*: after eight seconds and forty calls, and when nothing goes on in the background; peers,
-  which change no more, after one second and forty calls. Lower quartiles; a ratio is formed within
-  a round, and the median of the rounds.
+- *at 1 s*: a call a second after the first answer. Ours are of a process for each row, whose cache
+  folder is empty, as in a new container; so is *empty machine*: the second call, and a call a
+  second after the first, as multiples of the settled time.
+- *settled*: after two seconds and forty calls. Lower quartiles; a ratio is formed within a round,
+  and the median of the rounds.
 - *CPU*: processor time of a settled call, of all threads.
-- *empty machine*: ours in a process of its own whose cache folder is empty, as in a new container:
-  the second call, and a call a second after the first, as multiples of the settled time; and how
-  many kernels were compiled meanwhile.
 
 The first four are ours, and the ratio of ours to the best peer's in that column; the last two are
 the peers' settled times, and ours as a ratio of them. ✗: slower than the best peer.
@@ -112,12 +109,12 @@ def cells(row: Row) -> list[str]:
 
 
 def on_empty_machine(row: Row) -> str:
-    """Early calls as multiples of the settled time, and what was compiled."""
+    """Early calls as multiples of the settled time."""
     if row.empty is None or OURS not in row.times or not row.times[OURS].settled_s:
         return "–"
     settled_s = statistics.median(row.times[OURS].settled_s)
     second, at_one = row.empty.second_s / settled_s, row.empty.at_one_s / settled_s
-    return f"{second:.2g}×, {at_one:.2g}×; {row.empty.made}"
+    return f"{second:.2g}×, {at_one:.2g}×"
 
 
 def verdict(row: Row) -> str:

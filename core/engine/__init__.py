@@ -2,20 +2,22 @@
 
 The tiers are:
 
-`config.set_tier`, `PINNACE_TIER`: `auto`, `compiled` (compile before the call, whatever it
-costs: for tests), `plan`, `eager`.
+`config.set_tier`, `PINNACE_TIER`: `auto`, `compiled` (machine code from the first call, compared
+with nothing: for tests), `plan`, `eager`.
 
 - A `Plan` never changes; `Tiers` owns everything derived from it (ADR 18). For each set of argument
   shapes it has a `Prepared`, from which a call leases a `Workspace` (memory of a `Layout`), a
-  `SmallPlan` (one kernel), a trial of either, or nothing. `Promotion` takes a hot layout to machine
-  code; `LoopTiers` does the same for the loops with one body. The number of shapes is limited;
-  `Shares` keeps those that were used most recently.
-- **Compiled code is verified on the caller's inputs.** The first calls run the plan, return its
-  results, and compare (`trials`): each region on the plan's own intermediate results, so that
-  effects happen once; small plans as a whole; loops and recurrences in groups of eight iterations
-  at growing distances from the first; clusters of an iteration within it. Outputs of regions are
-  filled with NaN beforehand. The trial of a large plan costs about one more run of it, that of a
-  loop a few iterations; afterwards, calls have no overhead.
+  `SmallPlan` (one table), a trial of either, or nothing. `Promotion` finds a layout's form;
+  `LoopTiers` does the same for the loops with one body. The number of shapes is limited; `Shares`
+  keeps those that were used most recently.
+- **Machine code comes with the installation** (`codegen.kernels`, ADR 64): a process has all
+  kernels or none. Nothing is compiled while a program runs; without a library plans run by steps.
+- **Tables are verified on the caller's inputs.** One call runs the plan, returns its results, and
+  compares (`trials`): each region on the plan's own intermediate results, so that effects happen
+  once; small plans as a whole; loops and recurrences in groups of eight iterations at growing
+  distances from the first; regions of an iteration within it. Outputs of regions are filled with
+  NaN beforehand. The trial of a large plan costs about one more run of it, that of a loop a few
+  iterations; afterwards, calls have no overhead.
 - **Agreement** (`agreement`): |found - plan| is at most 512 eps (|plan| + m), with m the largest
   finite magnitude in its row: 6e-5 in float32, which allows for some dozen steps of 16 ulps and for
   sums in another order. NaN agrees with NaN; integers, strings and loops over scalars must be
@@ -24,11 +26,11 @@ costs: for tests), `plan`, `eager`.
 - **Each tier's error bound** follows from the rounding of its ops, op by op, in any order
   (`tests/hot/bounds.py` has the table): half an ulp for `+ - * / sqrt`, 4 for `exp` and `log`, 5
   for `tanh`, 9 for `erf`, 18 for `erfc`, (n + 1) / 2 times the sum of magnitudes for a sum of n
-  terms; `a * b + c` may round once; the sign of a zero from a sum or a maximum is unspecified.
+  terms; one more for a quotient by several constants, which are inverted; `a * b + c` may round
+  once; the sign of a zero from a sum, a maximum or a product with a constant 0 is unspecified.
   Integers, other dtypes and ops that only move values are equal in every tier. `make hot` checks
-  every tier on random graphs: for a region first its source, interpreted as Python between guard
-  pages, then its machine code. Integers in generated source are unsigned
-  (`codegen/integer_text.py`): Numba promises LLVM that signed ones never overflow.
+  every tier on random graphs, with arrays between guard pages. Integers in tables wrap around
+  (`codegen/integer_text.py`).
 - **Code that disagrees is never used**: see `rejections.count()`, `rejections.rejected()`,
   `pinnace:serving:compiled_rejected_total` in the metrics, and one line in the log, which names the
   file with the graph in the cache folder. The other regions of the plan are still used.

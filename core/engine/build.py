@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph
-    from pinnace.ops.kernels.compiled import Requested
     from pinnace.ops.running import RunContext
 
 _lock = threading.RLock()
@@ -73,16 +72,3 @@ def finish_loop(
     if loops is None:
         return values, False
     return loops.finish(plan_of(cond.graph), values, context.check, hot=hot)
-
-
-def request_kernel(name: str, *, makes: bool) -> Requested | None:
-    """For `ops.kernels.compiled`: the code generators are imported when a kernel is requested.
-
-    Args:
-        name: of a general kernel.
-        makes: compile it if no library has it; otherwise the result is None.
-    """
-    from pinnace.engine.codegen import compiler, general
-
-    text = general.text(name)
-    return compiler.request(text) if makes or compiler.is_ahead(text) else None

@@ -1,10 +1,10 @@
-"""How the loops with one body run: by plans, or by machine code that has passed its trial.
+"""How the loops with one body run: by plans, or by tables that have passed their trial.
 
 A loop that starts for the second time, or has run for long, gets a table of statements, if its
-iterations have them; otherwise the clusters of an iteration are machine code. In the first runs the
-plan and the kernel both run some iterations from the same loop variables, and the results are
-compared: the first iterations, then ever fewer, since loops may be long. If one differs, the plan
-runs that loop from its beginning, and all later ones.
+iterations have them; otherwise an iteration has regions. In the first run the plan and the table
+both run some iterations from the same loop variables, and the results are compared: the first
+iterations, then ever fewer, since loops may be long. If one differs, the plan runs that loop from
+its beginning, and all later ones.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.engine import agreement, rejections
 from pinnace.engine.trials import Verdict
-from pinnace.engine.waiting import is_tried
-from pinnace.framework import config, float_warnings
+from pinnace.framework import float_warnings
 from pinnace.framework.context import state
 from pinnace.framework.errors import OpError
 from pinnace.graph.text import text_of
@@ -38,11 +37,11 @@ _COMPARED, _BETWEEN, _MOST_BETWEEN = 8, 64, 1 << 20
 
 
 class LoopTiers:
-    """The compiled variants of the loops with one body, for one tier.
+    """The tables of the loops with one body, for one tier.
 
     Args:
         body: the plan of an iteration.
-        forced: compile at once, wait for kernels and use them without a trial.
+        forced: use tables from the first start, and without a trial.
     """
 
     def __init__(self, body: Plan, *, forced: bool) -> None:
@@ -57,14 +56,10 @@ class LoopTiers:
         # The loop, once it has passed its trial.
         self._proved: Loop | None = None
         self._recurrence: Recurrence | None = None
-        # What runs single iterations for shapes without a kernel of the whole loop.
+        # What runs single iterations for shapes without a table of the whole loop.
         self.turns: Turns | None = None
-        # Whether machine code raised where the plan does not.
+        # Whether a table raised where the plan does not.
         self._has_failed = False
-
-    @property
-    def _waits(self) -> bool:
-        return self._forced or state.compiles
 
     def function(self, values: Sequence[Array] | None) -> Callable[..., Any]:
         """The function for iterations that no kernel of the whole loop runs.
@@ -137,7 +132,7 @@ class LoopTiers:
         return values, is_ended
 
     def _take_turns(self, recurrence: Recurrence, values: Sequence[Array]) -> None:
-        """Compile single iterations if the whole loop is not compiled."""
+        """Give single iterations regions if the whole loop has no table."""
         from pinnace.engine.codegen.loop_lists import form_of
         from pinnace.engine.turns import Turns
 
@@ -158,16 +153,16 @@ class LoopTiers:
 
     @property
     def standing(self) -> str:
-        """Why machine code does not run whole loops; empty if it does."""
+        """Why no table runs whole loops; empty if one does."""
         if self._has_failed:
-            return "the compiled loop raised an error that the plan does not: see the log"
+            return "the loop's table raised an error that the plan does not: see the log"
         if self._test is None:
             return "has neither begun often nor gone on for long"
         if self._loop is not None:
             if self._verdict.failed:
-                return "the compiled loop did not agree with the plan"
+                return "the loop's table did not agree with the plan"
             if not self._verdict.passed:
-                return "the compiled loop is being made, or on trial"
+                return "the loop's table has not been compared with the plan yet"
             return ""
         if self._recurrence is None:
             return "neither a loop over scalars nor a recurrence that has statements"
@@ -179,16 +174,14 @@ class LoopTiers:
             if self._test is not None:
                 return True
             self._begun += 1
-            if not hot and not self._waits and self._begun < OFTEN:
+            is_early = self._forced or state.compiles
+            if not (hot or is_early) and self._begun < OFTEN:
                 return False
-            from pinnace.engine.codegen import walks
             from pinnace.engine.codegen.loops import loop_of
             from pinnace.engine.codegen.recurrences import recurrence_of
 
             self._loop = loop_of(test, self._body)
-            if walks.is_ahead():
-                self._verdict = Verdict(1)  # its kernel is not new
-            if self._loop is None and config.settings.fusion:
+            if self._loop is None:
                 self._recurrence = recurrence_of(test, self._body)
             self._test = test
             return True
@@ -196,8 +189,6 @@ class LoopTiers:
     def _by_loop(
         self, loop: Loop, values: Sequence[Array], check: Callable[[], None]
     ) -> tuple[Sequence[Array], bool]:
-        if not is_tried(loop.kernel, wait=self._waits) or loop.kernel.function is None:
-            return values, False
         if self._forced:
             return loop.run(values, check)
         if self._verdict.passed:
@@ -216,9 +207,7 @@ class LoopTiers:
         self, recurrence: Recurrence, values: Sequence[Array], check: Callable[[], None]
     ) -> tuple[Sequence[Array], bool]:
         variant: _Variant | None = recurrence.variant(values)
-        if variant is None or not is_tried(variant.kernel, wait=self._waits):
-            return values, False
-        if variant.kernel.function is None:
+        if variant is None:
             return values, False
         if self._forced:
             return variant.run(values, check)

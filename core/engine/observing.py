@@ -341,14 +341,10 @@ class Observed:
         if leased is None or layout is None:
             return recorder.run(unit, lambda: function(arrays, context))
         buffers = leased.buffers
-        begin = recorder.now()
-        try:
-            if not layout.has_products:
-                return recorder.run(unit, lambda: function(arrays, context, buffers))
-            with one_thread:
-                return recorder.run(unit, lambda: function(arrays, context, buffers))
-        finally:
-            leased.prepared.seconds += recorder.now() - begin
+        if not layout.has_products:
+            return recorder.run(unit, lambda: function(arrays, context, buffers))
+        with one_thread:
+            return recorder.run(unit, lambda: function(arrays, context, buffers))
 
 
 class _General:

@@ -5,6 +5,7 @@ They are kernels that disagreed with the plan, and plans whose search for region
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,7 +40,7 @@ class Rejection:
     """One kernel whose first results differed from the plan's.
 
     Attributes:
-        kind: region, small plan, loop, recurrence, turns (the clusters of a loop's body), search
+        kind: region, small plan, loop, recurrence, turns (the regions of a loop's body), search
             (the search for regions failed) or call (code that had passed its trial raised).
         function: name of the graph that it belongs to.
         difference: the first number that differed, or the error.
@@ -113,7 +114,6 @@ def _write(kind: str, function: str, difference: str, text: str) -> Path | None:
         return None
     import hashlib
 
-    from pinnace.engine.ahead.trust import is_safe
     from pinnace.storage.atomic import write_file
 
     content = f"pinnace {VERSION}, {function}\n{kind}: {difference}\n\n{text}".encode()
@@ -121,12 +121,20 @@ def _write(kind: str, function: str, difference: str, text: str) -> Path | None:
     path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.txt"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not is_safe(folder):
+        if not _is_safe(folder):
             return None
         write_file(path, content)
     except (OSError, OpError):
         return None
     return path
+
+
+def _is_safe(folder: Path) -> bool:
+    """Whether a folder belongs to the user or the superuser, and nobody else may write to it."""
+    facts = folder.stat()
+    if not hasattr(os, "getuid"):
+        return True
+    return facts.st_uid in {os.getuid(), 0} and not facts.st_mode & 0o022
 
 
 def part_of(

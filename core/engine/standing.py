@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pinnace.engine.ahead import reading
+from pinnace.engine.codegen import kernels
 from pinnace.engine.tiers import Workspace
 from pinnace.framework import config, dtypes
 
@@ -56,7 +58,7 @@ def _why_nothing(plan: Plan, arrays: Sequence[Array]) -> str:
     if plan.tiers.has_failed:
         return "a faster form raised an error that the plan does not: see the log"
     if not plan.tiers.is_worthwhile:
-        return "too short a plan: memory and machine code would bring nothing"
+        return "too short a plan: memory and tables would bring nothing"
     if plan.tiers.has_given_up(arrays):
         return "no result is large enough for memory of its own, and nothing multiplies"
     return "these argument shapes have not been seen often enough"
@@ -65,19 +67,18 @@ def _why_nothing(plan: Plan, arrays: Sequence[Array]) -> str:
 def _why_pinned() -> str:
     if config.settings.pinned_tier in {"plan", "eager"}:
         return f"settings: the tier is {config.settings.pinned_tier!r}"
-    return "" if config.settings.fusion else "settings: fusion is off"
+    if not config.settings.fusion:
+        return "settings: fusion is off"
+    return "" if kernels.are_there() else f"no machine code: {reading.installed()[1]}"
 
 
 def _why_not_compiled(prepared: Prepared) -> str:
     pinned = _why_pinned()
     if pinned:
         return pinned
-    promotion = prepared.promotion
-    if promotion is None:
-        return "no step can be compiled, or what could did not agree with the plan"
-    if prepared.heat:
-        return f"not hot yet: ran {prepared.heat}"
-    return "machine code is being made"
+    if prepared.promotion is None:
+        return "no step has machine code of its own, or what had did not agree with the plan"
+    return "another call looks for a faster form, or compares one"
 
 
 def why_alone(node: Node, layout: Layout) -> str:

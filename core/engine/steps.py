@@ -12,7 +12,6 @@ from pinnace.graph.walk import ordered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pinnace.engine.waiting import Requested
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
     from pinnace.ops.running import RunContext
@@ -132,7 +131,7 @@ class Part(Protocol):
 
 
 class Region(Protocol):
-    """Steps of a plan as machine code, which may still be compiling.
+    """Steps of a plan as machine code.
 
     Attributes:
         misses: calls with other shapes, which ran the steps one by one.
@@ -145,10 +144,6 @@ class Region(Protocol):
     @property
     def cluster(self) -> Part:
         """The steps."""
-
-    @property
-    def kernel(self) -> Requested:
-        """The machine code."""
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
         """Compute the cluster's outputs.

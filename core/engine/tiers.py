@@ -2,7 +2,7 @@
 
 Cold: step by step, in new memory. Leased: in memory that is reused from call to call (`layout`); a
 workspace belongs to one call at a time, and concurrent calls each lease their own from a bounded
-pool. Compiled: its regions, or all of it, as machine code (`promotion`). Each tier that settings
+pool. Promoted: its regions, or all of it, as tables (`promotion`). Each tier that settings
 may choose has separate forms.
 
 All mutable state is here, under one lock; what calls run (plans, layouts, kernels) is immutable.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import threading
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -52,17 +51,7 @@ _MOST_FIRST_BYTES, _MOST_SPARE_BYTES = 1 << 30, 1 << 28
 # A shape is prepared when it is seen for this many-th time; earlier in plans of which a call took
 # this many seconds: preparing is little compared with that.
 _PATIENCE, _PATIENCE_LONG, _LONG_S = 3, 2, 0.02
-# Seconds of running after which the elementwise steps of a shape are compiled: a shape that has run
-# for long will run for as long again. Compiling takes another thread about that time, once per
-# machine. The threshold is lower if another shape of the plan is compiled: most kernels exist.
-_HOT_S, _WARM_S = 0.12, 0.1
-# `Prepared.seconds` if nothing more is to be compiled, and if everything is compiled before the
-# call.
-_SETTLED_S, _FORCED_S = float("-inf"), float("inf")
-# The same if machine code is waited for, and verified as usual; and if it was compiled with the
-# installation.
-_AT_ONCE_S, _AHEAD_S = 1e9, 1e7
-# Steps of a plan that may become one kernel.
+# Steps of a plan that may become one table.
 _FEWEST, _MOST = 4, 256
 
 
@@ -71,33 +60,24 @@ class Prepared:
 
     Args:
         layout: the memory of intermediate results.
-        small: the plan as one kernel, which replaces it after its trial.
+        small: the plan as one table, which replaces it.
+        promotion: the way to another form; None if this one is final.
 
     Attributes:
-        promotion: the promotion once it is hot, None if the layout is final.
-        seconds: total time of its calls so far, if it may be promoted.
         uses: how often it was leased recently.
         spare: workspaces that no call is using.
     """
 
-    __slots__ = ("layout", "promotion", "seconds", "small", "spare", "uses")
+    __slots__ = ("layout", "promotion", "small", "spare", "uses")
 
-    def __init__(self, layout: Layout, small: SmallPlan | None = None) -> None:
+    def __init__(
+        self, layout: Layout, small: SmallPlan | None = None, promotion: Promotion | None = None
+    ) -> None:
         self.layout = layout
         self.small = small
-        self.promotion: Promotion | None = None
-        self.seconds = _SETTLED_S
+        self.promotion = promotion
         self.uses = 0
         self.spare: list[Workspace] = []
-
-    @property
-    def heat(self) -> str:
-        """The share of the threshold that its calls have used; empty if it is not hot."""
-        return "" if self.seconds > _HOT_S else f"{max(self.seconds, 0.0):.2f} of {_HOT_S} s"
-
-    def settle(self) -> None:
-        """Make the layout final."""
-        self.seconds, self.promotion = _SETTLED_S, None
 
 
 class Workspace:
@@ -121,14 +101,10 @@ class Workspace:
         """
         layout = self.prepared.layout
         function = layout.looking if looks else layout.function
-        start = perf_counter()
         if layout.has_products:
             with one_thread:
-                results = function(arrays, context, self.buffers)
-        else:
-            results = function(arrays, context, self.buffers)
-        self.prepared.seconds += perf_counter() - start
-        return results  # type: ignore[no-any-return]
+                return function(arrays, context, self.buffers)  # type: ignore[no-any-return]
+        return function(arrays, context, self.buffers)  # type: ignore[no-any-return]
 
 
 class _Tier:
@@ -155,8 +131,8 @@ class Tiers:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._lock = threading.Lock()
-        # Compiled code of one tier is not used in another: the tier `plan` calls no kernels, and
-        # `compiled` uses unverified ones.
+        # What one tier has is not used in another: the tier `plan` calls no regions, and `compiled`
+        # calls such as were not compared.
         self._tier = _Tier("auto")
         self._tiers = {"auto": self._tier}
         # If the plan is the body of loops: their compiled forms, by tier.
@@ -200,7 +176,7 @@ class Tiers:
             if prepared is None:
                 return None
         prepared.uses += 1
-        if prepared.seconds > _HOT_S:
+        if prepared.promotion is not None:
             found = self._promoted(tier, key, prepared, arrays)
             if not isinstance(found, Prepared):
                 return found
@@ -270,8 +246,9 @@ class Tiers:
                 return tier.prepared[key]
             if forced:
                 tier.shares.drop_least()
-            at_once = state.compiles and is_compiling()
-            remembers = tier.name == "auto" and is_compiling()
+            promotes = is_compiling()
+            at_once = state.compiles and promotes
+            remembers = tier.name == "auto" and promotes
             is_long = self.unprepared_s >= _LONG_S or (self.has_products and remembers)
             patience = _PATIENCE_LONG if is_long else _PATIENCE
             if remembers and self._assigns_to_all:
@@ -285,31 +262,12 @@ class Tiers:
                 tier.prepared[key] = None
                 return None
             prepared = Prepared(layout)
-            versions = self._versions or [version_of(array) for array in arrays]
-            prepared.promotion = Promotion(self._plan, layout, versions, self._small, at_once)
-            first = self.unprepared_s + (_WARM_S if self._has_compiled(tier) else 0.0)
-            prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else first
-            if remembers and not at_once:
-                if prepared.promotion.look_ahead(arrays, self.has_products, self._is_small):
-                    prepared.seconds = _AHEAD_S
-                else:
-                    prepared = self._with_regions(prepared, arrays)
+            if promotes:
+                versions = self._versions or [version_of(array) for array in arrays]
+                prepared.promotion = Promotion(self._plan, layout, versions, self._small)
             prepared.uses = uses
             tier.prepared[key] = prepared
             return prepared
-
-    def _with_regions(self, prepared: Prepared, arrays: Sequence[Array]) -> Prepared:
-        """The layout with the library's regions, if it has the kernels of all of them."""
-        promotion = prepared.promotion
-        assert promotion is not None  # noqa: S101 - it was just made
-        goes_on = any(step.node.op.runs == "loop" for step in self._plan.steps)
-        layout = promotion.regions_ahead(arrays, goes_on=goes_on)
-        if layout is None:
-            return prepared
-        better = Prepared(layout)
-        if goes_on or self._is_small:
-            better.promotion, better.seconds = promotion, prepared.seconds
-        return better
 
     @functools.cached_property
     def _assigns_to_all(self) -> bool:
@@ -327,25 +285,19 @@ class Tiers:
             )
         )
 
-    @staticmethod
-    def _has_compiled(tier: _Tier) -> bool:
-        """Whether machine code runs some shapes."""
-        made = [one for one in tier.prepared.values() if one is not None]
-        return any(one.small is not None or one.layout.regions for one in made)
-
     def _promoted(
         self, tier: _Tier, key: Hashable, prepared: Prepared, arrays: Sequence[Array]
     ) -> Prepared | Trial:
-        """The hot layout, the promoted code, or the trial of this call."""
+        """The layout, what it was promoted to, or the trial of this call."""
         promotion = prepared.promotion
         if promotion is None:
             return prepared  # another thread has just replaced it
         from pinnace.engine.codegen.small_plans import SmallPlan
 
-        found = promotion.advance(arrays, forced=prepared.seconds == _FORCED_S)
+        found = promotion.advance(arrays, forced=tier.name == "compiled")
         if found is None:
             if promotion.is_over:
-                prepared.settle()
+                prepared.promotion = None
             return prepared
         if isinstance(found, Layout):
             return self._replace(tier, key, prepared, Prepared(found))
@@ -360,7 +312,7 @@ class Tiers:
             better.uses = prepared.uses
             if tier.prepared.get(key) is prepared:
                 tier.prepared[key] = better
-            prepared.settle()
+            prepared.promotion = None
         return better
 
     @property
@@ -387,8 +339,8 @@ class Tiers:
         return bool(prepared) and all(one is None or one.promotion is None for one in prepared)
 
     def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
-        """The plan as one kernel, requested; None if it cannot be one, or settings forbid it."""
-        if not self._is_small or not is_compiling():
+        """The plan as one table; None if it cannot be one."""
+        if not self._is_small:
             return None
         from pinnace.engine.codegen.small_plans import small_plan_of
 
@@ -423,7 +375,7 @@ class Tiers:
     def loops(self) -> LoopTiers | None:
         """How loops with this body run in the chosen tier; None if by plans alone."""
         tier = config.settings.pinned_tier
-        if self.has_failed or tier in {"plan", "eager"}:
+        if self.has_failed or not is_compiling():
             return None
         found = self._loops.get(tier)
         if found is None:
@@ -446,8 +398,7 @@ class Tiers:
 
 
 def _is_small(plan: Plan) -> bool:
-    """Whether a plan is short enough to become one kernel, and changes nothing."""
+    """Whether a plan is short enough to become one table, and changes nothing."""
     return _FEWEST <= len(plan.steps) <= _MOST and all(
-        may_run_again(step.node) or step.node.op.runs == "loop"  # which is analysed when it is hot
-        for step in plan.steps
+        may_run_again(step.node) or step.node.op.runs == "loop" for step in plan.steps
     )

@@ -1,10 +1,9 @@
-"""The first runs of compiled code, compared with the plan on the caller's own inputs.
+"""The first run of a table, compared with the plan on the caller's own inputs.
 
-Such a call returns the plan's results. Compiled code replaces the plan only after several calls in
-which both agreed (`agreement`); code that disagreed once is never used (`rejections`). Effects
-happen once, since compared code has none. Regions are compared one by one, each on the plan's own
-intermediate results, so plans with effects can be tried as well; only plans without effects become
-one kernel.
+Such a call returns the plan's results. The table replaces the plan after a call in which both
+agreed (`agreement`); what disagreed is never used (`rejections`). Effects happen once, since what
+is compared has none. Regions are compared one by one, each on the plan's own intermediate results,
+so plans with effects can be tried as well; only plans without effects become one table.
 
 After the trial, calls have no overhead.
 """
@@ -12,7 +11,6 @@ After the trial, calls have no overhead.
 from __future__ import annotations
 
 import threading
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,75 +33,50 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Value
     from pinnace.ops.running import RunContext
 
-# Runs in which both must agree: fewer if each takes this many seconds, and compares as much.
-RUNS, RUNS_LONG, LONG_S = 3, 2, 0.05
-
 
 class Verdict:
-    """The number of runs that agreed so far; concurrent threads take one run each.
+    """Whether a form agreed with the plan in the one run in which both were compared."""
 
-    Args:
-        runs: that must agree; None to choose by their time.
-    """
+    __slots__ = ("_is_running", "_lock", "failed", "passed")
 
-    __slots__ = ("_agreed", "_least_s", "_lock", "_running", "_runs", "failed")
-
-    def __init__(self, runs: int | None = None) -> None:
-        self._runs = runs
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._agreed = self._running = 0
-        self._least_s = float("inf")
-        self.failed = False
-
-    @property
-    def passed(self) -> bool:
-        """Whether enough runs agreed, and none disagreed."""
-        return not self.failed and self._agreed >= self._wanted
+        self._is_running = False
+        self.passed = self.failed = False
 
     @property
     def is_open(self) -> bool:
-        """Whether more runs are to be compared."""
-        return not self.failed and self._agreed < self._wanted
-
-    @property
-    def _wanted(self) -> int:
-        if self._runs is not None:
-            return self._runs
-        return RUNS_LONG if LONG_S <= self._least_s < float("inf") else RUNS
+        """Whether a run is still to be compared."""
+        return not (self.passed or self.failed)
 
     def begin(self) -> bool:
         """Whether this run is to be compared; if so, `end` follows."""
         with self._lock:
-            if self.failed or self._agreed + self._running >= self._wanted:
+            if self._is_running or not self.is_open:
                 return False
-            self._running += 1
+            self._is_running = True
         return True
 
-    def end(self, agreed: bool | None, seconds: float = 0.0) -> bool:
+    def end(self, agreed: bool | None) -> bool:
         """End a run.
 
         Args:
             agreed: None if nothing was compared.
-            seconds: duration of the run.
 
         Returns:
-            Whether this is the first disagreement.
+            Whether it disagreed.
         """
         with self._lock:
-            self._running -= 1
-            if agreed:
-                self._agreed += 1
-                self._least_s = min(self._least_s, seconds)
-            is_first = agreed is False and not self.failed
-            self.failed = self.failed or agreed is False
-        return is_first
+            self._is_running = False
+            self.passed, self.failed = agreed is True, agreed is False
+        return agreed is False
 
 
 class RegionCheck:
     """Compares a region with the steps that it is to replace, after these have run.
 
     Args:
-        region: with its kernel.
+        region: of the plan.
         plan: the steps are of.
         sizes: shapes of the plan's values.
         kind: its name in the log if it is rejected.
@@ -234,11 +207,6 @@ class RegionTrial:
         sizes: shapes of the plan's values.
         settled: see `Source.body`.
         has_products: whether BLAS must be set to one thread.
-        is_once: one run is enough, since none of its machine code is new.
-
-    Attributes:
-        durations: seconds of the runs; the first includes what regions compute once, such as packed
-            weights.
     """
 
     def __init__(
@@ -248,10 +216,8 @@ class RegionTrial:
         sizes: Mapping[Value, tuple[int, ...]],
         settled: Mapping[Value, Array],
         has_products: bool,
-        is_once: bool = False,
     ) -> None:
-        self.verdict = Verdict(1 if is_once else None)
-        self.durations: list[float] = []
+        self.verdict = Verdict()
         self._plan = plan
         self._fused = fused
         self._settled = settled
@@ -273,7 +239,6 @@ class RegionTrial:
             function = compiled_with(self._plan, self._checks, self._settled, looks=looks)
             self._functions[looks] = function
         agreed: bool | None = None
-        began = perf_counter()
         try:
             if self._has_products:
                 with one_thread:
@@ -282,8 +247,7 @@ class RegionTrial:
                 results = function(arrays, context)
             agreed = True  # each region has its own verdict
         finally:
-            self.durations.append(perf_counter() - began)
-            self.verdict.end(agreed, self.durations[-1])
+            self.verdict.end(agreed)
         return results  # type: ignore[no-any-return]
 
 
@@ -293,11 +257,10 @@ class SmallTrial:
     Args:
         plan: without effects.
         small: the plan as one kernel.
-        is_once: one run is enough, since its machine code is not new.
     """
 
-    def __init__(self, plan: Plan, small: SmallPlan, *, is_once: bool = False) -> None:
-        self.verdict = Verdict(1 if is_once else None)
+    def __init__(self, plan: Plan, small: SmallPlan) -> None:
+        self.verdict = Verdict()
         self._plan = plan
         self._small = small
 

@@ -1,13 +1,12 @@
 """How one iteration of the loops with one body runs: by its steps, or by regions of them.
 
 Regions are made for the shapes of the loop variables, so each set of shapes has its own. In the
-first iterations they are compared with the steps.
+first iteration they are compared with the steps.
 """
 
 from __future__ import annotations
 
 import threading
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.engine.shares import Shares
@@ -34,7 +33,7 @@ class Turns:
 
     Args:
         body: the plan of an iteration.
-        forced: wait for kernels and use them without a trial.
+        forced: use them without a trial.
     """
 
     def __init__(self, body: Plan, *, forced: bool) -> None:
@@ -138,23 +137,18 @@ class _Turn:
 
     def function(self, *, forced: bool) -> Callable[..., Any]:
         """The function that runs an iteration from now on."""
-        if forced or state.compiles:
-            self.clusters.wait()
-        if forced or not self.clusters.is_made():
-            return self.clusters.function()
-        return self.clusters.function() if self._is_kept else self._run
+        return self.clusters.function() if forced or self._is_kept else self._run
 
     def _run(self, arrays: Sequence[Array], context: Any) -> Any:
         """Run an iteration: compared, by the plan or, once they have agreed, by the regions."""
         verdict = self._verdict
         if verdict.begin():
             agreed: bool | None = None
-            began = perf_counter()
             try:
                 results = self._checked()(arrays, context)
                 agreed = True  # each region has its own verdict
             finally:
-                verdict.end(agreed, perf_counter() - began)
+                verdict.end(agreed)
             return results
         if not verdict.passed:
             return self._plain(arrays, context)

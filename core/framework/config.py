@@ -5,9 +5,7 @@ Read once from the environment:
     PINNACE_THREADS        threads of one op; 0, the default, leaves it to the libraries
     PINNACE_TIER           auto, eager, plan or compiled
     PINNACE_FUSION         1 or 0: whether elementwise chains become one kernel
-    PINNACE_CACHE          folder for compiled kernels, perhaps only to be read; empty keeps
-                           nothing
-    PINNACE_KERNELS        digests of tables of kernels beside models that may be run, with commas
+    PINNACE_CACHE          folder for downloaded models, and graphs to report; empty keeps nothing
     PINNACE_DETERMINISM    1 or 0: results that do not depend on the order of threads
     PINNACE_EAGER          1 or 0: functions run as plain Python
     PINNACE_POISON         1 or 0: memory that is to be written is filled with NaN first (for tests)
@@ -63,7 +61,6 @@ class Settings:
         inter_op_threads: ops that run at once; 0 leaves it to the engine.
         poison: whether functions that are traced from now on fill each array that they are to write
             with NaN before (integers with 0xAA): a number that was not written is seen. Slow.
-        trusted_kernels: digests of tables of kernels beside models that may be run.
         caches: where folders of caches are, by their variables of the environment.
     """
 
@@ -74,7 +71,6 @@ class Settings:
     intra_op_threads: int = 0
     inter_op_threads: int = 0
     poison: bool = False
-    trusted_kernels: frozenset[str] = frozenset()
     caches: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -104,7 +100,6 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         deterministic=_flag(environment, "PINNACE_DETERMINISM", default=False),
         run_eagerly=_flag(environment, "PINNACE_EAGER", default=False),
         poison=_flag(environment, "PINNACE_POISON", default=False),
-        trusted_kernels=frozenset(environment.get("PINNACE_KERNELS", "").replace(",", " ").split()),
         intra_op_threads=_count("PINNACE_THREADS", environment.get("PINNACE_THREADS", "0")),
         caches={name: environment[name] for name in _CACHES if name in environment},
     )
@@ -213,10 +208,10 @@ def set_tier(tier: Tier) -> None:
     """Choose how functions run; takes effect between calls.
 
     Args:
-        tier: `auto` compiles what has taken long enough, in the background, and goes on with the
-            plan until then. `compiled` compiles what can be compiled before the call, however
-            short it is, and waits for it: for tests of the compiler. `plan` calls no compiled
-            region; `eager` does not reuse memory between calls either: each kernel by itself.
+        tier: `auto` runs the plan first, and the installation's machine code from the second or
+            third call with the same shapes. `compiled` runs machine code from the first call, and
+            compares it with nothing: for tests of the engine. `plan` calls no machine code;
+            `eager` does not reuse memory between calls either: each kernel by itself.
 
     Raises:
         InvalidArgumentError: there is no such tier.

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from pinnace.framework import config, places, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, spec_of
 from pinnace.framework.context import compiling, state
-from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
@@ -204,7 +203,6 @@ class Function(Trackable, Generic[P, R]):
         """Run the graph for these arguments, tracing it if there is none yet."""
         try:
             if self._jit_compile and not state.compiles:
-                self._check_compiler()
                 with compiling(True):
                     return self(*args, **kwargs)
             if not kwargs and state.tracer is None and args and self._by_shapes:
@@ -228,19 +226,6 @@ class Function(Trackable, Generic[P, R]):
         if not kwargs and self._spec.input_signature is None and len(self._by_shapes) < 1024:
             self._remember(args, canonical, tensors, concrete)
         return concrete.call_flat(tensors)
-
-    def _check_compiler(self) -> None:
-        from pinnace.engine.codegen import compiler, walks  # most functions never need it
-
-        why = None if walks.is_ahead() else compiler.missing()
-        if why is not None:
-            from pinnace.framework.extras import install_command
-
-            message = (
-                f"function {self._name!r}: jit_compile is True, and nothing can be compiled: {why}"
-                f"\n  Try: {install_command('compiler')}, or leave jit_compile out"
-            )
-            raise UnimplementedError(message)
 
     def _remember(
         self,
@@ -482,9 +467,8 @@ def function(
         func: the Python function; None for a decorator with options.
         input_signature: TensorSpecs for the arguments: one trace for all calls, which must fit.
         autograph: whether Python control flow on tensors becomes ops.
-        jit_compile: whether a call waits until what can be machine code is; else that is made
-            beside the calls once they have taken long enough. It is proved and measured all the
-            same: the first calls compare it with the plan, and what is slower is not used.
+        jit_compile: whether the first call already looks for the machine code that the third one
+            would run, and compares it with the plan.
         reduce_retracing: whether a second shape makes a trace for all shapes of that rank.
         experimental_implements: accepted and ignored.
         experimental_autograph_options: an `autograph.experimental.Feature`, or several. With
@@ -495,8 +479,7 @@ def function(
         experimental_follow_type_hints: accepted and ignored.
 
     Returns:
-        A `Function`. Its calls raise UnimplementedError if `jit_compile` is True where there is no
-        compiler.
+        A `Function`.
     """
     ignored(
         "function",

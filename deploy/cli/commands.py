@@ -21,14 +21,14 @@ _COMMANDS = {
     "run": _USE,
     "score": _USE,
     "serve": _USE,
-    "warmup": _USE,
-    "compile": _USE,
     "replay": _USE,
     "export": _CHANGE,
     "edit": _CHANGE,
     "upgrade": _PROGRAMS,
     "docs": _READ,
 }
+# Commands of 0.1 that scripts still call, whatever their options: they are not listed.
+_GONE = ("compile", "warmup")
 
 
 def _serve() -> None:
@@ -70,6 +70,10 @@ def _app(names: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_options)
     for name in names:
+        if name in _GONE:
+            gone = getattr(importlib.import_module(f"pinnace.deploy.cli.{name}"), name)
+            app.command(name, context_settings={"ignore_unknown_options": True})(gone)
+            continue
         panel = _COMMANDS[name]
         if name == "serve":
             told = "Serve models over HTTP and gRPC; `pinnace serve --help` lists the flags."
@@ -94,7 +98,7 @@ def _escape(command: Any) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command line; the exit code. What a command raises is the caller's to tell."""
-    called = [name for name in arguments[:1] if name in _COMMANDS]
+    called = [name for name in arguments[:1] if name in {*_COMMANDS, *_GONE}]
     try:
         command = typer.main.get_command(_app(called or _COMMANDS))
         _escape(command)

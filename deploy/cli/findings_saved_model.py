@@ -12,7 +12,6 @@ from pinnace.deploy.cli import findings_ops
 from pinnace.deploy.cli.findings import Findings
 from pinnace.deploy.cli.findings_ops import FOREIGN_TABLE, PLAIN, SAVER, SAVER_OPS, STATE, TABLES
 from pinnace.deploy.cli.terminal import size_text
-from pinnace.engine.ahead import table
 from pinnace.graph.codec.opaque import TRANSLATED_XLA
 from pinnace.ops import registry
 from pinnace.ops.array.constants import PLACEHOLDER
@@ -37,8 +36,8 @@ _PICKLES = {".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth"}
 _LARGE_CONSTANT = 16_000_000  # bytes
 _LONG = 200
 _FARTHEST = 64  # nodes that only pass on what they take
-# Where machine code may be run from.
-_KERNELS = Path(table.FOLDER).parts
+# Where version 0.1 put machine code.
+_KERNELS = ("assets.extra", "pinnace_kernels")
 
 
 def findings_of(folder: Path) -> Findings:
@@ -261,8 +260,8 @@ def _look_at_file(path: Path, shown: str, mode: int, found: Findings) -> None:
         found.add(
             "medium",
             "kernels compiled ahead",
-            "pinnace compile puts machine code there. It is run only if PINNACE_CACHE or "
-            "PINNACE_KERNELS vouches for it: see that it was made where you trust it.",
+            "`pinnace compile` of version 0.1 put machine code there. Nothing runs it any more: "
+            "delete the folder.",
             shown,
         )
     elif suffix in _PROGRAMS or (mode & 0o111 and _is_program(path)):

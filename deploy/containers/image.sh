@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # `make image`: build the images without a registry and without Docker, run them, ask them, stop them.
 #
-#   deploy/containers/image.sh [--run] WHEEL MODEL [slim|full|onnx|compiled]...
+#   deploy/containers/image.sh [--run] WHEEL MODEL [slim|full|onnx]...
 #
 # Debian's mmdebstrap makes the two base images, buildah builds the Dockerfile from wheels alone, twice,
 # with one image ID, and runc runs the OCI image as a user without a name, on a root that is only
-# read, in a network that is a loopback interface and nothing else. `onnx` is `full` with the extra,
-# `compiled` is `slim` with MODEL and its kernels in it; that one is built once: which kernels a model
-# asks for is measured.
+# read, in a network that is a loopback interface and nothing else. `onnx` is `full` with the extra.
 # It needs root; buildah, iproute2, mmdebstrap and runc of Debian are installed where they are
 # missing. The images stay in build/images, and the bases, too: remove base-*.tar for newer
 # packages of Debian. With --run they are not built again, only run.
@@ -16,15 +14,15 @@ only_run=
 [ "${1-}" != --run ] || { only_run=yes && shift; }
 wheel=$(realpath "$1") model=$(realpath "$2")
 shift 2
-[ $# -gt 0 ] || set -- slim full onnx compiled
+[ $# -gt 0 ] || set -- slim full onnx
 here=$(cd "$(dirname "$0")" && pwd)
 python=$(command -v "${PYTHON:-python3}")
 out=$(pwd)/build/images
 user=1000
 
 for target in "$@"; do
-  case $target in slim | full | onnx | compiled) ;; *)
-    echo "image.sh: '$target' is none of slim, full, onnx and compiled" >&2
+  case $target in slim | full | onnx) ;; *)
+    echo "image.sh: '$target' is none of slim, full and onnx" >&2
     exit 2
     ;;
   esac
@@ -90,8 +88,8 @@ base() { # NAME ARGUMENTS: a base image of Debian 12
 }
 prepare() { # the bases, and the wheels that are installed
   # Files alone, without what packages run when they are installed: where images run, there is no
-  # shell and no package manager. The compiler is for kernels.
-  base build --include=dash,coreutils,findutils,python3,python3-venv,python3-pip,gcc,libc6-dev
+  # shell and no package manager.
+  base build --include=dash,coreutils,findutils,python3,python3-venv,python3-pip
   base run --include=python3,libstdc++6,libgcc-s1,ca-certificates,netbase
 
   echo "== wheels for Debian's Python"
@@ -161,20 +159,18 @@ build() { # TARGET FILE: the image, its ID in the file
   store bud --quiet --timestamp 0 --format oci --target "$stage" --iidfile "$2" \
     --build-arg BUILD_IMAGE=localhost/pinnace-build --build-arg RUN_IMAGE=localhost/pinnace-run \
     --build-arg PIP_NO_INDEX=1 --build-arg EXTRAS="$extras" -f "$here/Dockerfile" \
-    --build-context "model=$model" \
     -t "localhost/pinnace:$1" "$scratch/context" 2>&1 >/dev/null |
     { grep -v HEALTHCHECK || true; } >&2
 }
 
 built() { # TARGET FILE: the archive, of two builds that give one image; its seconds and its ID
-  local begun took times=twice
-  [ "$1" != compiled ] || times=once
-  echo "== $1: build, $times"
+  local begun took
+  echo "== $1: build, twice"
   begun=$(milliseconds)
   build "$1" "$scratch/first"
   took=$((($(milliseconds) - begun) / 1000))
-  [ "$times" = once ] || build "$1" "$scratch/second"
-  if [ "$times" = twice ] && ! cmp -s "$scratch/first" "$scratch/second"; then
+  build "$1" "$scratch/second"
+  if ! cmp -s "$scratch/first" "$scratch/second"; then
     echo "$1: two builds differ: $(cat "$scratch/first") and $(cat "$scratch/second")" >&2
     exit 1
   fi
@@ -200,7 +196,6 @@ for target in "$@"; do
     chmod -R a+rX "$scratch/exported"
     served=$scratch/exported
   fi
-  [ "$target" != compiled ] || served= # it has its model in it
   bundle=$scratch/bundle-$target
   mkdir "$bundle"
   (cd "$bundle" && runc spec)
@@ -255,18 +250,13 @@ assert not os.path.exists('/bin/sh'), 'there is a shell'
 "
   inside "
 import importlib.util as find
-found = [one for one in ('numba', 'onnxruntime') if find.find_spec(one)]
-assert found == {'slim': [], 'compiled': [], 'full': ['numba'], 'onnx': ['numba', 'onnxruntime']}['$target'], found
+found = [one for one in ('llvmlite', 'onnxruntime') if find.find_spec(one)]
+assert found == {'slim': [], 'full': ['llvmlite'], 'onnx': ['llvmlite', 'onnxruntime']}['$target'], found
 "
-  [ "$target" != compiled ] || inside "
-import pathlib
+  inside "
 from pinnace.engine.ahead import reading
-from pinnace.serving.models.loading import load_model
-for file in pathlib.Path('/models/model').glob('*/saved_model.pb'):
-    load_model(file.parent)
-notes = reading.notes()
-print(*notes, sep='\n')
-assert notes and all(one.startswith('compiled ahead: ') for one in notes), notes
+from pinnace.engine.codegen import kernels
+assert kernels.are_there(), reading.notes()
 "
   inside "
 import grpc

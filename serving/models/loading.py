@@ -153,7 +153,6 @@ def load_model(
     except BaseException:
         copy.release()
         raise
-    _offer_kernels(path)
     weakref.finalize(model.owner, copy.release)
     return model
 
@@ -185,13 +184,6 @@ def _load_rewritten(
     finally:
         if copy is not None:
             copy.release()
-
-
-def _offer_kernels(path: Path) -> None:
-    """Let the process use kernels beside the model: a copy is without them."""
-    from pinnace.saved_model.reading import offer_kernels
-
-    offer_kernels(path)
 
 
 def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:

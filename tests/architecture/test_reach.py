@@ -30,7 +30,6 @@ KNOWN = {
     "ops.kernels.candidates": "open: FixedUnigramCandidateSampler with vocab_file, which says so",
     "ops.kernels.addresses": "ctypes: where arrays lie in the process' own memory",
     "ops.kernels.blas_threads": "ctypes: the functions of OpenBLAS that set its threads",
-    "ops.kernels.compiled": "os: where compiled kernels are kept",
     "ops.kernels.team": "os: how many cores there are, and how busy",
     "ops.random.generator": "os: chance from the system, for generators of programs",
     "ops.trees.decision_forests": "SimpleMLLoadModelFromPathWithHandle, which says so",

@@ -325,6 +325,19 @@ class Evaluation:
         low, high = (np.where(must, np.nan, part.max(**options)) for part in (x.low, x.high))
         return _any_zero(Bound(low, high, maybe, x.precision))
 
+    def _Mul(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
+        made = elementwise("Mul", *given)
+        factors = [constant_of(value) for value in node.inputs]
+        # A factor of weights: their zeros add up to +0.
+        has_zeros = any(one is not None and np.any(one == 0) for one in factors)
+        return _any_zero(made) if has_zeros else made
+
+    def _RealDiv(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
+        made = elementwise("RealDiv", *given)
+        # Several constants become their inverses, as Grappler has it.
+        divisor = constant_of(node.inputs[1])
+        return made if divisor is None or np.size(divisor) == 1 else _round(made, 1)
+
     def _Softmax(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
         del node
         x = given[0]

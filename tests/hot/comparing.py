@@ -11,7 +11,7 @@ import numpy as np
 from hot import tiers
 from hot.bounds import Undecided, Verdict, bounds_of
 from hot.drawing import of_unknown_sizes
-from hot.kernels import INTERPRETED, MACHINE
+from hot.kernels import NATIVE, WALKED
 from hot.memory import NOT_A_NUMBER, SMALL_NUMBER
 from pinnace.framework import denormals
 from pinnace.serving.running import batching
@@ -89,7 +89,7 @@ class Comparison:
                 self._check(report, way, found, bounds)
                 if is_exact:
                     self._check_equal(report, way, found, wanted)
-        ways = [INTERPRETED, MACHINE] if not self._is_long(arrays) or every_way else [MACHINE]
+        ways = [WALKED, NATIVE] if tiers.has_loops(graph) else [WALKED]
         for way in ways:
             made = (
                 self._run(report, way, lambda way=way: self._compiled.run(graph, arrays, way)) or {}
@@ -112,10 +112,6 @@ class Comparison:
         if before != after:
             report.differences.append("an input was written")
         return report
-
-    @staticmethod
-    def _is_long(arrays: Sequence[Any]) -> bool:
-        return max((np.size(one) for one in arrays), default=0) > 2000
 
     @staticmethod
     def _run(report: Report, way: str, run: Any) -> Any:
@@ -171,12 +167,12 @@ class Comparison:
         if graph is None:
             return
         many = list(joined.values())
-        made = self._run(report, "joined", lambda: self._compiled.run(graph, many, INTERPRETED))
+        made = self._run(report, "joined", lambda: self._compiled.run(graph, many, WALKED))
         # One plan, first for one call, then for many, then for one again.
         in_turn = self._run(
             report,
             "joined in turn",
-            lambda: self._compiled.in_turn(graph, [case.inputs, many, case.inputs], INTERPRETED),
+            lambda: self._compiled.in_turn(graph, [case.inputs, many, case.inputs], WALKED),
         )
         if in_turn is not None:
             made = {**(made or {}), "in turn": in_turn[1]}

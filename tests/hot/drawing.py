@@ -1,8 +1,7 @@
 """Graphs and their inputs, drawn: one motif for each kind of region that the engine compiles.
 
 What a graph is made of (its ops, and how its values lie to each other) comes from one stream of
-numbers, sizes and values from another. Few structures with many sizes share their kernels' texts,
-so that many graphs run as machine code that was compiled once.
+numbers, sizes and values from another.
 """
 
 from __future__ import annotations
@@ -1081,18 +1080,14 @@ def inputs_for(case: Case, draw: random.Random, held: Mapping[Value, Variable]) 
     return [np.asarray(one) for one in made]
 
 
-def drawn(seed: int, number: int, structures: int) -> Case:
+def drawn(seed: int, number: int) -> Case:
     """The graph of a number, always the same one.
 
     Args:
         seed: of the run.
         number: of the graph.
-        structures: half of the graphs share so many structures, in other sizes and with other
-            values each time; 0 gives each graph a structure of its own.
     """
-    is_shared = structures and number // 2 % 2
-    structure = f"shared/{number % structures}" if is_shared else number
-    draw = random.Random(f"{seed}/structure/{structure}")
+    draw = random.Random(f"{seed}/structure/{number}")
     sizes = random.Random(f"{seed}/sizes/{number}")
     motif = draw.choices(list(MOTIFS), list(MOTIFS.values()))[0]
     draft = Draft(draw, sizes)

@@ -1,4 +1,4 @@
-"""Kernels as the fuzzer has them made: interpreted or as machine code, in guarded memory.
+"""Kernels and tables as the fuzzer has them called: in guarded memory.
 
 The name of a kernel's argument declares what the kernel does with it. What it reads must be as it
 was afterwards; what it writes is poison before; both lie in memory that ends at a page nobody may
@@ -8,47 +8,55 @@ touch.
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hot.interpreted import Interpreter
 from hot.memory import NOT_A_NUMBER, Lender
-from pinnace.engine.codegen import compiler
-from pinnace.engine.codegen.block_programs import TEXTS as BLOCKS
-from pinnace.engine.codegen.columns import TEXTS as COLUMNS
-from pinnace.engine.codegen.extremes import TEXTS as EXTREMES
-from pinnace.engine.codegen.offered import TEXTS as OFFERED
-from pinnace.engine.codegen.sliding import TEXTS as SLIDING
+from pinnace.engine.codegen import general, kernels
 from pinnace.engine.codegen.statement_rows import walk_of
-from pinnace.engine.codegen.statement_walk import TEXTS as STATEMENTS
-from pinnace.engine.codegen.streams import TEXTS as STREAMS
-from pinnace.engine.codegen.walking import WALK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.engine.codegen.statement_functions import Function
 
-INTERPRETED, MACHINE = "interpreted", "machine code"
+# How tables over scalars run; others are always walked.
+WALKED, NATIVE = "walked", "machine code"
 # First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
 # what is read and written (lists that change, and tables of numbers that go in and out).
 READ, WRITTEN, BOTH = frozenset("xkclnap"), frozenset("y"), frozenset("ugqfvs")
-_FIXED = frozenset(
+# Kernels whose arrays are tables with addresses: what these point to is guarded where tables are
+# made, or is not an argument.
+_WITH_ADDRESSES = frozenset(
     {
-        *BLOCKS.values(),
-        *COLUMNS.values(),
-        *SLIDING.values(),
-        *STREAMS.values(),
-        *OFFERED.values(),
-        *STATEMENTS.values(),
-        WALK,
+        "blocks",
+        "moments",
+        "normalised",
+        "scaled",
+        "projections",
+        "slopes",
+        "rectified_projections",
+        "rectified_slopes",
+        "multiply",
+        "convolve",
+        "depthwise",
+        "correlate",
+        "correlate_channels",
+        "maxima",
+        "peaks",
+        "philox",
+        "stepped_maxima",
+        "pieces",
+        "statements",
+        "extremes",
+        "number lists",
+        general.NETWORK,
     }
-    | {EXTREMES["extremes"]}
 )
 _ARGUMENTS = re.compile(r"^def kernel\(([^)]*)\)", re.MULTILINE)
+_function = kernels.function
 
 
 class KernelError(Exception):
@@ -70,82 +78,46 @@ class Guarded:
 
 
 class Maker:
-    """Takes the place of `compiler.request`, and of `statement_rows.walk_of`.
-
-    Args:
-        budget: kernels that may be compiled.
+    """Takes the place of `kernels.function`, and of `statement_rows.walk_of`.
 
     Attributes:
-        way: `INTERPRETED` or `MACHINE`; which kernels are made from now on.
+        way: `WALKED` or `NATIVE`.
         poison: what memory is filled with before a kernel runs.
         calls: kernels that ran, by way.
-        missing: kernels that were asked for behind the budget.
-        refused: texts that Numba does not compile, and why.
     """
 
-    def __init__(self, budget: int) -> None:
-        self.way, self.poison, self.budget = INTERPRETED, NOT_A_NUMBER, budget
+    def __init__(self) -> None:
+        self.way, self.poison = WALKED, NOT_A_NUMBER
         self.calls: Counter[str] = Counter()
-        self.missing = 0
-        self.seconds = 0.0
-        self.refused: dict[str, str] = {}
-        self.interpreter = Interpreter()
-        self.compiled: dict[str, Callable[..., Any] | None] = {}
-        self.interpreted: set[str] = set()
 
-    def request(self, text: str) -> Any:
-        """A kernel that is made already."""
-        kernel = compiler.Kernel(text)
-        if text in _FIXED:
-            kernel.function = self._machine(text, free=True)
-        elif self.way == INTERPRETED:
-            self.interpreted.add(text)
-            kernel.function = self._guarded(text, INTERPRETED, self._interpreted(text))
-        else:
-            function = self._machine(text, free=False)
-            if function is not None:
-                kernel.function = self._guarded(text, MACHINE, function)
-        kernel.done.set()
-        return kernel
+    def function(self, name: str) -> Callable[..., Any]:
+        """A kernel of the library, in guarded memory."""
+        function = _function(name)
+        if name in _WITH_ADDRESSES:
+            return function
+        match = _ARGUMENTS.search(general.text(name))
+        assert match is not None
+        return self.guarded([one.strip() for one in match[1].split(",")], name, function)
 
     def walk_of(self, function: Function, *functions: Any) -> Callable[..., Any]:
         """A table in guarded memory: walked, or as machine code where it is over scalars."""
         names = [one.name for one in function.arguments]
         walk = walk_of(function, *functions)
-        if self.way == MACHINE:
+        if self.way == NATIVE:
             walk.compile()
-        return Guarded(self._guarded_arguments(names, "\n".join(function.lines), MACHINE, walk))
+        return Guarded(self.guarded(names, "\n".join(function.lines), walk))
 
-    def _interpreted(self, text: str) -> Callable[..., Any]:
-        return lambda *arguments: self.interpreter.kernel(compiler._HEADER + text, self.poison)(
-            *arguments
-        )
-
-    def _machine(self, text: str, *, free: bool) -> Callable[..., Any] | None:
-        if text not in self.compiled:
-            if not free and len(self.compiled) >= self.budget:
-                self.missing += 1
-                return None
-            began = time.perf_counter()
-            try:
-                self.compiled[text] = compiler.function_of(compiler.full_text(text))
-            except Exception as error:
-                self.compiled[text] = None
-                self.refused[text] = f"{type(error).__name__}: {error}"
-                raise KernelError(f"Numba refuses a kernel: {error}\n{text}") from error
-            finally:
-                self.seconds += time.perf_counter() - began
-        return self.compiled[text]
-
-    def _guarded(self, text: str, way: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        match = _ARGUMENTS.search(text)
-        assert match is not None
-        names = [name.strip() for name in match[1].split(",")]
-        return self._guarded_arguments(names, text, way, function)
-
-    def _guarded_arguments(  # noqa: C901 (one case after the other)
-        self, names: Sequence[str], text: str, way: str, function: Callable[..., Any]
+    def guarded(  # noqa: C901 (one case after the other)
+        self, names: Sequence[str], text: str, function: Callable[..., Any]
     ) -> Callable[..., Any]:
+        """A function whose arrays lie in guarded memory.
+
+        Args:
+            names: of its arguments.
+            text: what it computes, for messages.
+            function: is called.
+        """
+        way = self.way
         by_rows = names[:3] == ["start", "stop", "width"]
         # A table may be for some rows of what it writes: the others are another call's.
         written = frozenset() if "first" in names else WRITTEN

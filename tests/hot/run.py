@@ -1,14 +1,13 @@
 """Draw graphs, run each in every way, and compare.
 
-    python -m hot.run [--graphs 100000] [--seed 0] [--workers 2] [--kernels 600] [--only NUMBER]
+    python -m hot.run [--graphs 100000] [--seed 0] [--workers 2] [--only NUMBER]
 
-Graph NUMBER of a seed is always the same one: `--only` repeats it, every kernel compiled, and shows
-the smallest graph that still differs. Workers are watched: one that dies of what it read or wrote
+Graph NUMBER of a seed is always the same one: `--only` repeats it, and shows the smallest graph
+that still differs. Workers are watched: one that dies of what it read or wrote
 goes on behind the graph that it died of.
 
-Every graph runs as eager ops, as a plan, in leased memory, and with the text of its kernels
-interpreted as Python, in memory with guard pages. Compiling each kernel would take days: half of
-the graphs share a few hundred structures, whose kernels are compiled once and run as machine code.
+Every graph runs as eager ops, as a plan, in leased memory, and by its regions and tables, in memory
+with guard pages; tables over scalars are walked, and run as the machine code that they become.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import json
 import logging
 import os
 import resource
-import shutil
 import struct
 import sys
 import tempfile
@@ -31,12 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.run import SHOWN, Process
 
-# Of a kernel that is compiled while others want the processor, and shrinking.
+# Of a graph, and of shrinking it.
 PATIENCE = 240.0
 _SHRUNK = 3
 _SAID_EVERY_S = 10.0
-# Structures for each kernel that may be compiled: some have several.
-_STRUCTURES = 0.6
 
 
 class Worker(Process):
@@ -46,7 +42,7 @@ class Worker(Process):
 
 
 def worker(place: Path, seed: int, start: int, end: int, step: int) -> None:
-    """Graphs `start`, `start + step`, … below `end`; the environment says how many kernels."""
+    """Graphs `start`, `start + step`, … below `end`."""
     from hot.comparing import Comparison
     from hot.drawing import drawn
     from hot.kernels import Maker
@@ -54,11 +50,9 @@ def worker(place: Path, seed: int, start: int, end: int, step: int) -> None:
     from hot.tiers import Compiled, everything_is_worth_it
     from pinnace.framework import config
 
-    kernels = int(os.environ["HOT_KERNELS"])
-    config.settings.cache = Path(os.environ["HOT_CACHE"])
+    config.settings.cache = None
     logging.disable(logging.WARNING)
-    maker = Maker(kernels // step)
-    compiled = Compiled(maker)
+    compiled = Compiled(Maker())
     comparison = Comparison(compiled)
     counts: collections.Counter[str] = collections.Counter()
     descriptor = os.open(place, os.O_WRONLY)
@@ -66,9 +60,7 @@ def worker(place: Path, seed: int, start: int, end: int, step: int) -> None:
 
     def say() -> None:
         counts.update({f"way/{name}": count for name, count in compiled.regions.items()})
-        counts["machine code missing: over the budget"] += maker.missing
         compiled.regions.clear()
-        maker.missing = 0
         sys.stdout.write(f"COUNTS {json.dumps(counts)}\n")
         sys.stdout.flush()
         counts.clear()
@@ -76,7 +68,7 @@ def worker(place: Path, seed: int, start: int, end: int, step: int) -> None:
     with everything_is_worth_it():
         for number in range(start, end, step):
             os.pwrite(descriptor, struct.pack("<q", number), 0)
-            case = drawn(seed, number, _structures(kernels))
+            case = drawn(seed, number)
             report = comparison.run(case, number)
             counts.update(report.counts)
             counts[f"graph/{case.kind}"] += 1
@@ -95,21 +87,12 @@ def worker(place: Path, seed: int, start: int, end: int, step: int) -> None:
                 sys.stdout.write(f"FINDING {json.dumps(found)}\n")
             if number % 500 < step:
                 say()
-    counts["kernels interpreted"] += len(maker.interpreted)
-    counts["kernels compiled"] += len(maker.compiled)
-    counts["seconds of compiling"] += round(maker.seconds)
     say()
 
 
-def _structures(kernels: int) -> int:
-    return int(kernels * _STRUCTURES) // 2 * 2
-
-
-def run(graphs: int, seed: int, workers: int, kernels: int) -> int:
+def run(graphs: int, seed: int, workers: int) -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        os.environ["HOT_KERNELS"] = str(kernels)
-        os.environ.setdefault("HOT_CACHE", str(Path(scratch) / "cache"))
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         processes = [Worker(seed, n, graphs, workers, Path(scratch)) for n in range(workers)]
         working = list(processes)
@@ -142,10 +125,10 @@ def _summary(
     write("graphs, by what they are made of\n")
     for name, count in sorted(drawn.items()):
         write(f"  {name:<44}{count:>10}\n")
-    write("regions that ran, by kind: interpreted, as machine code\n")
+    write("regions that ran, by kind: tables over scalars walked, as machine code\n")
     kinds = sorted({n[4:].rpartition(", ")[0] for n in counts if n.startswith("way/")})
     for kind in kinds:
-        both = [counts[f"way/{kind}, {way}"] for way in ("interpreted", "machine code")]
+        both = [counts[f"way/{kind}, {way}"] for way in ("walked", "machine code")]
         write(f"  {kind:<44}{both[0]:>10}{both[1]:>10}\n")
     write("what was done\n")
     for name, count in sorted(counts.items()):
@@ -168,8 +151,8 @@ def _summary(
     return 1 if findings or count < graphs else 0
 
 
-def only(number: int, seed: int, kernels: int) -> int:
-    """One graph, with every kernel compiled, and the smallest that differs as it does."""
+def only(number: int, seed: int) -> int:
+    """One graph, and the smallest that differs as it does."""
     from hot.comparing import Comparison
     from hot.drawing import drawn
     from hot.kernels import Maker
@@ -177,30 +160,26 @@ def only(number: int, seed: int, kernels: int) -> int:
     from hot.tiers import Compiled, everything_is_worth_it
     from pinnace.framework import config
 
-    scratch = tempfile.mkdtemp()
-    config.settings.cache = Path(scratch)
-    try:
-        with everything_is_worth_it():
-            comparison = Comparison(Compiled(Maker(1000)))
-            case = drawn(seed, number, _structures(kernels))
-            sys.stdout.write(f"{told(case)}\n")
-            report = comparison.run(case, number, every_way=True)
-            for line in report.differences:
-                sys.stdout.write(f"{line}\n")
-            if report.differences:
-                way = report.differences[0].split(":")[0]
-                small = smallest(
-                    case,
-                    lambda one: any(
-                        line.startswith(way)
-                        for line in comparison.run(one, number, every_way=True).differences
-                    ),
-                )
-                sys.stdout.write(f"the smallest that differs:\n{told(small)}\n")
-            else:
-                sys.stdout.write(f"{case.kind}: no difference\n")
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    config.settings.cache = None
+    with everything_is_worth_it():
+        comparison = Comparison(Compiled(Maker()))
+        case = drawn(seed, number)
+        sys.stdout.write(f"{told(case)}\n")
+        report = comparison.run(case, number, every_way=True)
+        for line in report.differences:
+            sys.stdout.write(f"{line}\n")
+        if report.differences:
+            way = report.differences[0].split(":")[0]
+            small = smallest(
+                case,
+                lambda one: any(
+                    line.startswith(way)
+                    for line in comparison.run(one, number, every_way=True).differences
+                ),
+            )
+            sys.stdout.write(f"the smallest that differs:\n{told(small)}\n")
+        else:
+            sys.stdout.write(f"{case.kind}: no difference\n")
     return 1 if report.differences else 0
 
 
@@ -209,7 +188,6 @@ def main() -> int:
     parser.add_argument("--graphs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--kernels", type=int, default=600)
     parser.add_argument("--only", type=int)
     parser.add_argument("--worker", nargs=5)
     given = parser.parse_args()
@@ -218,8 +196,8 @@ def main() -> int:
         worker(Path(place), *map(int, numbers))
         return 0
     if given.only is not None:
-        return only(given.only, given.seed, given.kernels)
-    return run(given.graphs, given.seed, given.workers, given.kernels)
+        return only(given.only, given.seed)
+    return run(given.graphs, given.seed, given.workers)
 
 
 if __name__ == "__main__":

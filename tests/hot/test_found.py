@@ -10,13 +10,11 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import clusters, compiler
+from pinnace.engine.codegen import clusters
 from pinnace.framework import config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-pytest.importorskip("numba")
 
 RANDOM = np.random.default_rng(0)
 
@@ -32,10 +30,8 @@ def _hot() -> Iterator[None]:
 
 
 def compiled(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The function's answer by its kernels, which are made before it runs."""
-    found = function(*arguments)
-    assert not compiler.errors
-    return found
+    """The function's answer by machine code."""
+    return function(*arguments)
 
 
 def normal(*shape: int) -> Any:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hot import interpreted
+from pinnace import late
 from pinnace.engine import tiers
 from pinnace.engine.build import build, drop_plan, plan_of
 from pinnace.engine.codegen import (
     clusters,
-    compiler,
     iteration_text,
+    kernels,
     looped,
     loops,
     small_plans,
@@ -37,7 +37,7 @@ from pinnace.ops.kernels import tiles, weights
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hot.kernels import Maker
     from pinnace.engine.layout import Layout
@@ -45,17 +45,6 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph, Node, Value
 
 _LOOPS = frozenset({"StatelessWhile", "While"})
-
-
-def _reaching(values: Callable[..., Any]) -> Callable[..., Any]:
-    """What finds a small plan's variables, and lets the thread's interpreted kernel read them."""
-
-    def found(small: Any, handles: Any) -> Any:
-        held = values(small, handles)
-        interpreted.reach([] if held is None else held.arrays)
-        return held
-
-    return found
 
 
 @contextlib.contextmanager
@@ -68,12 +57,11 @@ def everything_is_worth_it() -> Iterator[None]:
         (weights, "_SMALLEST", 1),
         (weights, "_PATIENCE", 2),
         (small_plans, "_FEWEST_STEPS", 1),
-        # Its kernel reads variables by addresses in a table: in whichever thread it runs.
-        (small_plans.SmallPlan, "_values", _reaching(small_plans.SmallPlan._values)),
         (finding, "_WORTH", 1),
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]
-    tier, request = config.settings.tier, compiler.request
+    tier, function = config.settings.tier, kernels.function
+    find_kernel = late.find_kernel
     walk_of = statement_rows.walk_of
     try:
         for module, name, value in changed:
@@ -83,7 +71,8 @@ def everything_is_worth_it() -> Iterator[None]:
         for module, name, value in before:
             setattr(module, name, value)
         config.settings.tier = tier
-        compiler.request = request
+        kernels.function = function
+        late.find_kernel = find_kernel
         _write_tables(walk_of)
 
 
@@ -99,6 +88,11 @@ def functions_of(graph: Graph) -> list[Graph]:
     for one in shown:
         shown.extend(ref.graph for ref in one.functions() if ref.graph not in shown)
     return shown
+
+
+def has_loops(graph: Graph) -> bool:
+    """Whether the graph, or a function that it calls, has a loop."""
+    return any(node.op.name in _LOOPS for one in functions_of(graph) for node in ordered(one))
 
 
 def fresh_plan(graph: Graph) -> Plan:
@@ -210,14 +204,14 @@ class Compiled:
         self.regions: Counter[str] = Counter()
 
     def run(self, graph: Graph, arrays: Sequence[Any], way: str) -> dict[str, Sequence[Any]]:
-        """The outputs by each form of compiled code that the graph has.
+        """The outputs by each form that the graph has.
 
         Args:
             graph: the graph.
             arrays: its inputs.
-            way: in which kernels are made.
+            way: in which tables over scalars run.
         """
-        compiler.request = self.maker.request
+        kernels.function = late.find_kernel = self.maker.function
         _write_tables(self.maker.walk_of)
         self.maker.way = way
         config.settings.tier = "compiled"
@@ -226,7 +220,7 @@ class Compiled:
         layout = _layout(plan, arrays)
         with np.errstate(all="ignore"):
             small = small_plans.small_plan_of(plan, arrays)
-        if small is not None and small.kernel.function is not None:
+        if small is not None:
             self._count("small plan", way)
             with np.errstate(all="ignore"):
                 found["small plan"] = small.run(arrays, None)
@@ -234,9 +228,7 @@ class Compiled:
         regions = fuse(
             plan.steps, layout.known, plan.graph.outputs, settled=layout.settled, steady=steady
         )
-        lost = [one for one in regions.values() if one is not None and not one.kernel.function]
-        left_out = {place for one in lost for place in one.cluster.members}
-        made = {place: one for place, one in regions.items() if place not in left_out}
+        made = regions
         for region in made.values():
             if region is not None:
                 self._count(type(region).__name__.lower(), way)
@@ -262,14 +254,14 @@ class Compiled:
         with np.errstate(all="ignore"):
             more = looped.join(plan, arrays, made, layout.settled, type(plan))
         regions = [one for one in more.values() if isinstance(one, looped.Looped)]
-        if regions and all(one.kernel.function for one in regions):
+        if regions:
             self._count("looped", self.maker.way)
             better = layout.with_regions(more)
             found["looped"] = _in_memory(better, arrays, self.maker.poison)
 
     def together(self, graph: Graph, arrays: Sequence[Any], way: str) -> list[Sequence[Any]]:
         """The outputs of two threads that run one plan of the tier `compiled` at once."""
-        compiler.request = self.maker.request
+        kernels.function = late.find_kernel = self.maker.function
         _write_tables(self.maker.walk_of)
         self.maker.way = way
         config.settings.tier = "compiled"
@@ -299,7 +291,7 @@ class Compiled:
         self, graph: Graph, calls: Sequence[Sequence[Any]], way: str
     ) -> list[Sequence[Any]]:
         """The outputs of calls, with other shapes each, of one plan of the tier `compiled`."""
-        compiler.request = self.maker.request
+        kernels.function = late.find_kernel = self.maker.function
         _write_tables(self.maker.walk_of)
         self.maker.way = way
         config.settings.tier = "compiled"
@@ -318,13 +310,10 @@ class Compiled:
                 continue
             recurrence = loops._recurrence
             if loops._loop is not None:
-                made = loops._loop.kernel.function is not None
-                self._count("scalar loop" if made else "loop without a kernel", way)
-            elif recurrence is not None and any(
-                one is not None and one.kernel.function for one in recurrence._variants.values()
-            ):
+                self._count("scalar loop", way)
+            elif recurrence is not None and recurrence.variants():
                 self._count("recurrence", way)
-            elif loops.turns is not None and any(one.is_made() for one in loops.turns.made):
+            elif loops.turns is not None and any(one.fused for one in loops.turns.made):
                 self._count("turns", way)
             else:
                 self._count("loop as a plan", way)

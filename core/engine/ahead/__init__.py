@@ -1,7 +1,6 @@
-"""Kernels compiled ahead of time, in one library per processor, for the installation or a model.
+"""The library of the general kernels, made when pinnace is built, for each processor family.
 
-`writing` compiles and links them, with `codegen.objects` and a linker: `installing` the general
-kernels, `pinnace compile` those of a model; `reading` loads them where there is neither Numba nor a
-compiler. `table` is the libraries' table of contents, `calling` wraps a kernel as a Python
-function. `processors` selects the library for a machine, `trust` decides whether its code may run.
+`installing` builds it: `writing` compiles the kernels, with `codegen.objects`, and links them.
+`reading` loads the one for this machine; neither Numba nor a compiler is needed then. `table` is
+its table of contents, `processors` has the families, `calling` wraps a kernel as a Python function.
 """

@@ -7,12 +7,13 @@ two minutes of processor time. An existing library with the same kernels is kept
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from pathlib import Path
 from time import perf_counter
 
 from pinnace.engine.ahead import processors, reading, table, writing
-from pinnace.engine.ahead.trust import RefusedError
+from pinnace.engine.ahead.table import RefusedError
 from pinnace.framework.errors import FailedPreconditionError
 
 
@@ -26,14 +27,13 @@ def make(names: list[str], folder: Path) -> float | None:
     Raises:
         FailedPreconditionError: Numba or a linker is missing, or a kernel cannot be compiled.
     """
-    from pinnace.engine.codegen import compiler, general
+    from pinnace.engine.codegen import general
 
-    texts = [compiler.full_text(text) for text in general.every().values()]
+    texts = [general.module_of(general.text(name)) for name in general.names()]
     if _is_made(names, texts, folder):
         return None
-    missing = compiler.missing()
-    if missing is not None:
-        raise FailedPreconditionError(f"kernels cannot be compiled: {missing}")
+    if importlib.util.find_spec("numba") is None:
+        raise FailedPreconditionError("Numba is not installed\n  Try: pip install numba")
     began = perf_counter()
     done = 0
 
@@ -76,7 +76,7 @@ def main() -> int:
     except FailedPreconditionError as error:
         sys.stdout.write(
             f"no library of kernels is made: {error}\n"
-            "Machine code is made while programs run, once per machine.\n"
+            "Programs run without machine code, with the same answers.\n"
         )
         return int(options.must)
     told = "is there" if seconds is None else f"made in {seconds:.0f} s"

@@ -1,14 +1,8 @@
-"""Finds, verifies and loads the library of the installation and those of models.
-
-A file is read once, verified against the table, and executed from memory: it cannot be exchanged in
-between, and truncating it later has no effect.
-"""
+"""Finds, verifies and loads the library of the installation."""
 
 from __future__ import annotations
 
 import ctypes
-import itertools
-import os
 import platform
 import sys
 import threading
@@ -17,200 +11,133 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.ahead import calling, processors, table, trust
-from pinnace.engine.ahead.trust import RefusedError
+from pinnace.engine.ahead import calling, processors, table
+from pinnace.engine.ahead.table import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pinnace.engine.ahead.table import Library
 
 
-class Loaded(NamedTuple):
-    """A loaded library.
+class _Looked(NamedTuple):
+    """The library of this process, once it was looked for.
 
     Attributes:
-        folder: where it was found.
-        table: the digest of its table of contents.
-        entries: its entry in the table.
-        code: the library's handle.
+        library: its entry in the table; None if there is none for this process.
+        reason: why not; empty if there is one.
     """
 
-    folder: Path
-    table: str
-    entries: Library
-    code: ctypes.CDLL
+    library: Library | None
+    reason: str
 
 
 # The library of the general kernels (`installing`): as trusted as the code of the package.
 INSTALLED = Path(__file__).parents[1] / "library"
+_NONE = "there is no library; python -m pinnace.engine.ahead.installing makes one"
+_MADE_AGAIN = "python -m pinnace.engine.ahead.installing makes it again"
 
 _lock = threading.Lock()
-_libraries: list[Loaded] = []
-# Reasons why folders' libraries are not used; each is reported once.
-_refused: dict[Path, str] = {}
-_made: dict[str, Callable[..., Any]] = {}
-_numbers = itertools.count(1)
-_has_looked = False
+_looked: _Looked | None = None
 
 
-def load(model: Path) -> bool:
-    """Load the kernels stored with a model, if some fit this machine and can be trusted.
+def functions(texts: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
+    """The kernels with these sources, by name; all, or none if there is no library for them.
 
-    The reason for not using them is logged once, and returned by `notes`.
+    That there is none, and why, is logged once.
 
     Args:
-        model: its folder.
-
-    Returns:
-        Whether kernels were added.
+        texts: of the kernels' modules, their header included, by name.
     """
-    folder = model / table.FOLDER
-    if not (folder / table.FILE).is_file():
-        return False
+    global _looked
     with _lock:
+        found: dict[str, Callable[..., Any]] = {}
         try:
-            loaded = _loaded(folder)
+            chosen, found = _loaded(texts)
+            _looked = _Looked(chosen, "")
         except RefusedError as error:
-            _refuse(folder, str(error))
-            return False
-        _refused.pop(folder, None)
-        if loaded is None:
-            return False
-        _libraries.append(loaded)
-        return True
+            _looked = _Looked(None, str(error))
+            import logging  # imported here: most processes never get here
 
-
-def find(text: str) -> Callable[..., Any] | None:
-    """A precompiled kernel; None if no library has it.
-
-    Args:
-        text: of its module, the header included.
-    """
-    if not _has_looked:
-        _look()
-    if not _libraries:
-        return None
-    digest = table.digest_of_text(text)
-    with _lock:
-        found = _made.get(digest)
-        if found is not None:
-            return found
-        # The latest first: it was compiled for this model.
-        for loaded in reversed(_libraries):
-            symbol = loaded.entries.kernels.get(digest)
-            if symbol is not None:
-                try:
-                    found = _made[digest] = _function(loaded.code, symbol)
-                except ValueError as error:  # the library lacks the symbol
-                    _refuse(loaded.folder, str(error))
-                else:
-                    return found
-    return None
-
-
-def _look() -> None:
-    """Load the library of the installation, if it has one for this machine."""
-    global _has_looked
-    with _lock:
-        if _has_looked:
-            return
-        _has_looked = True
-        if (INSTALLED / table.FILE).is_file():
-            try:
-                _libraries.insert(0, _installed())
-            except (RefusedError, OSError) as error:
-                _refuse(INSTALLED, str(error))
-
-
-def _installed() -> Loaded:
-    _require_system()
-    content = (INSTALLED / table.FILE).read_bytes()
-    chosen = fitting(table.read(content))
-    file = INSTALLED / chosen.file
-    if trust.digest_of(file.read_bytes()) != chosen.sha256:
-        raise RefusedError(f"{chosen.file} is damaged")
-    # Loaded by its path, so that processes share its pages.
-    return Loaded(INSTALLED, trust.digest_of(content), chosen, ctypes.CDLL(str(file)))
+            logging.getLogger("pinnace").warning("%s", _told(str(error)))
+        return found
 
 
 def installed() -> tuple[Library | None, str]:
-    """The library of the installation if it is used; else None, and the reason."""
-    if not _has_looked:
-        _look()
-    with _lock:
-        for one in _libraries:
-            if one.folder == INSTALLED:
-                return one.entries, ""
-    absent = (
-        "there is none in this installation: python -m pinnace.engine.ahead.installing makes it"
-    )
-    return None, _refused.get(INSTALLED, absent)
+    """The library that this process uses; else None, and the reason.
+
+    Before anything has asked for a kernel it is the one that would be used.
+    """
+    looked = _looked
+    if looked is None:
+        try:
+            looked = _Looked(_chosen(), "")
+        except RefusedError as error:
+            looked = _Looked(None, str(error))
+    return looked.library, looked.reason
+
+
+def notes() -> list[str]:
+    """Which library this process uses, or that it has asked for one, and why there is none."""
+    looked = _looked
+    if looked is None:
+        return []
+    if looked.library is None:
+        return [_told(looked.reason)]
+    count, name = len(looked.library.kernels), looked.library.processor
+    return [f"machine code: {count} kernels for {name} in {INSTALLED}"]
+
+
+def _told(reason: str) -> str:
+    return f"no machine code in this process, NumPy's kernels answer: {reason}"
+
+
+def _loaded(texts: Mapping[str, str]) -> tuple[Library, dict[str, Callable[..., Any]]]:
+    chosen = _chosen()
+    file = INSTALLED / chosen.file
+    # Loaded by its path, so that processes share its pages.
+    try:
+        code = ctypes.CDLL(str(file))
+    except OSError as error:
+        raise RefusedError(f"{file} cannot be loaded: {error}; {_MADE_AGAIN}") from error
+    found = {}
+    for name, text in texts.items():
+        symbol = chosen.kernels.get(table.digest_of_text(text))
+        if symbol is None:
+            raise RefusedError(f"{file} has other kernels than this version; {_MADE_AGAIN}")
+        found[name] = _function(code, symbol)
+    return chosen, found
+
+
+def _chosen() -> Library:
+    if not (INSTALLED / table.FILE).is_file():
+        raise RefusedError(_NONE)
+    if sys.platform != "linux":
+        raise RefusedError(f"libraries are for Linux, this is {sys.platform}")
+    if not calling.can_call():
+        raise RefusedError(f"NumPy {np.__version__} or this Python lays out arrays in another way")
+    chosen = fitting(table.read(_content(INSTALLED / table.FILE)))
+    file = INSTALLED / chosen.file
+    if table.digest_of(_content(file)) != chosen.sha256:
+        raise RefusedError(f"{file} is damaged; {_MADE_AGAIN}")
+    return chosen
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise RefusedError(f"{file} cannot be read: {error.strerror}; {_MADE_AGAIN}") from error
 
 
 def _function(code: ctypes.CDLL, symbol: str) -> Callable[..., Any]:
     def address(name: str) -> int:
         return ctypes.addressof(ctypes.c_char.in_dll(code, name))
 
-    return calling.function_of(symbol, address)
-
-
-def notes() -> list[str]:
-    """Which precompiled libraries this process uses, and which it does not, and why."""
-    with _lock:
-        found = [
-            f"compiled ahead: {len(one.entries.kernels)} kernels for {one.entries.processor} in "
-            f"{one.folder}"
-            for one in _libraries
-        ]
-        found += [_told(folder, reason) for folder, reason in _refused.items()]
-    return found
-
-
-def _told(folder: Path, reason: str) -> str:
-    return f"kernels compiled ahead in {folder} are not used: {reason}"
-
-
-def _refuse(folder: Path, reason: str) -> None:
-    if _refused.get(folder) != reason:
-        import logging  # imported here: most processes never get here
-
-        _refused[folder] = reason
-        logging.getLogger("pinnace").warning("%s", _told(folder, reason))
-
-
-def _loaded(folder: Path) -> Loaded | None:
-    """The library for this machine; None if it is loaded already."""
-    _require_system()
-    if not trust.is_safe(folder.parents[1]):
-        raise RefusedError(
-            f"{folder.parents[1]} must belong to the user or the superuser, and nobody else may "
-            "write to it"
-        )
-    content = trust.content_of(folder / table.FILE)
-    digest = trust.digest_of(content)
-    if any(one.table == digest for one in _libraries):
-        return None
-    if not trust.is_vouched(digest):
-        raise RefusedError(
-            "nobody vouches for them: `pinnace compile` does, in PINNACE_CACHE, or "
-            f"PINNACE_KERNELS={digest}"
-        )
-    chosen = fitting(table.read(content))
-    if Path(chosen.file).name != chosen.file:
-        raise RefusedError(f"{chosen.file} is not in the table's folder")
-    code = trust.content_of(folder / chosen.file)
-    if trust.digest_of(code) != chosen.sha256:
-        raise RefusedError(f"{chosen.file} does not match the table")
-    library = _opened(code)
-    return Loaded(folder, digest, chosen, library)
-
-
-def _require_system() -> None:
-    if sys.platform != "linux":
-        raise RefusedError("they are for Linux")
-    if not calling.can_call():
-        raise RefusedError(f"NumPy {np.__version__} or this Python lays out arrays in another way")
+    try:
+        return calling.function_of(symbol, address)
+    except ValueError as error:  # the library lacks the symbol
+        raise RefusedError(f"{error}; {_MADE_AGAIN}") from error
 
 
 def fitting(libraries: list[Library]) -> Library:
@@ -233,20 +160,3 @@ def fitting(libraries: list[Library]) -> Library:
         ]
         raise RefusedError(f"none is for this processor: {'; '.join(reasons) or 'there are none'}")
     return max(fitting, key=lambda one: len(one.requires))
-
-
-def _opened(code: bytes) -> ctypes.CDLL:
-    """Load a library from memory."""
-    try:
-        descriptor = os.memfd_create("pinnace_kernels", os.MFD_CLOEXEC)
-        try:
-            with os.fdopen(descriptor, "wb", closefd=False) as file:
-                file.write(code)
-            # The loader identifies libraries by path, and descriptor numbers are reused: use unique
-            # paths.
-            return ctypes.CDLL(f"/proc/self/fd/{'/' * next(_numbers)}{descriptor}")
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        # Its path would differ each time.
-        raise RefusedError(f"they cannot be loaded: {str(error).rpartition(': ')[2]}") from error

@@ -12,9 +12,6 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from pinnace.engine.ahead.trust import RefusedError
-
-FOLDER = "assets.extra/pinnace_kernels"
 FILE = "kernels.json"
 _FORMAT = 2
 # Modules that kernels' sources import, and those that generate their entry points.
@@ -44,6 +41,10 @@ _SOURCES = (
 )
 
 
+class RefusedError(Exception):
+    """Machine code that is not used; the message says why."""
+
+
 class Library(NamedTuple):
     """The kernels for one processor.
 
@@ -64,6 +65,11 @@ class Library(NamedTuple):
     sha256: str
     kernels: dict[str, str]
     refused: dict[str, str]
+
+
+def digest_of(content: bytes) -> str:
+    """The SHA-256 of a library's file."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def digest_of_text(text: str) -> str:
@@ -115,7 +121,8 @@ def read(content: bytes) -> list[Library]:
         told = json.loads(content)
         if told["format"] != _FORMAT or told["kernels"] != version():
             raise RefusedError(
-                f"they were compiled by another pinnace ({told['pinnace']}); compile them again"
+                f"they were made by another pinnace ({told['pinnace']}): "
+                "python -m pinnace.engine.ahead.installing makes them again"
             )
         return [Library(**one) for one in told["libraries"]]
     except (ValueError, TypeError, KeyError, AttributeError) as error:

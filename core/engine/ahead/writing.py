@@ -1,4 +1,4 @@
-"""Compiles kernels to one library per processor, with a table, in a model's folder."""
+"""Compiles kernels to one library per processor, with a table, in a folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pinnace.engine.ahead import processors, table, trust
+from pinnace.engine.ahead import processors, table
 from pinnace.engine.ahead.compiling import CompilerProcess, EndedError
 from pinnace.framework.errors import FailedPreconditionError, InternalError
 from pinnace.framework.versions import VERSION
@@ -88,8 +88,6 @@ def write(
 ) -> list[Written]:
     """Compile kernels, and write their libraries and table to a folder, atomically.
 
-    The table must be vouched for before its code is run (`trust`).
-
     Args:
         texts: of the kernels' modules, their header included.
         wanted: processors to compile for.
@@ -116,7 +114,7 @@ def write(
             made = list(pool.map(make, wanted))
         content = table.written([one.library for one in made], VERSION)
         (folder / table.FILE).write_bytes(content)
-        # The model may be run by another user.
+        # The installation may be run by another user.
         for path in (folder, *folder.iterdir()):
             path.chmod(0o755 if path.is_dir() else 0o644)
     return made
@@ -146,7 +144,7 @@ def _library(
         platform.machine(),
         list(processor.requires),
         file,
-        trust.digest_of(content),
+        table.digest_of(content),
         kernels,
         refused,
     )

@@ -1,1 +1,1 @@
-"""Machine code for parts of a plan, compiled by Numba in a process of its own and cached."""
+"""The general kernels, their sources, and the tables and programs that they run for a plan."""

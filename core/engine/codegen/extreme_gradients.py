@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler, extremes, totals
+from pinnace.engine.codegen import kernels, totals
 from pinnace.engine.codegen.clusters import Cluster
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -48,7 +48,7 @@ class SharedExtremes:
         self, cluster: Cluster, lines: Lines, *, rectified: bool, summed: tuple[int, ...]
     ) -> None:
         self.cluster = cluster
-        self.kernel = compiler.request(extremes.TEXTS["shared_extremes"])
+        self._kernel = kernels.function("shared_extremes")
         self._lines = lines
         self._rectified = int(rectified)
         self._summed = summed
@@ -65,15 +65,13 @@ class SharedExtremes:
             inputs: numbers, extremes, and the extremes' gradient.
             outs: arrays to fill, C-contiguous; None for a new one.
         """
-        kernel = self.kernel.function
-        assert kernel is not None  # noqa: S101 - regions without a kernel do not run
         outside, along, inside = self._lines
         x, limits, coming = (_flat(one) for one in inputs)
         made = recycling.empty(self.cluster.shape, np.float32) if outs[0] is None else outs[0]
         y = made.reshape(-1)
         sums = np.empty(outside * inside if self.cluster.totals else 0, np.float32)
         given = (along * inside, inside, self._rectified, x, limits, coming, y, sums)
-        image_shares.share_calls(kernel, outside, x.size, given)
+        image_shares.share_calls(self._kernel, outside, x.size, given)
         if not self.cluster.totals:
             return (made,)
         total = sum_rows(sums.reshape(outside, inside)).reshape(self._summed)

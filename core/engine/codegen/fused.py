@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import block_programs, compiler, general, totals
+from pinnace.engine.codegen import block_programs, kernels, totals
 from pinnace.engine.codegen.cluster_programs import program_of
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import lending, pieces, recycling, team
@@ -49,7 +49,7 @@ class _Job(NamedTuple):
 
 
 class Fused:
-    """A cluster and its kernel, which may still be compiling.
+    """A cluster and its program.
 
     Args:
         cluster: to compute.
@@ -71,7 +71,7 @@ class Fused:
         self._expected = [sizes[value] for value in cluster.inputs] if checked else None
         self._nodes = [steps[place].node for place in cluster.members]
         self.cluster = cluster
-        self.kernel = compiler.request(general.text(block_programs.NAME))
+        self._kernel = kernels.function(block_programs.NAME)
         # By threads and rows or columns per piece.
         self._jobs: dict[tuple[int, int], _Job] = {}
         kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
@@ -132,18 +132,16 @@ class Fused:
 
     def _run(self, operands: Array, start: int, stop: int, first: int, last: int) -> None:
         """Run on some rows, or some columns of them."""
-        program, kernel = self._program, self.kernel.function
-        assert kernel is not None  # noqa: S101 - a plan names only what is made
+        program = self._program
         memory = lending.lend("blocks", program.memory, np.float32)
         each, block, some = self._each, program.block, program.some
         tables = program.sections, program.lines, operands
-        kernel(start, stop, first, last, each, block, some, self._arrays, *tables, memory)
+        self._kernel(start, stop, first, last, each, block, some, self._arrays, *tables, memory)
 
     def _share(self, operands: Array, threads: int) -> None:
         """Some rows per thread, or some columns of the only row."""
-        by_rows, kernel = self._shares, self.kernel.function
-        assert kernel is not None  # noqa: S101 - as above
-        can_offer = pieces.can_offer(kernel)
+        by_rows = self._shares
+        can_offer = pieces.can_offer(self._kernel)
         whole = self._rows if by_rows else self._width
         least = _LINE if not by_rows else self._each if self._totals else 1
         step = -(-whole // (threads * (_PIECES if can_offer else 1)))
@@ -169,13 +167,12 @@ class Fused:
 
     def _job(self, operands: Array, step: int, threads: int) -> _Job:
         """The job of calls for pieces of this many rows or columns."""
-        program, kernel = self._program, self.kernel.function
-        assert kernel is not None  # noqa: S101 - as above
+        program = self._program
         memory = np.empty(program.memory, np.float32)
         sizes = self._each, program.block, program.some, self._arrays
         numbers = 0, self._rows, 0, self._width, *sizes
         tables = program.sections, program.lines, operands, memory
-        call, at = pieces.call_of(kernel, (*numbers, *tables))
+        call, at = pieces.call_of(self._kernel, (*numbers, *tables))
         begin = 0 if self._shares else 2
         whole = numbers[begin + 1]
         changes = [

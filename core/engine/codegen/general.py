@@ -21,6 +21,7 @@ _MODULES = {
     "descents": ("adam", "nesterov adam", "momentum", "nesterov momentum", "descent"),
     "extremes": ("extremes", "shared_extremes"),
     "forests": ("forest",),
+    "number_lists": ("number lists",),
     "offered": ("pieces",),
     "segments": ("add_rows",),
     "sliding": ("multiply", "convolve", "depthwise", "correlate", "correlate_channels"),
@@ -31,6 +32,24 @@ _MODULES = {
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 NETWORK = "network"
+
+_HEADER = '''"""Written by pinnace.engine.codegen; it may be deleted."""
+
+import numpy as np
+from numba import njit, types
+from numba.types import float32, int64, void
+from pinnace.engine.codegen.mathematics import (
+    erf, erfc, exp, expm1, flag_row, larger, maximum, minimum, plus, row, sigmoid, tanh,
+    whole_vectors,
+)
+
+ROWS = types.Array(float32, 2, "A", readonly=True)
+READ = types.Array(float32, 1, "C", readonly=True)
+WRITTEN = types.Array(float32, 1, "C")
+FLAG_ROWS = types.Array(types.boolean, 2, "A", readonly=True)
+FLAGS = types.Array(types.boolean, 1, "C", readonly=True)
+sqrt = np.sqrt
+'''
 
 
 @functools.cache
@@ -44,6 +63,11 @@ def text(name: str) -> str:
     return module.TEXTS[name]  # type: ignore[no-any-return]
 
 
-def every() -> dict[str, str]:
-    """All sources by name; the last kernel interprets the table of any network."""
-    return {name: text(name) for name in (*_MODULE_OF, NETWORK)}
+def names() -> list[str]:
+    """The names of all kernels; the last one interprets the table of any network."""
+    return [*_MODULE_OF, NETWORK]
+
+
+def module_of(text: str) -> str:
+    """The source of a kernel's module: the header, and what defines `kernel`."""
+    return _HEADER + text

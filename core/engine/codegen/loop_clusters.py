@@ -14,7 +14,6 @@ import numpy as np
 
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.steps import may_run_again
-from pinnace.engine.waiting import is_tried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,7 +28,7 @@ _MISSES = 256
 
 
 class LoopClusters:
-    """A plan's function with regions in it, once their kernels are compiled.
+    """A plan's function with regions in it.
 
     Args:
         plan: of the body.
@@ -50,15 +49,6 @@ class LoopClusters:
         self._clusters = [one for one in fused.values() if one is not None]
         self._made: Callable[..., Any] | None = None
 
-    def wait(self) -> None:
-        """Wait until the compiler has finished all kernels."""
-        for cluster in self._clusters:
-            is_tried(cluster.kernel, wait=True)
-
-    def is_made(self) -> bool:
-        """Whether all kernels are compiled."""
-        return bool(self._clusters) and all(one.kernel.function for one in self._clusters)
-
     def keep(self, fused: Mapping[int, Region | None]) -> None:
         """Keep only these regions."""
         self.fused = fused
@@ -67,12 +57,9 @@ class LoopClusters:
 
     def function(self) -> Callable[..., Any]:
         """The current function for an iteration."""
+        if not self._clusters:
+            return self._plain
         if self._made is None:
-            if not self._clusters or not all(one.kernel.done.is_set() for one in self._clusters):
-                return self._plain
-            if not all(one.kernel.function for one in self._clusters):
-                self._clusters = []
-                return self._plain
             self._made = self._compiled()
         if any(one.misses > _MISSES for one in self._clusters):
             self._clusters, self._made = [], None
@@ -89,7 +76,7 @@ class LoopClusters:
 def loop_clusters_of(
     plan: Plan, values: Sequence[Array], steady: Collection[Value] = ()
 ) -> LoopClusters | None:
-    """A loop's body with regions, whose kernels are requested; None if nothing can be gained.
+    """A loop's body with regions; None if nothing can be gained.
 
     Args:
         plan: of the body; executed for one iteration, whose results are dropped.

@@ -31,7 +31,6 @@ from pinnace.ops.state.variables import READ_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.codegen.compiler import Kernel
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
     from pinnace.framework.tensor import Array
@@ -64,11 +63,6 @@ class Looped:
     def __init__(self, part: _Part, small: SmallPlan, shapes: Sequence[tuple[int, ...]]) -> None:
         self.cluster, self._small, self._shapes = part, small, shapes
         self.misses = 0
-
-    @property
-    def kernel(self) -> Kernel:
-        """The machine code."""
-        return self._small.kernel
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
         """Compute the outputs of the steps.

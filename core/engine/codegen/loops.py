@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import walks
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
@@ -84,12 +83,9 @@ class Loop:
         numbers: the scalars that it takes.
         arrays: the indices of the arrays that it takes.
 
-    Attributes:
-        kernel: of all tables.
     """
 
     def __init__(self, walk: Walk, numbers: Sequence[_Number], arrays: Sequence[int]) -> None:
-        self.kernel = walks.kernel()
         self._walk, self._arrays = walk, arrays
         self._integers = [one for one in numbers if one.table == "q"]
         self._reals = [one for one in numbers if one.table == "f"]
@@ -100,8 +96,6 @@ class Loop:
     def run(self, values: Sequence[Array], check: Any) -> tuple[Sequence[Array], bool]:
         """The loop variables after the last iteration that the kernel can run.
 
-        They are unchanged if the kernel is not compiled yet.
-
         Args:
             values: the loop variables.
             check: called at intervals; raises if the run was cancelled.
@@ -109,8 +103,6 @@ class Loop:
         Returns:
             The loop variables, and whether the condition is false for them.
         """
-        if self.kernel.function is None:
-            return values, False
         most = min(_ITERATIONS, _FIRST)
         while True:
             start = perf_counter()

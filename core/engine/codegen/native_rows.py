@@ -12,7 +12,7 @@ import ctypes
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from pinnace.engine.codegen import kept
+from pinnace.engine.codegen import linking
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.function_numbers import BINARY, UNARY
 from pinnace.engine.codegen.statement_walk import OPERATIONS
@@ -72,22 +72,27 @@ def _linked(text: str, symbol: str, called: Sequence[str]) -> Callable[[int], in
         symbol: the function's.
         called: functions of the system.
     """
-    with kept.in_llvm():
-        from llvmlite import binding
-
-        linker = kept.linker()
-        # LLVM ends the process where it does not find one.
-        if any(binding.address_of_symbol(name) is None for name in called):
-            raise UnsupportedError("a function that this system does not have")
-        module = binding.parse_assembly(text)
-        machine = kept.machine()
-        tuning = binding.create_pipeline_tuning_options(speed_level=2)
-        passes = binding.create_pass_builder(machine, tuning)
-        passes.getModulePassManager().run(module, passes)
-        linker.add_module(module)
-        linker.finalize_object()
-        address = linker.get_function_address(symbol)
+    with linking.in_llvm():
+        # What LLVM made is freed inside: a fork behind it would find llvmlite's own lock held.
+        address = _address(text, symbol, called)
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)
+
+
+def _address(text: str, symbol: str, called: Sequence[str]) -> int:
+    from llvmlite import binding
+
+    linker = linking.linker()
+    # LLVM ends the process where it does not find one.
+    if any(binding.address_of_symbol(name) is None for name in called):
+        raise UnsupportedError("a function that this system does not have")
+    module = binding.parse_assembly(text)
+    machine = linking.machine()
+    tuning = binding.create_pipeline_tuning_options(speed_level=2)
+    passes = binding.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
+    linker.add_module(module)
+    linker.finalize_object()
+    return linker.get_function_address(symbol)  # type: ignore[no-any-return,unused-ignore]
 
 
 class _Writer:

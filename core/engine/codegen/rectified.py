@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen import columns, compiler
 from pinnace.engine.codegen.clusters import Cluster
-from pinnace.engine.waiting import Kernels
 from pinnace.framework import dtypes
 from pinnace.ops.nn import batch_norm
 
@@ -30,17 +28,15 @@ class Rectified:
         cluster: both steps.
         place: the index of the step that it replaces.
         norm: FusedBatchNorm or its gradient.
-        kernels: names of its kernels.
     """
 
     # Its shapes are always as expected.
     misses = 0
     needs_blas = False
 
-    def __init__(self, cluster: Cluster, place: int, norm: Node, kernels: Sequence[str]) -> None:
+    def __init__(self, cluster: Cluster, place: int, norm: Node) -> None:
         self.cluster = cluster
         self.place = place
-        self.kernel = Kernels([compiler.request(columns.TEXTS[name]) for name in kernels])
         self._outputs = len(norm.outputs)
         self._options = {
             name: value
@@ -106,10 +102,9 @@ def _pair(steps: Sequence[Step], place: int, user: int) -> Rectified | None:
     if norm.op in batch_norm.FORWARD:
         if other.op.name != "Relu" or other.controls:
             return None
-        kernels = ("moments", "normalised") if norm.attrs["is_training"] else ("scaled",)
         cluster = Cluster(_shape(norm), members=[place, user], inputs=list(norm.inputs))
         cluster.outputs = [other.outputs[0], *norm.outputs[1:]]
-        return Rectified(cluster, place, norm, kernels)
+        return Rectified(cluster, place, norm)
     relu = norm.inputs[0].node
     if relu.op.name != "ReluGrad" or relu.controls or not norm.attrs["is_training"]:
         return None
@@ -120,8 +115,7 @@ def _pair(steps: Sequence[Step], place: int, user: int) -> Rectified | None:
     inputs = [relu.inputs[0], *norm.inputs[1:5], forward.inputs[2]]
     cluster = Cluster(_shape(norm), members=[before, place], inputs=inputs)
     cluster.outputs = list(norm.outputs)
-    kernels = ("rectified_projections", "rectified_slopes")
-    return Rectified(cluster, place, norm, kernels)
+    return Rectified(cluster, place, norm)
 
 
 def _shape(norm: Node) -> tuple[int, ...]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen import compiler, streams, volume_pools
 from pinnace.engine.codegen.clusters import Cluster
-from pinnace.engine.waiting import Kernels
 from pinnace.framework import dtypes
 from pinnace.ops.nn.pooling import maxima
 from pinnace.ops.nn.pooling.windows import Windows
@@ -48,11 +46,6 @@ class RectifiedPool:
         self._windows = Windows(
             attrs["ksize"], attrs["strides"], attrs["padding"], attrs["data_format"], *padded
         )
-        if self._is_volume:
-            texts = [volume_pools.TEXTS["volume_maxima"]]
-        else:  # shapes identify it
-            texts = [streams.TEXTS["maxima"], streams.TEXTS["stepped_maxima"]]
-        self.kernel = Kernels([compiler.request(text) for text in texts])
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
         """The gradient with respect to the rectifier's input.

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.codegen import walks
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration import iteration_of
 from pinnace.engine.codegen.loop_lists import form_of
@@ -85,7 +84,7 @@ class Recurrence:
         return bool(self._test.run(values, None)[0])
 
     def variant(self, values: Sequence[Array]) -> _Variant | None:
-        """The variant for these shapes, which may still be compiling; None if there is none."""
+        """The variant for these shapes; None if there is none."""
         key = form_of(values)
         variant = self._variants.get(key)
         if variant is None and key not in self._variants:
@@ -119,18 +118,15 @@ class _Variant:
     """A loop's table for one set of shapes.
 
     Attributes:
-        kernel: of all tables, which may still be compiling.
         verdict: whether it agrees with the plan.
         uses: how often it was requested recently.
     """
 
     def __init__(self, iteration: Iteration) -> None:
         self._iteration = iteration
-        # With a kernel of the installed library, which its tests know, a table is compared once.
-        self.verdict = Verdict(1 if walks.is_ahead() else None)
+        self.verdict = Verdict()
         self.uses = 0
         self._walk = iteration.kernel.walk()
-        self.kernel = walks.kernel()
         self._expected = _GUESS
         # The last measured time of an iteration; initially almost zero.
         self._iteration_s = 1e-9
@@ -174,8 +170,8 @@ class _Variant:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether it has no kernel and gets none, or one that is wrong."""
-        return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
+        """Whether it has not agreed with the plan."""
+        return self.verdict.failed
 
     def advance(self, values: Sequence[Array], most: int) -> Advance | None:
         """Run at most `most` iterations.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import walks
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.plan_parts import parts_of
@@ -86,14 +85,16 @@ class SmallPlan:
         try:
             writer = self._written(values, counts, with_whole=True)
         except UnsupportedError:
-            # Integer steps may be left to the plan, before the kernel.
+            # Integer steps may be left to the plan, before the table.
+            parts = parts_of(plan, values, with_whole=False)
+            if parts.nodes == parts_of(plan, values, with_whole=True).nodes:
+                raise
             writer = self._written(values, counts, with_whole=False)
         # The writer is dropped: it holds every value of the recorded call.
         self._variables = writer.variables
         self._refuses = bool(writer.functions) or writer.refuses
         self.functions = writer.functions
         self._held: _Held | None = None
-        self.kernel = walks.kernel()
         self._function: Any = None
 
     def _written(

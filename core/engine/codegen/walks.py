@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler, general
+from pinnace.engine.codegen import kernels
 from pinnace.engine.codegen.statement_walk import NAME
 from pinnace.framework import config
 from pinnace.ops.kernels import lending
@@ -124,8 +124,7 @@ class Walk:
         elif config.settings.poison:
             fill(scratch)
         if self._walk is None:
-            self._walk = kernel().function
-            assert self._walk is not None  # noqa: S101 - it was asked for before this was made
+            self._walk = kernels.function(NAME)
         found: int = self._walk(self._rows, state.registers, state.operands)
         self._states.append(state)
         return found
@@ -159,13 +158,3 @@ def _said(one: Any, what: str, axis: int) -> int:
     if what == "at":
         return address_of(one)
     return one if what == "value" else getattr(one, what)[axis]  # type: ignore[no-any-return]
-
-
-def kernel() -> compiler.Kernel:
-    """The kernel that walks statements."""
-    return compiler.request(general.text(NAME))
-
-
-def is_ahead() -> bool:
-    """Whether a loaded library has that kernel."""
-    return compiler.is_ahead(general.text(NAME))

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 ITERATIONS, _SECONDS = 1 << 11, 0.25
 
 
+class CallError(Exception):
+    """The plan cannot run with these arguments; its cause is what it raised."""
+
+
 def watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], dict[Node, int]]:
     """Every value of a call, and the iterations of each loop.
 
@@ -37,7 +41,17 @@ def watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], di
 
     Raises:
         UnsupportedError: a loop has effects, or takes long.
+        CallError: a step refused its inputs, such as an index out of range.
     """
+    try:
+        return _watched(plan, arrays)
+    except UnsupportedError:
+        raise
+    except Exception as error:
+        raise CallError(str(error)) from error
+
+
+def _watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], dict[Node, int]]:
     if not any(step.node.op.runs == "loop" for step in plan.steps):
         with np.errstate(all="ignore"):
             return plan.source.recording()(arrays), {}

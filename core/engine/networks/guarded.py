@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from pinnace.engine.networks.region import Network
     from pinnace.engine.steps import Step
-    from pinnace.engine.waiting import Requested
     from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
@@ -80,11 +79,6 @@ class Guarded:
         ]
         # Resources whose shapes were checked: a resource's shape never changes.
         self._accepted: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    @property
-    def kernel(self) -> Requested:
-        """The code that interprets the network's table."""
-        return self.network.kernel
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
         """The outputs of the network.

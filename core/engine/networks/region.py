@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler, general, walking
+from pinnace.engine.codegen import general, kernels, walking
 from pinnace.engine.networks.blocks import block_sizes, blocks_of
 from pinnace.engine.networks.folding import folding_of
 from pinnace.engine.networks.layers import image_of
@@ -159,7 +159,7 @@ class Network:
     ) -> None:
         self.cluster = part
         self.products = products
-        self.kernel = compiler.request(general.text(general.NETWORK))
+        self._kernel = kernels.function(general.NETWORK)
         self._tensors = tensors
         self._sizes = sizes
         given = part.inputs[:tensors]
@@ -295,8 +295,7 @@ class Network:
     def _run_by_rows(self, workspace: _Workspace) -> list[float]:
         """Seconds of each row, with all threads on one row at a time."""
         form = workspace.form
-        kernel = self.kernel.function
-        assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
+        kernel = self._kernel
         step = (form.threads + 2) * walking.LINE
         counters = np.zeros(len(workspace.rows) * step, np.int64)
         stamps: list[list[float]] = [[] for _ in range(form.threads)]
@@ -330,9 +329,7 @@ class Network:
         except IndexError:
             workspace = None
         if workspace is None or workspace.form is not form:
-            kernel = self.kernel.function
-            assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
-            workspace = _Workspace(form, self._memory.size, self._tensors, kernel)
+            workspace = _Workspace(form, self._memory.size, self._tensors, self._kernel)
         return workspace
 
     def _keep(self, workspace: _Workspace) -> None:
@@ -374,14 +371,12 @@ class Network:
         threads = team.size() if together else 1
         table = Table(self._memory, packed, self._block_sizes.__getitem__, steady.of, threads)
         wakes = products >= team.WORTH_PRODUCTS
-        kernel = self.kernel.function
-        assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
         doubtful = [
             self._memory.of(layer.out).number
             for layer, one in zip(self._memory.layers, packed, strict=True)
             if one is not None and one.folded > 1
         ]
-        follow = _follower(kernel, table)
+        follow = _follower(self._kernel, table)
         return _Form(versions, table, packed, threads, wakes, doubtful, follow)
 
     def _packed(

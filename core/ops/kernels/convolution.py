@@ -21,7 +21,6 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.kernels import (
     blas,
-    compiled,
     depthwise,
     phases,
     result_blocks,
@@ -273,8 +272,7 @@ def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
         or tiles.convolve(x, filter, g, out)
     ):
         return
-    with compiled.watched:
-        _gather_and_multiply(x, matrix, g, out)
+    _gather_and_multiply(x, matrix, g, out)
 
 
 def _gather_and_multiply(x: Array, matrix: Array, g: Geometry, out: Array) -> None:
@@ -330,8 +328,7 @@ def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
         found = tiles.correlate(x, dy, g)
     if found is not None:
         return found
-    with compiled.watched:
-        return _columns_times(x, dy, g).reshape(shape)
+    return _columns_times(x, dy, g).reshape(shape)
 
 
 def _columns_times(x: Array, dy: Array, g: Geometry) -> Array:

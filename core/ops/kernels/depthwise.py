@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import compiled, tiles
+from pinnace.ops.kernels import tiles
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -47,8 +47,7 @@ def depthwise_conv(
     compute = computed_in(x.dtype)
     out = np.empty((len(x), *g.counts, filter.shape[-2] * filter.shape[-1]), compute)
     if not tiles.depthwise(x, filter, g, out):
-        with compiled.watched:
-            _add_taps(x.astype(compute, copy=False), filter.astype(compute, copy=False), g, out)
+        _add_taps(x.astype(compute, copy=False), filter.astype(compute, copy=False), g, out)
     return out.astype(x.dtype, copy=False)
 
 
@@ -104,8 +103,7 @@ def depthwise_conv_input_gradient(
     dx = np.empty(tuple(input_shape), compute)
     if _slides_back(dy, filter, g, dx):
         return dx.astype(dy.dtype, copy=False)
-    with compiled.watched:
-        _add_shifted(filter.astype(compute, copy=False), dy, g, dx)
+    _add_shifted(filter.astype(compute, copy=False), dy, g, dx)
     return dx.astype(dy.dtype, copy=False)
 
 
@@ -195,8 +193,7 @@ def depthwise_conv_filter_gradient(
         found = tiles.correlate_channels(x, dy, g)
         if found is not None:
             return found.reshape(shape)
-    with compiled.watched:
-        df = _products_with(x.astype(compute, copy=False), dy.astype(compute, copy=False), shape, g)
+    df = _products_with(x.astype(compute, copy=False), dy.astype(compute, copy=False), shape, g)
     return df.reshape(shape).astype(x.dtype, copy=False)
 
 

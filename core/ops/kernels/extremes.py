@@ -65,8 +65,7 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Sequence[int], keep: bool) -> Array:
         return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
     kernel = compiled.made("extremes")
     if kernel is None:
-        with compiled.watched:
-            return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
+        return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
     outside, along, inside = lines
     y, numbers = np.empty(outside * inside, np.float32), x.reshape(-1)
     given = (along * inside, inside, int(ufunc is np.maximum), numbers, y)

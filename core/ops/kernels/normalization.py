@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinnace.ops.kernels import columns, compiled
+from pinnace.ops.kernels import columns
 from pinnace.ops.kernels.masking import kept
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -73,9 +73,8 @@ def batch_norm_training(
     if found is not None:
         _settle(target, y)
         return BatchNorm(y, found[0], found[2], found[1])
-    with compiled.watched:
-        mean, biased = _moments(rows)
-        _scale_by(rows, mean, biased, scale, offset, epsilon, target, rectified)
+    mean, biased = _moments(rows)
+    _scale_by(rows, mean, biased, scale, offset, epsilon, target, rectified)
     _settle(target, y)
     bessel = compute.type(count / max(count - 1, 1))
     return BatchNorm(
@@ -119,8 +118,7 @@ def batch_norm_inference(
     y = np.empty(x.shape, x.dtype) if out is None else out
     target, given = _target(y, rows), (scale, offset, mean, variance, epsilon)
     if not columns.scale_by(rows, *given, target, rectified=rectified):
-        with compiled.watched:
-            _scale_by(rows, mean, variance, scale, offset, epsilon, target, rectified)
+        _scale_by(rows, mean, variance, scale, offset, epsilon, target, rectified)
     _settle(target, y)
     return y
 
@@ -165,12 +163,11 @@ def batch_norm_training_gradient(
     if found is not None:
         _settle(target, dx)
         return dx, found[0], found[1]
-    with compiled.watched:
-        if offset is not None:
-            y = np.empty(rows.shape, compute)
-            _scale_by(rows, mean, biased_variance, scale, offset, epsilon, y, False)
-            dy_rows = kept(dy_rows, y > 0)
-        dscale, doffset = _slopes(rows, dy_rows, scale, *given, target)
+    if offset is not None:
+        y = np.empty(rows.shape, compute)
+        _scale_by(rows, mean, biased_variance, scale, offset, epsilon, y, False)
+        dy_rows = kept(dy_rows, y > 0)
+    dscale, doffset = _slopes(rows, dy_rows, scale, *given, target)
     _settle(target, dx)
     return dx, dscale.astype(scale.dtype, copy=False), doffset.astype(scale.dtype, copy=False)
 

@@ -97,8 +97,7 @@ def words(start: KeyCounter, count: int) -> Words:
     if kernel is not None:
         kernel(np.uint64(start.key), np.uint64(low), np.uint64(high), out)
         return out.reshape(-1)[:count]
-    with compiled.watched:
-        _fill(start.key, low, high, out)
+    _fill(start.key, low, high, out)
     return out.reshape(-1)[:count]
 
 

@@ -53,14 +53,12 @@ def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads)
         kernel = compiled.made("peaks")
         if kernel is not None:
             return _peaks(kernel, x, counts, (*ksize, *strides, pads[0][0], pads[1][0]))
-        with compiled.watched:
-            return _max_pool_by_numpy(x, counts, ksize, strides, pads)
+        return _max_pool_by_numpy(x, counts, ksize, strides, pads)
     if x.ndim == 5:
         found = volume_pooling.peaks(x, counts, ksize, strides, pads)
         if found is not None:
             return found
-        with compiled.watched:
-            return _max_pool_by_numpy(x, counts, ksize, strides, pads)
+        return _max_pool_by_numpy(x, counts, ksize, strides, pads)
     return _max_pool_by_numpy(x, counts, ksize, strides, pads)
 
 
@@ -248,8 +246,7 @@ def _by_numpy(x: Array, y: Array, dy: Array, windows: Windows, ties: Ties) -> Ar
     """The gradient, by passes over all windows."""
     make = np.empty if _lie_side_by_side(x, y, windows) else np.zeros
     dx: Array = make(x.shape, dy.dtype)
-    with compiled.watched:
-        _send_in_parts(x, y, dy, dx, windows, ties)
+    _send_in_parts(x, y, dy, dx, windows, ties)
     return dx
 
 

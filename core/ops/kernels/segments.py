@@ -204,8 +204,7 @@ def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> 
     if width == 0 or len(places) == 0:
         return
     if ufunc is np.add and rows.dtype == out.dtype == np.float32:
-        with compiled.watched:
-            _add_rows(out, places, rows)
+        _add_rows(out, places, rows)
         return
     _combine_numbers(out, places, rows, ufunc)
 

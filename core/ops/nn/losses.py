@@ -226,8 +226,7 @@ def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tupl
     loss, slopes = np.empty(len(x), x.dtype), np.empty(x.shape, x.dtype)
     kernel = compiled.made("cross_entropies") if readable(x) else None
     if kernel is None:
-        with compiled.watched:
-            _by_numpy(x, labels, loss, slopes)
+        _by_numpy(x, labels, loss, slopes)
     else:
         given = x.reshape(-1), labels.astype(np.int64, copy=False), loss, slopes.reshape(-1)
         share_images(len(x), x.size, lambda start, stop: kernel(start, stop, classes, *given))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.ops.kernels import compiled, descents
+from pinnace.ops.kernels import descents
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define
 from pinnace.ops.state.variables import resource_of
@@ -40,8 +40,7 @@ def _descent_kernel(var: Array, alpha: Array, delta: Array) -> None:
     variable = resource_of(var)
     if descents.step("descent", [variable], delta, (alpha,)):
         return
-    with compiled.watched:
-        variable.update(np.subtract, alpha * delta)
+    variable.update(np.subtract, alpha * delta)
 
 
 APPLY_GRADIENT_DESCENT = define(
@@ -64,11 +63,10 @@ def _momentum_kernel(
     name = "nesterov momentum" if use_nesterov else "momentum"
     if descents.step(name, (variable, velocity), grad, (lr, momentum)):
         return
-    with compiled.watched:
-        step = lr * grad
-        moved = momentum * velocity.read() - step
-        velocity.write(moved)
-        variable.update(np.add, momentum * moved - step if use_nesterov else moved)
+    step = lr * grad
+    moved = momentum * velocity.read() - step
+    velocity.write(moved)
+    variable.update(np.add, momentum * moved - step if use_nesterov else moved)
 
 
 APPLY_KERAS_MOMENTUM = define(
@@ -159,8 +157,7 @@ def _adam_step(
     variable, first, second = resources = tuple([resource_of(one) for one in handles])
     if descents.step("nesterov adam" if use_nesterov else "adam", resources, grad, numbers):
         return
-    with compiled.watched:
-        _adam_by_numpy(variable, first, second, numbers, grad, use_nesterov=use_nesterov)
+    _adam_by_numpy(variable, first, second, numbers, grad, use_nesterov=use_nesterov)
 
 
 def _adam_by_numpy(

@@ -141,11 +141,10 @@ class Forest:
         if kernel is not None:
             self._walk(kernel, features, sums)
             return self._linked(sums).astype(np.float32)
-        with compiled.watched:
-            step = max(1, _AT_ONCE // max(1, self.roots.size * self.values.shape[1]))
-            for first in range(0, rows, step):
-                last = min(first + step, rows)
-                self._sum(self.reached(features, first, last), sums[first:last])
+        step = max(1, _AT_ONCE // max(1, self.roots.size * self.values.shape[1]))
+        for first in range(0, rows, step):
+            last = min(first + step, rows)
+            self._sum(self.reached(features, first, last), sums[first:last])
         return self._linked(sums).astype(np.float32)
 
     def _walk(self, kernel: Callable[..., None], features: Features, sums: Array) -> None:

@@ -1,8 +1,7 @@
 """Predict bodies that contain only rows of numbers, parsed by machine code.
 
-The reader (`digit_reader`) is compiled in the background once a server has seen many numbers; until
-then, if it cannot be compiled, and for input that it refuses, the other parsers give the same
-result more slowly.
+The reader (`engine.codegen.number_lists`) is one of the installation's kernels. Without it, and for
+input that it refuses, the other parsers give the same result more slowly.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.ops.kernels import compiled
 from pinnace.serving.running.packed_rows import PackedRows, RowKind, kind_of
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pinnace.serving.models.servable import Servable
 
 _BLANKS = rb"[ \t\r\n]*"
@@ -28,13 +26,9 @@ _HEAD = re.compile(
 )
 _TAIL = re.compile(rb"%b(?:,%b%b%b)?\}%b" % (_BLANKS, _BLANKS, _NAME, _BLANKS, _BLANKS))
 _NARROW = np.dtype(np.float32)
-_WORTH_BYTES = 2**25  # of numbers: after so many more will come, and the reader pays
 _KEPT_NUMBERS = 2**20  # of a thread's scratch memory, between bodies
 _SEEN = "number rows"  # among what a version remembers: the last text around numbers
 _MAX_AROUND = 512  # bytes of it that are kept
-
-_read_bytes = 0
-_reader: Callable[..., Any] | None = None  # once it pays, and is there
 
 
 class _Scratch(threading.local):
@@ -87,7 +81,7 @@ def read_rows(servable: Servable, body: bytes, begin: int = 0) -> tuple[str, Pac
     Returns:
         None for anything else, right or wrong.
     """
-    read = _reader
+    read = compiled.made("number lists")
     if read is None:
         return None
     seen: _Seen | None = servable.remembered.get(_SEEN)
@@ -132,27 +126,6 @@ def _understood(
     if len(found.head) + len(found.tail) <= _MAX_AROUND:
         servable.remember(_SEEN, found)
     return found
-
-
-def note_numbers(size: int) -> None:
-    """Note a body that would have been read here; have the reader made once that pays.
-
-    Args:
-        size: of the body.
-    """
-    global _read_bytes, _reader
-    if _reader is not None:
-        return
-    _read_bytes += size
-    if _read_bytes >= _WORTH_BYTES:
-        try:
-            from pinnace.serving.fast.http.digit_reader import (
-                reader,  # late: few processes come here
-            )
-
-            _reader = reader()
-        except OSError:  # no file descriptor is free
-            _read_bytes = 0
 
 
 def _kind(servable: Servable, name: str, shape: tuple[int, ...]) -> RowKind | None:

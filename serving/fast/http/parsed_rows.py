@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.serving.fast.http.number_rows import note_numbers
 from pinnace.serving.running.packed_rows import PackedRows, RowKind, kind_of
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
@@ -75,8 +74,6 @@ def parse_rows(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None
         return None
     finally:
         document = rows = None  # the parser frees nothing that is looked at
-    if kind.dtype != _WIDE:
-        note_numbers(len(body))
     return name, PackedRows(kind, raw, count)
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pinnace.serving.fast.http.infer import RowsInfer
-from pinnace.serving.fast.http.number_rows import note_numbers, read_rows
-from pinnace.serving.fast.http.parsed_rows import is_available, parse_rows
+from pinnace.serving.fast.http.number_rows import read_rows
+from pinnace.serving.fast.http.parsed_rows import parse_rows
 from pinnace.serving.http.json_predict import JsonPredict, encoder_of
 from pinnace.serving.http.json_tensors import Form
 from pinnace.serving.http.npy import NPY
@@ -46,16 +44,8 @@ class RowsPredict(JsonPredict):
                 body = body[begin:]
             found = parse_rows(servable, body)
             if found is None:
-                name, feeds, form = super().read_json(servable, body)
-                if not is_available() and form is Form.ROW and _is_narrow(feeds):
-                    note_numbers(len(body))  # which `parse_rows` would have done
-                return name, feeds, form
+                return super().read_json(servable, body)
         return *found, Form.ROW
-
-
-def _is_narrow(feeds: Arrays) -> bool:
-    """Whether it is a single array that `read_rows` could have read."""
-    return len(feeds) == 1 and next(iter(feeds.values())).dtype == np.float32
 
 
 class HotPredict(RowsPredict):

@@ -32,8 +32,8 @@ def test_a_row_shows_ours_and_both_peers() -> None:
 
 def test_an_empty_machine_is_told_in_settled_times() -> None:
     found = row(pinnace=0.5, tensorflow=4.0)
-    found.empty = Empty(second_s=1.0, at_one_s=0.75, made=3)
-    assert table.cells(found)[6] == "2×, 1.5×; 3"
+    found.empty = Empty(second_s=1.0, at_one_s=0.75)
+    assert table.cells(found)[6] == "2×, 1.5×"
     again = Row.of_record(found.record(), found.workload)
     assert again.empty == found.empty
 

@@ -1,4 +1,4 @@
-"""Where the library of the installation has all kernels, early calls run what later ones run."""
+"""Early calls run what later ones run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import pinnace as tf
 from pinnace.engine import trials
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import block_programs, compiler, fused, general
+from pinnace.engine.codegen import fused, kernels
 from pinnace.engine.codegen.fused import Fused
 from pinnace.framework import config
 from pinnace.ops.kernels import pieces, team
@@ -24,11 +24,6 @@ RANDOM = np.random.default_rng(0)
 @pytest.fixture(autouse=True)
 def _auto(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "auto")
-
-
-def needs_library() -> None:
-    if not compiler.is_ahead(general.text(block_programs.NAME)):
-        pytest.skip("there is no library of kernels for this machine")
 
 
 def normal(*shape: int) -> Any:
@@ -66,13 +61,10 @@ def step_of(weights: Any) -> Callable[[Any, Any], Any]:
 def test_a_training_step_is_machine_code_in_its_first_call(
     calls: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_library()
-
     def compared(*_: Any) -> Any:
         raise AssertionError("there is nothing to prove")
 
     monkeypatch.setattr(trials.RegionTrial, "__init__", compared)
-    asked = {id(one) for one in compiler.requested()}
     step, x, y = step_of(tf.Variable(normal(64, 64))), normal(48, 64), normal(48, 64)
     first = [one.numpy() for one in step(x, y)]
     count = len(calls)
@@ -82,15 +74,11 @@ def test_a_training_step_is_machine_code_in_its_first_call(
         assert len(calls) == number * count
         for one, other in zip(found, first, strict=True):
             np.testing.assert_array_equal(one, other)
-    new = [one for one in compiler.requested() if id(one) not in asked]
-    assert all(one.text in general.every().values() for one in new)
 
 
 def test_steps_without_weights_to_know_are_machine_code_when_they_have_memory(
     calls: list[int],
 ) -> None:
-    needs_library()
-
     @tf.function
     def f(x: Any) -> Any:
         return tf.tanh(x * 1.5 + 0.25) * tf.exp(-x), tf.reduce_sum(tf.tanh(x) * x, 0)
@@ -108,21 +96,21 @@ def test_steps_without_weights_to_know_are_machine_code_when_they_have_memory(
     np.testing.assert_allclose(third[1], (np.tanh(wide) * wide).sum(0), rtol=1e-5)
 
 
-def test_without_a_library_the_plan_answers_first(
+def test_without_a_library_the_plan_answers(
     calls: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiler, "is_ahead", lambda _: False)
+    monkeypatch.setattr(kernels, "_functions", {})
     step, x, y = step_of(tf.Variable(normal(64, 64))), normal(48, 64), normal(48, 64)
-    with_plan = [one.numpy() for one in step(x, y)]
-    assert not calls
-    config.set_tier("plan")
-    for one, other in zip(step(x, y), with_plan, strict=True):
-        np.testing.assert_array_equal(one.numpy(), other)
-    config.set_tier("auto")
+    for _ in range(5):
+        found = [one.numpy() for one in step(x, y)]
+        assert not calls
+        config.set_tier("plan")
+        for one, other in zip(step(x, y), found, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+        config.set_tier("auto")
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs_library()
     monkeypatch.setattr(fused, "_SHARED", 1)
     monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
 

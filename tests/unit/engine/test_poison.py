@@ -10,7 +10,6 @@ import pytest
 import pinnace as tf
 from pinnace.engine.allocation import filled
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.poisoned import PoisonedTiers
 from pinnace.framework import config
@@ -123,17 +122,6 @@ def test_memory_that_a_region_does_not_write_is_seen(monkeypatch: pytest.MonkeyP
     found = tf.function(program)(*given).numpy()
     assert np.isnan(found[-1]).all()
     assert np.isfinite(found[:-1]).all()
-
-
-def test_memory_that_generated_code_takes_is_filled() -> None:
-    config.settings.poison = True
-    kernel = compiler.request(
-        "\n@njit([types.float32(int64)], cache=True)\ndef kernel(n):\n"
-        "    kept = np.empty(n, np.float32)\n    return kept[n - 1]\n"
-    )
-    assert kernel.done.wait(120)
-    assert kernel.function is not None
-    assert np.isnan(kernel.function(1000))
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8"])

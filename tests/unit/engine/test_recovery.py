@@ -15,15 +15,16 @@ import pytest
 import pinnace as tf
 from pinnace.engine import layout, loop_tiers, promotion, rejections, tiers
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import compiler, loops, recurrences
+from pinnace.engine.codegen import loops, recurrences
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.loop_clusters import LoopClusters
 from pinnace.engine.codegen.small_plans import SmallPlan
+from pinnace.engine.networks.region import Network
 from pinnace.framework import config, errors
 from tests.unit.engine.test_tiers import PROGRAMS, normal, region
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 FAULTS = [
@@ -38,20 +39,12 @@ FAULTS = [
 
 
 @pytest.fixture(autouse=True)
-def hot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """What is seen is hot, and takes over as soon as it has agreed."""
-    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
+def hot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Loops have tables from their first start, and each test counts for itself."""
     monkeypatch.setattr(loop_tiers, "OFTEN", 1)
     monkeypatch.setattr(config.settings, "tier", "auto")
     monkeypatch.setattr(config.settings, "cache", tmp_path / "cache")
     monkeypatch.setattr(rejections, "_record", rejections._Record())
-    yield
-    settle()
-
-
-def settle() -> None:
-    for kernel in list(compiler._kernels.values()):
-        assert kernel.done.wait(120)
 
 
 class Fault:
@@ -74,7 +67,6 @@ class Fault:
 def warm(function: Callable[..., Any], given: list[Any]) -> None:
     for _ in range(8):
         function(*given)
-        settle()
 
 
 def by_plan(function: Callable[..., Any], given: list[Any]) -> Any:
@@ -87,6 +79,7 @@ def by_plan(function: Callable[..., Any], given: list[Any]) -> Any:
 # What runs a program once it is hot.
 FORMS: dict[str, tuple[str, Any, str]] = {
     "region": ("region", Fused, "__call__"),
+    "network": ("network", Network, "__call__"),
     "workspace": ("region", tiers.Workspace, "run"),
     "lease": ("region", tiers.Tiers, "_leased"),
     "small": ("small", SmallPlan, "run"),
@@ -148,7 +141,6 @@ def test_a_search_that_raises_anywhere_ends_no_call(
     with caplog.at_level(logging.WARNING):
         for _ in range(8):
             np.testing.assert_array_equal(function(x).numpy(), wanted)
-            settle()
     assert fault.count == 1
     (record,) = caplog.records
     assert "could not be made" in record.getMessage()
@@ -202,7 +194,6 @@ def test_effects_happen_once(error: Exception, monkeypatch: pytest.MonkeyPatch) 
         for number in range(12):
             fault.error = error if fails and number >= 9 else None
             found += [one.numpy() for one in program(x)]
-            settle()
         fault.error = None
         return program, found
 

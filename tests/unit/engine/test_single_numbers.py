@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import loop_tiers, rejections, tiers
+from pinnace.engine import loop_tiers, rejections
 from pinnace.engine.build import plan_of
 from pinnace.framework import config
 from pinnace.framework.context import compiling
@@ -61,7 +61,6 @@ PROGRAMS = [window, scaled, added, decayed, layered]
 @pytest.mark.parametrize("tier", ["auto", "compiled"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_numbers(program: Callable[..., Any], tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(loop_tiers, "OFTEN", 1)
     monkeypatch.setattr(rejections, "_record", rejections._Record())
     function = tf.function(
@@ -92,7 +91,6 @@ def test_numbers(program: Callable[..., Any], tier: str, monkeypatch: pytest.Mon
 
 
 def test_a_dataset_of_windows_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(rejections, "_record", rejections._Record())
     data = normal(200, 2)
     windows = tf.keras.utils.timeseries_dataset_from_array(

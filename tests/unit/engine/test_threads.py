@@ -1,4 +1,4 @@
-"""Threads that run one model while its kernels are made and replaced get the plan's answers."""
+"""Threads that run one model while its forms are made and replaced get the plan's answers."""
 
 from __future__ import annotations
 

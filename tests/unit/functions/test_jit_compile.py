@@ -1,4 +1,4 @@
-"""`function(jit_compile=True)`: machine code is there when the first call returns."""
+"""`function(jit_compile=True)`: machine code is looked for in the first call."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.ahead import reading
+from pinnace.engine import promotion
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen import kernels
 from pinnace.framework import config
 from pinnace.framework.context import state
 
@@ -20,15 +20,33 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels that other tests made are forgotten, and no time decides what is kept."""
-    monkeypatch.setattr(compiler, "_kernels", {})
+def _auto(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 
-def made() -> list[bool]:
-    """For each kernel that was asked for: whether it is there."""
-    return [one.function is not None for one in compiler._kernels.values()]
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The graphs of which a form was looked for, one element for each time."""
+    found: list[str] = []
+    choose = promotion.Promotion._choose
+
+    def counted(self: Any, arrays: Any, forced: bool) -> bool:
+        found.append(self._plan.graph.name)
+        return choose(self, arrays, forced)
+
+    monkeypatch.setattr(promotion.Promotion, "_choose", counted)
+    return found
+
+
+def is_promoted(function: Any, *arguments: Any) -> bool:
+    """Whether calls like this, or the loop in them, run machine code."""
+    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
+    if any(one.small is not None or one.layout.regions for one in prepared):
+        return True
+    bodies = [step.node.attrs["body"] for step in plan.steps if step.node.op.runs == "loop"]
+    loops = [plan_of(body.graph).tiers.loops() for body in bodies]
+    return any(one is not None and one._test is not None for one in loops)
 
 
 def chain(x: Any) -> Any:
@@ -62,81 +80,59 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_kernels_are_there_when_the_first_call_returns(kind: str) -> None:
+def test_the_form_is_looked_for_in_the_first_call(kind: str) -> None:
     program, given = PROGRAMS[kind]
     arguments = [tf.constant(one) for one in given]
-    wanted = tf.function(program)(*arguments).numpy()
-    assert not compiler._kernels  # one call is not hot
+    plain = tf.function(program)
+    wanted = plain(*arguments).numpy()
+    assert not is_promoted(plain, *arguments)  # after one call
     function = tf.function(program, jit_compile=True)
-    found = [function(*arguments).numpy()]
-    assert made()
-    assert all(made())
-    count = len(compiler._kernels)
+    found = [function(*arguments).numpy() for _ in range(2)]
+    assert is_promoted(function, *arguments)
     found += [function(*arguments).numpy() for _ in range(6)]
-    assert len(compiler._kernels) == count
     for one in found:
         np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5)
     assert not state.compiles
 
 
-def test_the_promoted_code_runs_after_three_calls() -> None:
-    function = tf.function(chain, jit_compile=True)
-    x = tf.constant(matrix(4))
-    for _ in range(4):
-        function(x)
-    plan = plan_of(function.get_concrete_function(x).graph)
-    (prepared,) = plan.tiers._tier.prepared.values()
-    assert prepared is not None
-    assert prepared.small is not None
-
-
-def test_the_gradient_is_compiled_with_its_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gradient_is_compiled_with_its_function(searches: list[str]) -> None:
     x = tf.constant(matrix(512))
 
     def gradient(function: Any) -> np.ndarray:
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = function(x)
-        before = len(requests)
+        before = len(searches)
         found = tape.gradient(y, x).numpy()
-        asked.append(len(requests) - before)
+        asked.append(len(searches) - before)
         return found
 
-    requests: list[str] = []
-    request = compiler.request
-
-    def counted(text: str) -> compiler.Kernel:
-        requests.append(text)
-        return request(text)
-
     asked: list[int] = []
-    monkeypatch.setattr(compiler, "request", counted)
-    monkeypatch.setattr(reading, "find", lambda _: None)  # the installation has the kernel
     wanted = gradient(tf.function(chain))
     assert asked == [0]
     np.testing.assert_allclose(
         gradient(tf.function(chain, jit_compile=True)), wanted, rtol=1e-4, atol=1e-4
     )
     assert asked[1] > 0
-    assert all(made())
 
 
-def test_a_pinned_plan_stays_a_plan() -> None:
+def test_a_pinned_plan_stays_a_plan(searches: list[str]) -> None:
     config.settings.tier = "plan"
     tf.function(chain, jit_compile=True)(tf.constant(matrix(512)))
-    assert not compiler._kernels
+    assert not searches
 
 
-def test_without_a_compiler_a_call_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "failure", "Numba cannot be imported: no module")
-    monkeypatch.setattr(compiler, "is_ahead", lambda _: False)
+def test_without_a_library_it_runs_as_a_plan(
+    monkeypatch: pytest.MonkeyPatch, searches: list[str]
+) -> None:
+    monkeypatch.setattr(kernels, "_functions", {})
+    x = tf.constant(matrix(512))
     function = tf.function(chain, jit_compile=True)
-    with pytest.raises(
-        tf.errors.UnimplementedError,
-        match=r"function 'chain': jit_compile is True, .*no module\n  Try: pip install .*compiler",
-    ):
-        function(tf.constant(1.0))
-    assert tf.function(chain)(tf.constant(1.0)).shape == ()
+    found = [function(x).numpy() for _ in range(3)]
+    config.settings.tier = "plan"
+    for one in found:
+        np.testing.assert_array_equal(one, tf.function(chain)(x).numpy())
+    assert not searches
 
 
 def test_what_has_no_machine_code_runs_as_a_plan() -> None:
@@ -144,7 +140,7 @@ def test_what_has_no_machine_code_runs_as_a_plan() -> None:
     assert join(tf.constant("ab")).numpy() == b"abab"
 
 
-def test_it_is_the_same_for_a_method_a_copy_and_the_older_name() -> None:
+def test_it_is_the_same_for_a_method_a_copy_and_the_older_name(searches: list[str]) -> None:
     class Model(tf.Module):
         @tf.function(jit_compile=True)
         def run(self, x: Any) -> Any:
@@ -152,7 +148,7 @@ def test_it_is_the_same_for_a_method_a_copy_and_the_older_name() -> None:
 
     model = Model()
     model.run(tf.constant(matrix(512)))
-    assert made()
+    assert len(searches) == 1
     older = tf.function(chain, experimental_compile=True)
     for one in (older, copy.deepcopy(older)):
         assert one._jit_compile

@@ -6,7 +6,6 @@ whoever starts them. `make k8s-check` reads what charts and overlays make of the
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from pathlib import Path
@@ -16,9 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from pinnace.deploy.cli.compile import compile
-from pinnace.engine.ahead import processors, trust
-from pinnace.framework import config
 from pinnace.framework.errors import CODE_NAMES
 from pinnace.serving.command import parse_settings
 from pinnace.serving.config.model_config import ModelConfig
@@ -165,27 +161,21 @@ def test_variables_are_read_by_somebody() -> None:
     assert given <= read | OTHER_VARIABLES
 
 
-def test_the_compiled_image_is_slim_with_what_a_command_makes_that_there_is() -> None:
+def test_images_have_what_was_built_for_them() -> None:
     stages = dict(re.findall(r"^FROM \S+ AS (\S+)\n(.*?)(?=^FROM|\Z)", DOCKERFILE, re.M | re.S))
-    assert re.search(r"^FROM slim AS compiled$", DOCKERFILE, re.MULTILINE)
-    brought = re.findall(r"^COPY (.*)$", stages["compiled"], re.MULTILINE)
-    (cache,) = re.findall(r"PINNACE_CACHE=(\S+) .*pinnace compile", stages["kernels"])
-    # Where `slim` looks for both: where it serves from, and in its cache folder.
-    assert re.search(rf"PINNACE_CACHE={cache}$", DOCKERFILE, re.MULTILINE)
-    assert f"--model_base_path={brought[0].split()[-1]}" in command_lines()["Dockerfile"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config.settings, "caches", {"PINNACE_CACHE": cache})
-        assert brought == [
-            f"--from=kernels {one} {one}" for one in ("/models/model", trust._folder())
-        ]
-    named = set(re.findall(r"(?<= )--([a-z]+) \"", stages["kernels"]))
-    assert named == {"processors", "batch"} <= set(inspect.signature(compile).parameters)
-    levels = re.search(r"x86_64\) usual=(\S+) ;; \*\) usual=(\S+) ", stages["kernels"])
-    assert levels is not None
-    for machine, names in zip(("x86_64", "aarch64"), levels.groups(), strict=True):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("platform.machine", lambda machine=machine: machine)
-            assert set(names.split(",")) < set(processors.known())
+    script = (CONTAINERS / "image.sh").read_text()
+    named = re.findall(r"case \$target in ([a-z |]+)\) ;;", script)
+    # `onnx` is `full` with another extra.
+    assert (
+        {one.strip() for one in named[0].split("|")}
+        == {"slim", "full", "onnx"}
+        <= {*stages, "onnx"}
+    )
+    for stage in ("slim", "full"):
+        brought = re.findall(r"^COPY --from=(\S+)", stages[stage], re.MULTILINE)
+        assert set(brought) == {f"build-{stage}"}
+    assert "compiler]" in stages["build-full"]
+    assert "compiler]" not in stages["build-slim"]
 
 
 @pytest.fixture(scope="module")

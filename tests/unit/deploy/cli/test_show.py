@@ -8,6 +8,7 @@ import pytest
 from pinnace.deploy.cli import terminal
 from pinnace.deploy.cli.terminal import size_text, time_text
 from pinnace.engine.ahead import reading
+from pinnace.framework import config
 from pinnace.proto.saved_model_pb2 import SavedModel
 from support.command_line import pinnace
 from support.golden import FOLDER
@@ -40,17 +41,19 @@ def test_a_machine_is_told_what_it_runs_or_why_not(
     told = json.loads(pinnace("show", "--machine", "--json").out)
     assert (told["library"] is None) == bool(told["reason"])
     assert bool(told["kernels"]) == (told["library"] is not None)
-    monkeypatch.setattr(reading, "_libraries", [])
-    monkeypatch.setattr(reading, "_refused", {})
     monkeypatch.setattr(reading, "INSTALLED", tmp_path)
-    for content, reason in ((None, "there is none in this installation"), (b"{", "is damaged")):
+    for content, reason in ((None, "there is no library"), (b"{", "is damaged")):
         if content is not None:
             (tmp_path / "kernels.json").write_bytes(content)
-        monkeypatch.setattr(reading, "_has_looked", False)
+        monkeypatch.setattr(reading, "_looked", None)
         told = json.loads(pinnace("show", "--machine", "--json").out)
         assert told["library"] is None
         assert reason in told["reason"]
         assert reason in pinnace("show", "--machine").out
+    monkeypatch.setattr(config.settings, "fusion", False)
+    assert json.loads(pinnace("show", "--machine", "--json").out)["reason"] == (
+        "settings: fusion is off"
+    )
 
 
 def test_a_model_or_the_machine_is_shown() -> None:
@@ -177,7 +180,6 @@ def faking(tmp_path: Path) -> Path:
         ("run", "{}", "y=1"),
         ("export", "{}", "{out}", "--signature", "nope"),
         ("export", "{}", "{out}"),
-        ("warmup", "{}", "--signature", "nope"),
         ("edit", "{}", "{out}", "--keep-signature", "nope"),
     ],
 )

@@ -1,19 +1,19 @@
-"""Kernels of all kinds, compiled ahead for this processor."""
+"""Kernels of all kinds, compiled to libraries for this processor."""
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pinnace.engine.ahead import reading, table, trust, writing
-from pinnace.engine.codegen import compiler, descents, kept, objects, streams
-from pinnace.framework import config
-from pinnace.serving.fast.http import digit_reader
+from pinnace.engine.ahead import reading, table, writing
+from pinnace.engine.codegen import descents, general, number_lists, streams
+from support import numba_kernels
 
 # A loop over scalars gives back a tuple; each dtype that one may carry is in it.
 LOOP = """
@@ -50,7 +50,7 @@ def kernel(x, y):
 TEXTS = {
     **descents.TEXTS,
     **streams.TEXTS,
-    "digits": digit_reader._TEXT,
+    **number_lists.TEXTS,
     "loop": LOOP,
     "greedy": GREEDY,
     "whole": WHOLE,
@@ -76,74 +76,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder like a model's, with the libraries of `TEXTS` and `STRANGE`.
-
-    They are vouched for in the folder `cache` beside it.
-    """
-    return _made_in(tmp_path_factory.mktemp("models") / "model", (*TEXTS.values(), STRANGE))
+    """A folder with the libraries of `TEXTS` and `STRANGE`."""
+    folder = tmp_path_factory.mktemp("made") / "library"
+    _write([*TEXTS.values(), STRANGE], folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with one text of `TEXTS`, for tests that care which folder it is."""
-    return _made_in(tmp_path_factory.mktemp("small") / "model", (TEXTS["descent"], STRANGE))
+    folder = tmp_path_factory.mktemp("small") / "library"
+    _write([TEXTS["descent"], STRANGE], folder)
+    return folder
 
 
-def _made_in(model: Path, texts: Iterable[str]) -> Path:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(model.parent / "cache")})
-        folder = model / table.FOLDER
-        full = [compiler.full_text(text) for text in texts]
-        writing.write(full, writing.chosen(["native", "x86-64"]), folder, int)
-        trust.vouch(trust.digest_of((folder / table.FILE).read_bytes()))
-    return model
+def _write(texts: Sequence[str], folder: Path) -> None:
+    full = [general.module_of(text) for text in texts]
+    writing.write(full, writing.chosen(["native", "x86-64"]), folder, int)
 
 
 @pytest.fixture(scope="session")
-def numba() -> dict[str, Any]:
-    """What Numba makes of each text."""
-    return {name: objects.dispatcher_of(compiler.full_text(text)) for name, text in TEXTS.items()}
-
-
-@pytest.fixture(scope="session", params=["library", "kept"])
-def kernels(
-    request: pytest.FixtureRequest,
-    made: Path,
-    numba: dict[str, Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, Pair]:
-    """Of each text the function that stands without Numba, and Numba's.
-
-    It is from the library beside a model, or from the cache folder.
-    """
-    if request.param == "library":
-        ahead = _from_library(made)
-    else:
-        ahead = _from_cache(tmp_path_factory.mktemp("kept"))
-    return {name: (ahead[name], numba[name]) for name in TEXTS}
-
-
-def _from_cache(folder: Path) -> dict[str, Callable[..., Any]]:
-    found = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(folder)})
-        for name, text in TEXTS.items():
-            full = compiler.full_text(text)
-            _, size = kept.keep(full, objects.compiled(full, for_libraries=False).code)
-            assert size > 0
-            loaded = kept.load(full)
-            assert loaded is not None
-            found[name] = loaded[0]
-    return found
-
-
-def _from_library(made: Path) -> dict[str, Callable[..., Any]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(made.parent / "cache")})
-        loaded = reading._loaded(made / table.FOLDER)
-    assert loaded is not None
-    found = {}
-    for name, text in TEXTS.items():
-        symbol = loaded.entries.kernels[table.digest_of_text(compiler.full_text(text))]
-        found[name] = reading._function(loaded.code, symbol)
-    return found
+def kernels(made: Path) -> dict[str, Pair]:
+    """Of each text the function of the library, which stands without Numba, and Numba's."""
+    chosen = reading.fitting(table.read((made / table.FILE).read_bytes()))
+    code = ctypes.CDLL(str(made / chosen.file))
+    return {
+        name: (
+            reading._function(code, chosen.kernels[table.digest_of_text(general.module_of(text))]),
+            numba_kernels.compiled(text),
+        )
+        for name, text in TEXTS.items()
+    }

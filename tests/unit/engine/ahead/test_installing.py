@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import importlib.util
 import json
 import logging
 import os
@@ -13,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pinnace.engine.ahead import installing, processors, reading, table
-from pinnace.engine.codegen import compiler, descents, general
+from pinnace.engine.ahead import installing, processors, reading, table, writing
+from pinnace.engine.codegen import general, kernels
+from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-NAMES = ("adam", "descent")
+NAMES = ["adam", "descent"]
 FAMILY = processors.family()
 
 
@@ -29,7 +32,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of two kernels."""
     folder = tmp_path_factory.mktemp("installed") / "library"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(general, "every", lambda: {name: general.text(name) for name in NAMES})
+        patch.setattr(general, "names", lambda: NAMES)
         assert installing.make([FAMILY], folder) is not None
         assert installing.make([FAMILY], folder) is None  # it is there
     return folder
@@ -39,32 +42,31 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of it, as that of this process, which has not looked for one."""
     shutil.copytree(library, tmp_path / "library")
+    monkeypatch.setattr(general, "names", lambda: NAMES)
     monkeypatch.setattr(reading, "INSTALLED", tmp_path / "library")
-    monkeypatch.setattr(reading, "_has_looked", False)
-    for name, empty in (("_libraries", []), ("_refused", {}), ("_made", {})):
-        monkeypatch.setattr(reading, name, empty)
+    monkeypatch.setattr(reading, "_looked", None)
+    monkeypatch.setattr(kernels, "_functions", None)
     return tmp_path / "library"
 
 
-def text(name: str) -> str:
-    return compiler.full_text(descents.TEXTS[name])
-
-
 def test_a_kernel_of_the_library_is_there_at_once(installed: Path) -> None:
-    function = reading.find(text("descent"))
-    assert function is not None
+    assert kernels.are_there()
     var, grad = np.ones(8, np.float32), np.full(8, 0.5, np.float32)
-    function(0, 8, var, grad, 0.5)
+    kernels.function("descent")(0, 8, var, grad, 0.5)
     assert var.tolist() == [0.75] * 8
-    assert reading.find(text("momentum")) is None
+    assert kernels.find_kernel("descent") is kernels.function("descent")
+    assert kernels.find_kernel("momentum") is None
     (note,) = reading.notes()
     assert str(installed) in note
 
 
-def test_a_table_for_other_kernels_is_made_anew(installed: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(general, "every", lambda: {"momentum": general.text("momentum")})
+def test_a_table_for_other_kernels_is_made_anew(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(general, "names", lambda: ["momentum"])
     assert installing.make([FAMILY], installed) is not None
-    assert reading.find(text("momentum")) is not None
+    assert kernels.find_kernel("momentum") is not None
+    assert kernels.find_kernel("descent") is None
 
 
 def changed(folder: Path, change: Callable[[Any], object]) -> None:
@@ -82,6 +84,7 @@ def damaged(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
+        (shutil.rmtree, "there is no library"),
         (damaged, ".so is damaged"),
         (lambda folder: (folder / f"{FAMILY}.so").unlink(), "No such file"),
         (lambda folder: (folder / table.FILE).write_bytes(b"{"), "is damaged"),
@@ -97,32 +100,57 @@ def damaged(folder: Path) -> None:
 def test_a_library_that_is_not_as_it_was_made_is_not_used(
     installed: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], reason: str
 ) -> None:
+    """It is looked for once, whoever asks, and told once."""
     spoil(installed)
     with caplog.at_level(logging.WARNING, "pinnace"):
-        assert reading.find(text("descent")) is None
-        assert reading.find(text("descent")) is None
+        for _ in range(3):
+            assert not kernels.are_there()
+            assert kernels.find_kernel("descent") is None
     (record,) = caplog.records
     assert reason in record.getMessage()
+    assert reading.notes() == [record.getMessage()]
 
 
-def test_no_library_is_silent(installed: Path, caplog: pytest.LogCaptureFixture) -> None:
-    shutil.rmtree(installed)
-    assert reading.find(text("descent")) is None
-    assert not caplog.records
-    assert reading.notes() == []
-
-
-def test_what_is_missing_is_told_and_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("installed")
+def test_many_threads_that_ask_at_once_are_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(compiler, "failure", "Numba is not installed")
+    monkeypatch.setattr(reading, "INSTALLED", tmp_path / "nothing")
+    with (
+        caplog.at_level(logging.WARNING, "pinnace"),
+        concurrent.futures.ThreadPoolExecutor(8) as pool,
+    ):
+        assert not any(pool.map(lambda _: kernels.are_there(), range(64)))
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("missing", ["numba", "linker"])
+def test_what_is_missing_is_told_and_no_error(
+    missing: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if missing == "numba":
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+        wanted = "Numba is not installed", "pip install numba"
+    else:
+        monkeypatch.setenv("CC", "no-such-compiler")
+        wanted = "there is no C compiler: no-such-compiler", "apt-get install gcc"
     folder = str(tmp_path / "library")
     monkeypatch.setattr(sys, "argv", ["installing", "--folder", folder])
     assert installing.main() == 0
-    assert "Numba is not installed" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert all(one in told for one in wanted)
+    assert "with the same answers" in told
     monkeypatch.setattr(sys, "argv", ["installing", "--folder", folder, "--must"])
     assert installing.main() == 1
     assert not (tmp_path / "library").exists()
+
+
+def test_a_processor_that_is_not_known_is_told() -> None:
+    with pytest.raises(InvalidArgumentError, match="there is no processor 'z80'"):
+        writing.chosen(["z80"])
 
 
 PROGRAM = """
@@ -165,4 +193,5 @@ def test_networks_run_from_the_third_call_without_a_compiler(tmp_path: Path) -> 
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert not list(tmp_path.rglob("*.kernel"))
+    assert done.stderr == ""
+    assert not list(tmp_path.iterdir())

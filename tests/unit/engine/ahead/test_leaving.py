@@ -24,13 +24,11 @@ def keep(value):
     builtins.__dict__.setdefault("kept", []).append(keeper)
 """
 KERNELS = """
-from pinnace.engine.codegen import compiler, general
+from pinnace.engine.codegen import general, kernels
 
-kernels = [compiler.request(text) for text in general.every().values()]
-found = [kernel.function for kernel in kernels if kernel.function is not None]
-assert found, "the installation has no library"
-for function in found:
-    keep(function)
+assert kernels.are_there(), "the installation has no library"
+for name in general.names():
+    keep(kernels.function(name))
 """
 ARRAYS = """
 import numpy as np

@@ -1,177 +1,169 @@
-"""Libraries beside a model are used where all is as it was made, and refused elsewhere."""
+"""A library is used where all is as it was made; elsewhere plans answer, and one line says why."""
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-from pinnace.engine.ahead import processors, reading, table, trust
-from pinnace.engine.codegen import compiler, descents
-from pinnace.framework import config
+from pinnace.engine.ahead import calling, processors, reading, table
+from pinnace.engine.codegen import descents, general
 from unit.engine.ahead.conftest import STRANGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-TEXT = compiler.full_text(descents.TEXTS["descent"])
-
-
-@pytest.fixture(autouse=True)
-def _own(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is loaded and vouched for here is this test's alone."""
-    shutil.rmtree(small.parent / "copied", ignore_errors=True)
-    shutil.copytree(small.parent / "cache", small.parent / "copied")
-    monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(small.parent / "copied")})
-    monkeypatch.setattr(reading, "_has_looked", True)  # nor is the installation's library
-    for name, empty in (("_libraries", []), ("_refused", {}), ("_made", {})):
-        monkeypatch.setattr(reading, name, empty)
+TEXTS = {"descent": general.module_of(descents.TEXTS["descent"])}
 
 
 @pytest.fixture
-def model(small: Path, tmp_path: Path) -> Path:
-    """A copy, that may be spoilt."""
-    shutil.copytree(small, tmp_path / "model")
-    return tmp_path / "model"
+def installed(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, which may be spoilt, as the library of this process, which has not looked for it."""
+    folder = tmp_path / "library"
+    shutil.copytree(small, folder)
+    monkeypatch.setattr(reading, "INSTALLED", folder)
+    monkeypatch.setattr(reading, "_looked", None)
+    return folder
 
 
-def test_a_kernel_is_found_by_its_text(model: Path) -> None:
-    assert reading.find(TEXT) is None
-    assert reading.load(model)
-    function = reading.find(TEXT)
-    assert function is not None
-    assert function is reading.find(TEXT)
-    assert reading.find(TEXT + "\n") is None
-    assert not reading.load(model)  # once is enough
+def test_a_kernel_is_found_by_its_text(installed: Path) -> None:
+    assert reading.notes() == []  # nobody has asked for machine code
+    function = reading.functions(TEXTS)["descent"]
+    numbers = np.ones(8, np.float32)
+    function(0, 8, numbers, np.full(8, 0.5, np.float32), 0.5)
+    assert numbers.tolist() == [0.75] * 8
     (note,) = reading.notes()
-    assert "for native" in note
+    assert "1 kernels for native" in note
+    assert str(installed) in note
+    library, reason = reading.installed()
+    assert library is not None
+    assert (library.processor, reason) == ("native", "")
 
 
-def test_a_model_without_is_silent(tmp_path: Path) -> None:
-    assert not reading.load(tmp_path)
+def test_what_would_be_used_is_told_before_anybody_asks(installed: Path) -> None:
+    library, reason = reading.installed()
+    assert library is not None
+    assert (library.processor, reason) == ("native", "")
+    shutil.rmtree(installed)
+    library, reason = reading.installed()
+    assert library is None
+    assert "there is no library" in reason
     assert reading.notes() == []
 
 
-def test_what_cannot_stand_alone_says_why(model: Path) -> None:
-    libraries = table.read((model / table.FOLDER / table.FILE).read_bytes())
-    digest = table.digest_of_text(compiler.full_text(STRANGE))
+@pytest.mark.usefixtures("installed")
+def test_all_kernels_are_there_or_none(caplog: pytest.LogCaptureFixture) -> None:
+    """A library with other kernels than this version's is of no use to it."""
+    others = {**TEXTS, "other": TEXTS["descent"] + "\n"}
+    with caplog.at_level(logging.WARNING, "pinnace"):
+        assert reading.functions(others) == {}
+    (record,) = caplog.records
+    assert "has other kernels than this version" in record.getMessage()
+    assert "other kernels" in reading.installed()[1]
+
+
+def test_what_cannot_stand_alone_says_why(installed: Path) -> None:
+    libraries = table.read((installed / table.FILE).read_bytes())
+    digest = table.digest_of_text(general.module_of(STRANGE))
     assert "of Numba" in libraries[0].refused[digest]
 
 
 def test_of_several_the_one_that_asks_for_most_is_taken(
-    model: Path, monkeypatch: pytest.MonkeyPatch
+    installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    libraries = table.read((installed / table.FILE).read_bytes())
+    assert [one.processor for one in libraries] == ["native", "x86-64"]
+    assert reading.fitting(libraries[::-1]).processor == "native"
     monkeypatch.setattr(processors, "flags", frozenset)
-    assert reading.load(model)
-    assert reading._libraries[0].entries.processor == "x86-64"
+    assert set(reading.functions(TEXTS)) == {"descent"}
+    library, _ = reading.installed()
+    assert library is not None
+    assert library.processor == "x86-64"
 
 
-def told(model: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the table, and vouch for what it is then."""
-    file = model / table.FOLDER / table.FILE
-    content = json.loads(file.read_bytes())
+def told(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    content = json.loads((folder / table.FILE).read_bytes())
     change(content)
-    file.write_text(json.dumps(content))
-    trust.vouch(trust.digest_of(file.read_bytes()))
+    (folder / table.FILE).write_text(json.dumps(content))
 
 
-def unvouched(model: Path) -> None:
-    file = model / table.FOLDER / table.FILE
-    file.write_bytes(file.read_bytes() + b"\n")
+def changed(folder: Path) -> None:
+    content = bytearray((folder / "native.so").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "native.so").write_bytes(content)
 
 
-def changed(model: Path) -> None:
-    file = model / table.FOLDER / "native.so"
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(content)
+def no_library(folder: Path) -> None:
+    (folder / "native.so").write_bytes(b"no library")
+    digest = table.digest_of(b"no library")
+    told(folder, lambda content: content["libraries"][0].update(sha256=digest))
 
 
-def no_library(model: Path) -> None:
-    (model / table.FOLDER / "native.so").write_bytes(b"no library")
-    digest = trust.digest_of(b"no library")
-    told(model, lambda content: content["libraries"][0].update(sha256=digest))
+def no_symbol(content: dict[str, Any]) -> None:
+    kernels = content["libraries"][0]["kernels"]
+    kernels.update(dict.fromkeys(kernels, "pinnace_of_no_kernel"))
 
 
-@pytest.mark.parametrize(
-    ("spoil", "reason"),
-    [
-        (unvouched, "nobody vouches for them"),
-        (changed, "native.so does not match the table"),
-        (no_library, "they cannot be loaded"),
-        (lambda model: (model / table.FOLDER / "native.so").unlink(), "cannot be read"),
-        (lambda model: (model / table.FOLDER / "native.so").chmod(0o666), "nobody else may"),
-        (lambda model: (model / table.FOLDER / table.FILE).chmod(0o666), "nobody else may"),
-        (lambda model: (model / table.FOLDER).chmod(0o777), "nobody else may"),
-        (lambda model: model.chmod(0o777), "nobody else may"),
-        (lambda model: told(model, lambda one: one.update(kernels="0")), "by another pinnace"),
-        (lambda model: told(model, lambda one: one.pop("libraries")), "is damaged"),
-        (lambda model: told(model, lambda one: one.update(libraries=[{}])), "is damaged"),
-        (lambda model: told(model, lambda one: one.update(libraries=[])), "there are none"),
-        (
-            lambda model: told(
-                model, lambda one: [lib.update(requires=["never"]) for lib in one["libraries"]]
-            ),
-            "native needs never; x86-64 needs never",
+SPOILT: list[tuple[Callable[[Path], object], str]] = [
+    (shutil.rmtree, "there is no library; python -m pinnace.engine.ahead.installing makes one"),
+    (changed, "native.so is damaged; python -m pinnace.engine.ahead.installing makes it again"),
+    (no_library, "native.so"),
+    (lambda folder: (folder / "native.so").unlink(), "No such file"),
+    (lambda folder: (folder / table.FILE).write_bytes(b"{"), "kernels.json is damaged"),
+    (lambda folder: told(folder, lambda one: one.update(kernels="0")), "by another pinnace"),
+    (lambda folder: told(folder, lambda one: one.update(format=1)), "by another pinnace"),
+    (lambda folder: told(folder, lambda one: one.pop("libraries")), "kernels.json is damaged"),
+    (lambda folder: told(folder, lambda one: one.update(libraries=[{}])), "is damaged"),
+    (lambda folder: told(folder, lambda one: one.update(libraries=[])), "there are none"),
+    (lambda folder: told(folder, no_symbol), "pinnace_of_no_kernel"),
+    (
+        lambda folder: told(
+            folder, lambda one: [lib.update(requires=["never"]) for lib in one["libraries"]]
         ),
-        (
-            lambda model: told(
-                model, lambda one: [lib.update(machine="vax") for lib in one["libraries"]]
-            ),
-            "native needs vax",
+        "none is for this processor: native needs never; x86-64 needs never",
+    ),
+    (
+        lambda folder: told(
+            folder, lambda one: [lib.update(machine="vax") for lib in one["libraries"]]
         ),
-        (
-            lambda model: told(
-                model, lambda one: one["libraries"][0].update(file="../../../native.so")
-            ),
-            "is not in the table's folder",
-        ),
-    ],
-)
-def test_what_is_not_as_it_was_made_is_refused_and_told_once(
-    model: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], reason: str
+        "native needs vax",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "reason"), SPOILT)
+def test_what_is_not_as_it_was_made_is_refused_and_told(
+    installed: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], reason: str
 ) -> None:
-    spoil(model)
+    spoil(installed)
     with caplog.at_level(logging.WARNING, "pinnace"):
-        assert not reading.load(model)
-        assert not reading.load(model)
+        assert reading.functions(TEXTS) == {}
     (record,) = caplog.records
-    assert reason in record.getMessage()
-    assert reading.notes() == [record.getMessage()]
-    assert reading.find(TEXT) is None
+    line = record.getMessage()
+    assert reason in line
+    assert "\n" not in line
+    assert reading.notes() == [line]
+    library, why = reading.installed()
+    assert library is None
+    assert reason in why
 
 
-def test_folders_of_another_user_are_refused(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if os.getuid() == 0:
-        os.chown(model / table.FOLDER, 12345, -1)
-    else:
-        monkeypatch.setattr(os, "getuid", lambda: 12345)
-    assert not reading.load(model)
-    (note,) = reading.notes()
-    assert "must belong to the user or the superuser" in note
-
-
-def test_the_environment_vouches(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = trust.digest_of((model / table.FOLDER / table.FILE).read_bytes())
-    monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": ""})
-    assert not reading.load(model)
-    settings = config.settings_from({"PINNACE_KERNELS": f"{'0' * 64}, {digest}"})
-    monkeypatch.setattr(config.settings, "trusted_kernels", settings.trusted_kernels)
-    assert reading.load(model)
-
-
-def test_notes_in_a_folder_of_others_vouch_for_nothing(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("what", ["system", "layout"])
+def test_another_system_and_another_layout_of_arrays_are_refused(
+    what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(tmp_path)})
-    digest = trust.digest_of((model / table.FOLDER / table.FILE).read_bytes())
-    trust.vouch(digest)
-    (tmp_path / "vouched").chmod(0o777)
-    assert not reading.load(model)
-    (tmp_path / "vouched").chmod(0o755)
-    assert reading.load(model)
+    if what == "system":
+        monkeypatch.setattr(reading.sys, "platform", "darwin")
+    else:
+        monkeypatch.setattr(calling, "can_call", lambda: False)
+    with caplog.at_level(logging.WARNING, "pinnace"):
+        assert reading.functions(TEXTS) == {}
+    (record,) = caplog.records
+    wanted = "this is darwin" if what == "system" else "lays out arrays in another way"
+    assert wanted in record.getMessage()

@@ -12,14 +12,12 @@ import pytest
 from scipy import special
 
 from hot.memory import NOT_A_NUMBER, Lender
-from pinnace.engine.codegen import block_programs, compiler, general
+from pinnace.engine.codegen import block_programs, kernels
 from pinnace.engine.codegen.block_programs import MODES, OPERATION, REDUCTIONS, TOTALS
 from pinnace.ops.kernels.addresses import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-pytest.importorskip("numba")
 
 ALL = 1 << 62
 SIZES = [(1, 1), (1, 8), (3, 15), (2, 16), (5, 17), (4, 33), (2, 64), (3, 127), (1, 1000), (7, 129)]
@@ -115,11 +113,8 @@ def run(
     places = [*range(len(mode)), *[0] * (3 - len(mode))]
     lines = [[OPERATION[what], int(by_row), single, len(mode), *places]]
     section = [0, 1, 1] if by_row else [0, 0, 1]
-    kernel = compiler.request(general.text(block_programs.NAME))
-    assert kernel.done.wait(300)
-    assert kernel.function is not None
     tables = [np.array(one, np.int64) for one in ([section], lines, operands)]
-    kernel.function(
+    kernels.function(block_programs.NAME)(
         *(0, rows, 0, width, each, block or rows, some or width, len(mode)),
         *tables,
         np.zeros(64, np.float32),

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.engine.codegen import channel_lines, compiler
+from pinnace.engine.codegen import channel_lines
 from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
 from pinnace.ops.kernels.precision import Array
+from support import numba_kernels
 
 pytest.importorskip("numba")
 
@@ -33,10 +34,7 @@ def kernel(q, t):
 
 @pytest.fixture(scope="module")
 def line() -> Callable[..., None]:
-    kernel = compiler.request(_TEXT)
-    assert kernel.done.wait(timeout=120)
-    assert kernel.function is not None, compiler.errors.get(_TEXT)
-    return kernel.function
+    return numba_kernels.compiled(_TEXT)
 
 
 class Drawn(NamedTuple):

@@ -9,20 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.engine.codegen import compiler, cross_entropies
+from pinnace.engine.codegen import cross_entropies, kernels
 from pinnace.ops.kernels import compiled, image_shares
-
-pytest.importorskip("numba")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _kernel_is_made() -> Iterator[list[str]]:
-    requested = {name: compiler.request(text) for name, text in cross_entropies.TEXTS.items()}
-    for kernel in requested.values():
-        assert kernel.done.wait(timeout=120)
     asked: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        made = {name: kernel.function for name, kernel in requested.items()}
+        made = {name: kernels.function(name) for name in cross_entropies.TEXTS}
         patch.setattr(compiled, "made", lambda name: asked.append(name) or made[name])
         patch.setattr(image_shares, "_SHARED", 500)
         patch.setattr(image_shares.team, "members", lambda: 3)

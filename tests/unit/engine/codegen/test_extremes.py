@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.engine.codegen import compiler, extremes
+from pinnace.engine.codegen import extremes
+from pinnace.engine.codegen import kernels as general_kernels
 from pinnace.ops.kernels import compiled, image_shares, team
 from pinnace.ops.kernels import extremes as reducing
 
@@ -19,10 +20,7 @@ SEED = st.integers(0, 2**32 - 1)
 
 @pytest.fixture(scope="module")
 def kernels() -> dict[str, Any]:
-    requested = {name: compiler.request(text) for name, text in extremes.TEXTS.items()}
-    for kernel in requested.values():
-        assert kernel.done.wait(120)
-    return {name: kernel.function for name, kernel in requested.items()}
+    return {name: general_kernels.function(name) for name in extremes.TEXTS}
 
 
 def numbers(random: Any, *shape: int) -> Any:

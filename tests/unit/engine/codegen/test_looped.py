@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen.looped import Looped
 from pinnace.framework import config
-from tests.unit.engine.codegen.test_small_plans import normal, settle
+from tests.unit.engine.codegen.test_small_plans import normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every shape is hot as soon as it has been seen three times."""
-    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
+    """Calls take what machine code there is."""
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 
@@ -34,12 +32,8 @@ def looped(function: Any, *arguments: Any) -> list[Looped]:
 
 
 def warmed(function: Any, *arguments: Any) -> Any:
-    for _ in range(5):
+    for _ in range(6):  # one of the first compares the regions with the steps
         function(*arguments)
-    settle()
-    for _ in range(6):  # the first ones compare the regions with the steps
-        function(*arguments)
-        settle()
     return function
 
 

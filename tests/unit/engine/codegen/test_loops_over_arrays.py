@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.engine import loop_tiers
-from pinnace.engine.codegen import compiler, general
+from pinnace.engine.codegen import kernels
 from pinnace.framework import config
 from tests.unit.engine.codegen.test_recurrences import alone, check, hot, normal
 
@@ -275,20 +275,20 @@ def test_rows_without_numbers_are_the_plans(reduce: Any) -> None:
 
 def test_a_table_is_made_at_the_second_start(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    request = compiler.request
+    function_of = kernels.function
 
-    def requested(text: str) -> Any:
-        asked.append(text)
-        return request(text)
+    def asked_for(name: str) -> Any:
+        asked.append(name)
+        return function_of(name)
 
-    monkeypatch.setattr(compiler, "request", requested)
+    monkeypatch.setattr(kernels, "function", asked_for)
     monkeypatch.setattr(loop_tiers, "OFTEN", 2)
     monkeypatch.setattr(config.settings, "tier", "auto")
     run, arguments = sinkhorn()
     function = tf.function(run)
     for start in (1, 2, 3):
         function(*arguments)
-        assert (general.text("statements") in asked) == (start >= 2)
+        assert ("statements" in asked) == (start >= 2)
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen import general
+from support import numba_kernels
 
 _TEXT = """T = np.float32
 
@@ -33,10 +34,7 @@ ENDS = np.array([np.nan, np.inf, -np.inf, 0, 200, -200], np.float32)
 
 
 def made(name: str, text: str = _TEXT) -> Any:
-    kernel = compiler.request(text.format(name=name))
-    assert kernel.done.wait(120)
-    assert kernel.function is not None, compiler.errors or compiler.failure
-    return kernel.function
+    return numba_kernels.compiled(text.format(name=name))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -81,7 +79,7 @@ def test_registers_are_as_wide_as_the_processors() -> None:
         pytest.skip("this processor has no registers of 64 bytes")
     from pinnace.engine.codegen import objects
 
-    dispatcher = objects.dispatcher_of(compiler.full_text(_WHOLE.format(name="tanh")))
+    dispatcher = objects.dispatcher_of(general.module_of(_WHOLE.format(name="tanh")))
     (assembler,) = dispatcher.inspect_asm().values()
     assert "zmm" in assembler
 

@@ -12,7 +12,8 @@ from scipy import special
 
 import pinnace as tf
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import compiler, products
+from pinnace.engine.codegen import products
+from support import numba_kernels
 
 pytest.importorskip("numba")
 
@@ -23,23 +24,17 @@ def kernel_of(
     program: Any, arguments: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[Any], str]:
     """What the kernel of a program gives, and its text."""
-    from pinnace.engine import tiers
     from pinnace.framework import config
 
-    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(config.settings, "tier", "auto")
     function = tf.function(program)
     tensors = [tf.constant(one) for one in arguments]
     for _ in range(4):
         function(*tensors)
-    for kernel in list(compiler._kernels.values()):
-        assert kernel.done.wait(120)
-    assert not compiler.errors
     function(*tensors)
     plan = plan_of(function.get_concrete_function(*tensors).graph)
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     (small,) = (one.small for one in prepared if one.small is not None)
-    assert small.kernel.function is not None
     text = "\n".join(small.lines)
     return [np.array(one) for one in tf.nest.flatten(function(*tensors))], text
 
@@ -145,13 +140,11 @@ def kernel(a, b, c, zeros, table, m, k, n):
 
 @pytest.mark.parametrize("m", range(1, 45))
 def test_any_number_of_rows_is_cut_into_tiles(m: int) -> None:
-    kernel = compiler.request(_PRODUCT)
-    assert kernel.done.wait(120)
-    assert kernel.function is not None, compiler.errors or compiler.failure
+    product = numba_kernels.compiled(_PRODUCT)
     draw = np.random.default_rng(m).standard_normal
     a, b = draw((m, 3)).astype(np.float32), draw((3, 32)).astype(np.float32)
     c = np.full((m, 32), np.nan, np.float32)
     table = np.zeros(2 * products.ROWS + 1, np.int64)
     zeros = np.zeros(products.ACROSS, np.float32)
-    kernel.function(a.reshape(-1), b.reshape(-1), c.reshape(-1), zeros, table, m, 3, 32)
+    product(a.reshape(-1), b.reshape(-1), c.reshape(-1), zeros, table, m, 3, 32)
     np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-5, atol=1e-6)

@@ -9,23 +9,14 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.engine.allocation import bounded
-from pinnace.engine.codegen import compiler, segments
 from pinnace.framework import config
 from pinnace.framework.errors import InvalidArgumentError, ResourceExhaustedError
-from pinnace.ops.kernels import compiled
 from pinnace.ops.kernels.segments import scatter_nd, unsorted_segment_reduce
-
-pytest.importorskip("numba")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _kernel_is_made() -> Iterator[None]:
-    for text in segments.TEXTS.values():
-        kernel = compiler.request(text)
-        assert kernel.done.wait(timeout=120)
-        assert kernel.function is not None, compiler.errors.get(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "_spent", 1.0)
         patch.setattr(config.settings, "tier", "auto")
         patch.setattr(config.settings, "fusion", True)
         yield

@@ -21,7 +21,7 @@ from pinnace.engine.codegen.function_numbers import UNARY as OF_ONE
 from pinnace.engine.codegen.function_numbers import WHOLE, WHOLE_DTYPES
 from pinnace.engine.codegen.statement_functions import Function
 from pinnace.engine.codegen.statement_rows import walk_of as table_of
-from pinnace.engine.codegen.walks import Argument, kernel
+from pinnace.engine.codegen.walks import Argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 Q = Argument("q", "int64", 1)
 F = Argument("f", "float64", 1)
 WIDE = 1 << 63
-
-
-@pytest.fixture(autouse=True)
-def walker() -> None:
-    assert kernel().done.wait(300)
-    assert kernel().function is not None
 
 
 def numbers(dtype: Any, address: int, count: int) -> Any:

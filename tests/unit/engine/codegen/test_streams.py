@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.engine.codegen import compiler, streams
+from pinnace.engine.codegen import kernels as general_kernels
+from pinnace.engine.codegen import streams
 from pinnace.ops.kernels import image_shares, philox, pooling
 
 WORD = st.integers(0, 2**64 - 1)
@@ -17,10 +18,7 @@ WORD = st.integers(0, 2**64 - 1)
 
 @pytest.fixture(scope="module")
 def kernels() -> dict[str, Any]:
-    requested = {name: compiler.request(text) for name, text in streams.TEXTS.items()}
-    for kernel in requested.values():
-        assert kernel.done.wait(120)
-    return {name: kernel.function for name, kernel in requested.items()}
+    return {name: general_kernels.function(name) for name in streams.TEXTS}
 
 
 @given(WORD, st.one_of(WORD, st.integers(2**64 - 40, 2**64 - 1)), WORD, st.integers(15, 60))

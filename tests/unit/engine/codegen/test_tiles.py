@@ -9,8 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.engine.codegen import columns as column_texts
-from pinnace.engine.codegen import compiler, sliding
+from pinnace.engine.codegen import kernels
 from pinnace.framework import config
 from pinnace.ops.kernels import (
     compiled,
@@ -24,19 +23,11 @@ from pinnace.ops.kernels import (
 from pinnace.ops.kernels.patches import Geometry, geometry
 from pinnace.ops.kernels.precision import Array
 
-pytest.importorskip("numba")
-
 
 @pytest.fixture(autouse=True, scope="module")
 def _kernels_are_made() -> Iterator[None]:
-    """All kernels, waited for."""
-    texts = {**sliding.TEXTS, **column_texts.TEXTS}
-    for name, text in texts.items():
-        kernel = compiler.request(text)
-        assert kernel.done.wait(timeout=120)
-        assert kernel.function is not None, (name, compiler.errors.get(text))
+    """Kernels are used, and images cut wherever they can be."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "_spent", 1.0)
         patch.setattr(tiles, "_WORTH_SKIPPING", 0)
         patch.setattr(config.settings, "tier", "auto")
         patch.setattr(config.settings, "fusion", True)
@@ -423,15 +414,9 @@ def test_settings_that_want_plans_as_they_are_get_numpy(
     assert compiled.made("convolve") is None
 
 
-def test_nothing_is_asked_for_before_it_would_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "_spent", 0.0)
-    asked: list[bool] = []
-    monkeypatch.setattr(compiled.late, "request_kernel", lambda _, *, makes: asked.append(makes))
-    monkeypatch.setattr(compiled, "_requested", {})
-    monkeypatch.setattr(compiled, "_absent", set())
-    for _ in range(3):
-        assert compiled.made("convolve") is None
-    assert asked == [False]  # the libraries have none, which is remembered
+def test_without_a_library_there_is_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_functions", {})
+    assert compiled.made("convolve") is None
 
 
 @given(

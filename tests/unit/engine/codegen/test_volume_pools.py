@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.engine.codegen import compiler, volume_pools
+from pinnace.engine.codegen import kernels
 from pinnace.ops.kernels import image_shares, pooling, volume_pooling
 from pinnace.ops.kernels.precision import Array
 from pinnace.ops.kernels.windows import window_counts
-
-pytest.importorskip("numba")
 
 _ODD = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0, -0.0], np.float32)
 
@@ -22,15 +20,11 @@ _ODD = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0, -0.0], np.float32)
 @pytest.fixture(autouse=True, scope="module")
 def asked() -> Iterator[list[str]]:
     """The kernels that were asked for: they are there, and volumes shared among three."""
-    requested = {name: compiler.request(text) for name, text in volume_pools.TEXTS.items()}
-    for name, kernel in requested.items():
-        assert kernel.done.wait(120)
-        assert kernel.function is not None, (name, compiler.errors.get(volume_pools.TEXTS[name]))
     names: list[str] = []
 
     def made(name: str) -> Any:
         names.append(name)
-        return requested[name].function
+        return kernels.function(name)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_shares, "_SHARED", 1)

@@ -11,14 +11,12 @@ from scipy import special
 import pinnace as tf
 from pinnace.engine.networks import fields
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled, team
+from pinnace.ops.kernels import team
 from support.winograd import every_small_convolution_by_tiles
 from unit.engine.networks.test_region import arrays_of, networks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-pytest.importorskip("numba")
 
 # What a program writes, what it is in float64, and the bit of the tile's mode.
 ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = {
@@ -40,7 +38,6 @@ KINDS = ("convolution", "depthwise", "tiles", "transposed", "volume", "matrix", 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 class Drawn:

@@ -9,13 +9,10 @@ import pytest
 
 import pinnace as tf
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled
 from unit.engine.networks.test_region import arrays_of, networks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-pytest.importorskip("numba")
 
 ONE = np.eye(64, dtype=np.float32)
 # Half an ulp, always to one side, was 3e-8; that of as many numbers to either side is far less.
@@ -25,7 +22,6 @@ _ONE_SIDED = 5e-9
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 def found(between: Callable[[Any], Any], x: Any) -> Any:
@@ -37,7 +33,6 @@ def found(between: Callable[[Any], Any], x: Any) -> Any:
 
     plan, arrays = arrays_of(run, x)
     (network,) = networks_of(plan, arrays)
-    assert network.kernel.done.wait(timeout=300)
     (made,) = network([x], [None])
     return made
 

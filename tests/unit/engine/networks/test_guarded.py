@@ -17,14 +17,12 @@ from pinnace.engine.build import plan_of
 from pinnace.engine.networks.guarded import Guarded
 from pinnace.framework import config
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import compiled
 
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
     # What is spent here must not make other tests' plans hot.
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 class Drawn:

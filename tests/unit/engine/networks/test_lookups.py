@@ -10,14 +10,12 @@ import pytest
 import pinnace as tf
 from pinnace.engine import agreement
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled
 from unit.engine.networks.test_region import arrays_of, networks_of
 
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 class Drawn:

@@ -15,7 +15,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled, mailbox, team
+from pinnace.ops.kernels import mailbox, team
 from support import waiting
 from unit.engine.networks.drawn import Drawn
 from unit.engine.networks.drawn_transformers import DrawnTransformer
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[team._Helpers]:
     """A team of two with a helper of its own, whom other processes do not disturb."""
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
     monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
     monkeypatch.setattr(team, "_MOST", 2)
     monkeypatch.setattr(team._Helpers, "_judge", lambda *_: None)
@@ -64,7 +63,6 @@ def perceptron(rows: int, width: int = 512, seed: int = 0) -> Call:
     x = random.normal(size=(rows, 640)).astype("f")
     plan, arrays = arrays_of(run, x)
     (network,) = networks_of(plan, arrays)
-    assert network.kernel.done.wait(120)
     given = [arrays[plan.graph.inputs.index(value)] for value in network.cluster.inputs]
 
     def call() -> Array:

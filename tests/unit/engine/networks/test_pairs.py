@@ -11,14 +11,12 @@ import pinnace as tf
 from pinnace.engine import agreement
 from pinnace.engine.tiers import Tiers
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled
 from unit.engine.networks.test_region import arrays_of, networks_of
 
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
     # Networks as small as these could be one kernel each.
     monkeypatch.setattr(Tiers, "_small", lambda *_: None)
 

@@ -19,7 +19,7 @@ from pinnace.engine.build import drop_plan, plan_of
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks.region import Network
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled, team
+from pinnace.ops.kernels import team
 from support.winograd import every_small_convolution_by_tiles
 from unit.engine.networks.drawn import Drawn
 
@@ -28,7 +28,6 @@ from unit.engine.networks.drawn import Drawn
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
     # What is spent here must not make other tests' plans hot.
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 def arrays_of(function: Any, x: Any) -> tuple[Any, list[Any]]:

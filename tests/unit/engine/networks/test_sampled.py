@@ -10,11 +10,9 @@ import pytest
 import pinnace as tf
 from pinnace.engine.networks.fields import GATE
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled, team
+from pinnace.ops.kernels import team
 from unit.engine.networks import volume_formulas as formulas
 from unit.engine.networks.test_region import arrays_of, networks_of
-
-pytest.importorskip("numba")
 
 _SAME = formulas.Windows((1, 3, 3), (1, 1, 1), "SAME")
 
@@ -22,7 +20,6 @@ _SAME = formulas.Windows((1, 3, 3), (1, 1, 1), "SAME")
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 def convolved(x: Any, filters: Any) -> Any:

@@ -10,16 +10,13 @@ import pytest
 import pinnace as tf
 from pinnace.engine.networks import fields
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled, team
+from pinnace.ops.kernels import team
 from unit.engine.networks.test_region import arrays_of, networks_of
-
-pytest.importorskip("numba")
 
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 class Drawn:

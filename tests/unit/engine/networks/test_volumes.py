@@ -10,18 +10,15 @@ import pytest
 import pinnace as tf
 from pinnace.engine.build import drop_plan
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled, team
+from pinnace.ops.kernels import team
 from unit.engine.networks import volume_formulas as formulas
 from unit.engine.networks.test_region import arrays_of, networks_of
 from unit.engine.networks.volume_formulas import Windows
-
-pytest.importorskip("numba")
 
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 class Drawn:

@@ -14,16 +14,13 @@ from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks.fields import KIND, PLACE
 from pinnace.engine.networks.region import Network
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled, team
+from pinnace.ops.kernels import team
 from support.winograd import every_small_convolution_by_tiles
-
-pytest.importorskip("numba")
 
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
     every_small_convolution_by_tiles(monkeypatch)
 
 
@@ -56,7 +53,6 @@ def kinds_of(run: Any, x: Any) -> list[int]:
     layout = plan.tiers.layout_for([np.asarray(x), *concrete._captured_arrays], anyway=True)
     regions = fuse(plan.steps, layout.known, plan.graph.outputs, settled=layout.settled, steady=[])
     (network,) = (one for one in regions.values() if isinstance(one, Network))
-    assert network.kernel.done.wait(timeout=120)
     network([np.asarray(x)], [None])
     form = network._form
     assert form is not None

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinnace.framework import config
-from pinnace.ops.kernels import blas, compiled, mailbox, pieces, products, team
+from pinnace.ops.kernels import blas, mailbox, pieces, products, team
 from support import waiting
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ def two() -> Iterator[None]:
     """A team of two whom other processes do not disturb, and the kernel that makes calls."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.settings, "tier", "compiled")
-        patch.setattr(compiled, "_spent", compiled._spent)
         patch.setattr(team, "_MOST", 2)
         patch.setattr(team, "_opened", 2)
         patch.setattr(team, "has_idle_core", lambda *_: True)

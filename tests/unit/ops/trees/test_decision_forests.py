@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.engine.codegen import compiler, general
+from pinnace.engine.codegen import kernels
 from pinnace.ops.kernels import compiled
 from pinnace.ops.trees import forest as forest_module
 from pinnace.ops.trees.forest import Forest
@@ -350,10 +350,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def kernel() -> Any:
-    request = compiler.request(general.text("forest"))
-    assert request.done.wait(120)
-    assert request.function is not None
-    return request.function
+    return kernels.function("forest")
 
 
 @given(drawn=forests(), rows=st.lists(ROW, min_size=1, max_size=9))

@@ -1,22 +1,20 @@
 """Bodies that machine code reads are decoded as by the full rules, and others left to them."""
 
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.serving.fast.http import digit_reader as engine
+from pinnace.engine.codegen import kernels
+from pinnace.framework import config
 from pinnace.serving.fast.http import number_rows, parsed_rows
 from pinnace.serving.fast.http.predict import RowsPredict
 from pinnace.serving.http.json_tensors import decode_feeds, parse_predict
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.servable import Servable
 from unit.serving.numpy_models import echo, sum_and_difference
-
-pytest.importorskip("numba")
 
 SERVABLE = Servable(
     "m",
@@ -31,15 +29,6 @@ SERVABLE = Servable(
         }
     ),
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _reader_is_made() -> Iterator[None]:
-    kernel = engine.requested()
-    assert kernel.done.wait(timeout=120)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(number_rows, "_reader", kernel.function)
-        yield
 
 
 ROWS = st.one_of(
@@ -117,23 +106,19 @@ def test_memory_of_large_bodies_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("parsers", [parsed_rows._PARSERS, None])
-def test_nobody_asks_for_machine_code_before_it_pays(
-    monkeypatch: pytest.MonkeyPatch, parsers: object
+@pytest.mark.parametrize("change", ["no library", "no fusion", "plan", "nothing"])
+def test_the_reader_is_used_from_the_first_body_where_it_is(
+    change: str, parsers: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With simdjson, and where there is no wheel of it."""
+    """With simdjson, and where there is no wheel of it: what is decoded is the same."""
     monkeypatch.setattr(parsed_rows, "_PARSERS", parsers)
-    asked = []
-    monkeypatch.setattr(number_rows, "_reader", None)
-    monkeypatch.setattr(number_rows, "_read_bytes", 0)
-    monkeypatch.setattr(engine, "reader", lambda: asked.append(1))
-    body = b'{"instances":[[1,2]]}'
-    np.testing.assert_array_equal(RowsPredict().decode(SERVABLE, body, {}).feeds["x"], [[1, 2]])
-    assert not asked
-    monkeypatch.setattr(number_rows, "_read_bytes", number_rows._WORTH_BYTES)
-    RowsPredict().decode(SERVABLE, b'{"instances":[1],"signature_name":"double"}', {})
-    RowsPredict().decode(
-        SERVABLE, b'{"instances":[{"a":[1,2],"b":[3,4]}],"signature_name":"two"}', {}
-    )
-    assert not asked  # those would not be read by it
-    np.testing.assert_array_equal(RowsPredict().decode(SERVABLE, body, {}).feeds["x"], [[1, 2]])
-    assert asked
+    if change == "no library":
+        monkeypatch.setattr(kernels, "_functions", {})
+    if change == "no fusion":
+        monkeypatch.setattr(config.settings, "fusion", False)
+    if change == "plan":
+        monkeypatch.setattr(config.settings, "tier", "plan")
+    body = b'{"instances":[[1,2.5],[3e-1,-4]]}'
+    assert (number_rows.read_rows(SERVABLE, body) is None) == (change != "nothing")
+    call = RowsPredict().decode(SERVABLE, body, {})
+    np.testing.assert_array_equal(call.feeds["x"], np.array([[1, 2.5], [0.3, -4]], np.float32))

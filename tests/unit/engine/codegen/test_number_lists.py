@@ -11,21 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.engine.codegen import compiler
-from pinnace.framework import config
-from pinnace.serving.fast.http import digit_reader
-
-pytest.importorskip("numba")
+from pinnace.engine.codegen import kernels, number_lists
 
 Read = Callable[[bytes], "tuple[np.ndarray[Any, Any], list[int]] | None"]
 
 
 @pytest.fixture(scope="module")
 def read() -> Read:
-    kernel = digit_reader.requested()
-    assert kernel.done.wait(timeout=120)
-    function = kernel.function
-    assert function is not None, compiler.errors.get(kernel.text)
+    function = kernels.function(number_lists.NAME)
 
     def reads(text: bytes) -> tuple[np.ndarray[Any, Any], list[int]] | None:
         """The numbers of a text that begins behind a bracket; rows, width and end."""
@@ -131,16 +124,9 @@ def test_what_is_read_is_json(read: Read, text: str) -> None:
         assert np.shape(value) == ((rows,) if width < 0 else (rows, width))
 
 
-@pytest.mark.usefixtures("read")
 def test_there_may_be_more_numbers_than_room() -> None:
-    function = digit_reader.requested().function
-    assert function is not None
+    function = kernels.function(number_lists.NAME)
     text = np.frombuffer(b"1,2,3,4]", np.uint8)
     found = np.zeros(3, np.int64)
     assert function(text, 0, np.empty(4, np.float32), found) == 4
     assert function(text, 0, np.empty(3, np.float32), found) == -1
-
-
-def test_settings_can_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config.settings, "fusion", False)
-    assert digit_reader.reader() is None

@@ -1,24 +1,19 @@
-"""Parses JSON numbers to float32, by machine code that reads many digits at once.
+"""The kernel that parses lists of JSON numbers to float32, many digits at once.
 
 The result is that of parsing to float64, rounded to float32, bit for bit. If that needs more than
-quotients of exact numbers, it returns nothing and the caller uses such a parser: for numbers with
+quotients of exact numbers, it returns nothing and the caller uses another parser: for numbers with
 more than 19 digits, large or tiny ones, and the one in a hundred million whose float64 is within
 three units of the midpoint between two float32 numbers.
+
+`kernel(text, begin, numbers, found)`: `text` is uint8 [n], `numbers` float32 with enough room,
+`found` int64 [3]. It reads from `begin`, after the bracket that opens a list of numbers or of such
+lists, and returns the number of numbers; -1 if another parser must be used. Then `found` is: rows,
+the size of each or -1 for a flat list, and the position after the closing bracket.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from pinnace.engine.codegen import compiler
-from pinnace.framework import config
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-# kernel(text, begin, numbers, found): reads from after the bracket that opens a list of numbers, or
-# of such lists. Numbers go to `numbers`; `found` gets the rows, the length of each (-1 for a plain
-# list) and where the text goes on. Answers how many numbers there are, or -1.
+NAME = "number lists"
 _TEXT = """
 from pinnace.engine.codegen.digits import bits_of, byte_at, digits_at, digits_before
 
@@ -183,21 +178,4 @@ def kernel(text, begin, numbers, found):
         at += U1
 """
 
-
-def requested() -> compiler.Kernel:
-    """The reader's kernel, compiled in the background unless it is there already.
-
-    `kernel.function(text, begin, numbers, found)`: `text` is uint8 [n], `numbers` float32 with
-    enough room, `found` int64 [3]. It reads from `begin`, after the bracket that opens a list of
-    numbers or of such lists, and returns the number of numbers; -1 if another parser must be used.
-    Then `found` is: rows, the size of each or -1 for a flat list, and the position after the
-    closing bracket.
-    """
-    return compiler.request(_TEXT)
-
-
-def reader() -> Callable[..., Any] | None:
-    """The reader, if it is compiled and settings allow it; otherwise it is requested."""
-    if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
-        return None
-    return requested().function
+TEXTS = {NAME: _TEXT}
