@@ -115,7 +115,7 @@ def measure_in_turn(
         for number, side in enumerate(sides):
             place = Path(folder) / str(number)
             place.mkdir()
-            loads.append(_load(side, case, place))
+            loads.append(load_command(side, case, place))
         for side, load in zip(sides, loads, strict=True):
             for _ in range(warming):
                 subprocess.run([*load, "-d1s"], capture_output=True, check=True)
@@ -125,13 +125,13 @@ def measure_in_turn(
         for _ in range(runs):
             for side, load, rows, times in zip(sides, loads, found, own, strict=True):
                 before = side.alone() if side.alone else 0.0
-                rows.append(_run(side.started, load, seconds))
+                rows.append(run_load(side.started, load, seconds))
                 after = side.alone() if side.alone else 0.0
                 times.append((before + after) / 2)
     return [_point(case, *columns) for columns in zip(found, own, strict=True)]
 
 
-def _load(side: Side, case: Case, folder: Path) -> list[str]:
+def load_command(side: Side, case: Case, folder: Path) -> list[str]:
     """The command that makes load, without its length."""
     script = folder / "load.lua"
     (folder / "body").write_bytes(side.form.body(case.rows))
@@ -149,7 +149,7 @@ def _load(side: Side, case: Case, folder: Path) -> list[str]:
     return ["wrk", "-t1", f"-c{case.connections}", "--timeout=20s", "-s", str(script), url]
 
 
-def _run(started: Started, load: list[str], seconds: int) -> tuple[float, ...]:
+def run_load(started: Started, load: list[str], seconds: int) -> tuple[float, ...]:
     """Requests a second, p50 and p99 in milliseconds, microseconds of each request, and errors."""
     before = started.cpu_s()
     done = subprocess.run([*load, f"-d{seconds}s"], capture_output=True, check=True)

@@ -27,7 +27,7 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from servers import aims, grpc_load, models, reloading  # noqa: E402
+from servers import aims, fresh, grpc_load, models, reloading  # noqa: E402
 from servers.bodies import FORMS, Form  # noqa: E402
 from servers.load import (  # noqa: E402
     MODELS,
@@ -311,6 +311,9 @@ def main() -> int:
             more, good = measured(given.seconds, given.runs)
             rows += more
             is_met &= good
+        for model in models.SIZES:
+            rows.append(fresh.measure_fresh(model).row())
+            is_met &= not rows[-1][-1]
     headings = (
         "load",
         "server",
