@@ -62,6 +62,38 @@ def row_largest(source: Any, source_row: Any, target: Any, rows: Any, width: Any
 
 
 @njit  # type: ignore[misc,unused-ignore]
+def column_totals(
+    source: Any, target: Any, blocks: Any, rows: Any, width: Any, divisor: Any
+) -> None:
+    """The sums over the rows of each block, divided by a number."""
+    for b in range(blocks):
+        made = floats(target + 4 * b * width, width)
+        for c in range(width):
+            made[c] = 0
+        for r in range(rows):
+            numbers = floats(source + 4 * (b * rows + r) * width, width)
+            for c in range(width):
+                made[c] += numbers[c]
+        if divisor != 1:
+            for c in range(width):
+                made[c] /= float32(divisor)
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def column_largest(source: Any, target: Any, blocks: Any, rows: Any, width: Any) -> None:
+    """The largest number of each column of each block; NaN if it has one."""
+    for b in range(blocks):
+        made = floats(target + 4 * b * width, width)
+        numbers = floats(source + 4 * b * rows * width, width)
+        for c in range(width):
+            made[c] = numbers[c]
+        for r in range(1, rows):
+            numbers = floats(source + 4 * (b * rows + r) * width, width)
+            for c in range(width):
+                made[c] = larger(made[c], numbers[c])
+
+
+@njit  # type: ignore[misc,unused-ignore]
 def row_softmax(source: Any, source_row: Any, target: Any, rows: Any, width: Any) -> None:
     """The softmax of each row."""
     for r in range(rows):

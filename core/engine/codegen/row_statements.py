@@ -218,25 +218,34 @@ class RowStatements(WholeNumbers):
         return home
 
     def _reduced(self, node: Node) -> None:
-        """The sum, mean or largest number of the last axes; others as in all statements."""
+        """The sum, mean or largest number over neighbouring axes."""
         value = node.inputs[0]
         shape, axes = self.size(value), self._constant(node.inputs[1])
-        if axes is None:
+        if axes is None or not shape:
             raise UnsupportedError(f"{node}: over axes that are not known")
-        gone = {int(one) % max(len(shape), 1) for one in axes.reshape(-1)} if shape else set()
-        many = len(gone)
-        if not gone or gone != {*range(len(shape) - many, len(shape))}:
-            if node.op.name != "Sum":
-                raise UnsupportedError(f"{node}: only over the last axes")
-            self._sum(node)
+        gone = {int(one) % len(shape) for one in axes.reshape(-1)}
+        # Axes of size 1 may be either.
+        over = [axis for axis in sorted(gone) if shape[axis] > 1]
+        if not over:
+            self._pass(node)
             return
-        address, step, rows, width = self._rows_of(value, many)
-        home = self._whole_home(node.outputs[0]).address
-        if node.op.name == "Max":
-            self.lines.append(f"row_largest({address}, {step}, {home}, {rows}, {width})")
-            return
-        by = width if node.op.name == "Mean" else "1"
-        self.lines.append(f"row_totals({address}, {step}, {home}, {rows}, {width}, {by})")
+        first, last = over[0], over[-1]
+        if any(shape[axis] > 1 for axis in range(first, last) if axis not in gone):
+            raise UnsupportedError(f"{node}: over axes that are no neighbours")
+        blocks, width = math.prod(shape[:first]), math.prod(shape[last + 1 :])
+        rows = math.prod(shape[first : last + 1])
+        what = "largest" if node.op.name == "Max" else "totals"
+        by = [] if what == "largest" else [str(rows) if node.op.name == "Mean" else "1"]
+        if width == 1:
+            address, step, _, _ = self._rows_of(value, len(shape) - first)
+            given = [address, step, self._whole_home(node.outputs[0]).address, blocks, rows, *by]
+            self.lines.append(f"row_{what}({', '.join(map(str, given))})")
+        elif blocks == 1 and node.op.name == "Sum" and width == shape[-1]:
+            self._sum(node)  # whose rows may lie apart
+        else:
+            home = self._whole_home(node.outputs[0]).address
+            given = [self._whole(value).address, home, blocks, rows, width, *by]
+            self.lines.append(f"column_{what}({', '.join(map(str, given))})")
 
     def _softmax(self, node: Node) -> None:
         address, step, rows, width = self._rows_of(node.inputs[0])

@@ -37,6 +37,8 @@ _CALLS = {
     "pack": ("PACK", 6),
     "row_totals": ("ROW_TOTALS", 6),
     "row_largest": ("ROW_LARGEST", 5),
+    "column_totals": ("COLUMN_TOTALS", 6),
+    "column_largest": ("COLUMN_LARGEST", 5),
     "row_softmax": ("ROW_SOFTMAX", 5),
     "row_places": ("ROW_PLACES", 6),
     "apply": ("APPLY", 4),

@@ -39,8 +39,8 @@ _MEMORY = tuple(
 _OTHERS = (
     "OPERAND",  # the operand table's integer B gets register A
     "PROGRAM", "PRODUCT", "COPY_ROWS", "ADD_ROWS", "SUM_ROWS", "COPY_TRUTHS", "PACK",
-    "ROW_TOTALS", "ROW_LARGEST", "ROW_SOFTMAX", "ROW_PLACES", "APPLY", "APPLY_TWO",
-    "APPLY_WHOLE",
+    "ROW_TOTALS", "ROW_LARGEST", "COLUMN_TOTALS", "COLUMN_LARGEST", "ROW_SOFTMAX", "ROW_PLACES",
+    "APPLY", "APPLY_TWO", "APPLY_WHOLE",
     "FILL",  # B numbers at address A, with C
     "JUMP",  # to row B
     "UNLESS",  # to row B if register A is 0
@@ -61,8 +61,8 @@ from pinnace.engine.codegen.products import (
     ACROSS, add_rows, copy_rows, copy_truths, floats, multiply, pack, sum_rows,
 )
 from pinnace.engine.codegen.row_functions import (
-    apply, apply_two, apply_whole, fill, function_of, function_of_two, row_largest, row_places,
-    row_softmax, row_totals,
+    apply, apply_two, apply_whole, column_largest, column_totals, fill, function_of,
+    function_of_two, row_largest, row_places, row_softmax, row_totals,
 )
 
 {constants}
@@ -237,6 +237,10 @@ def kernel(rows, registers, operands):
             row_totals(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]], r[p[6]])
         elif what == W_ROW_LARGEST:
             row_largest(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]])
+        elif what == W_COLUMN_TOTALS:
+            column_totals(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]], r[p[6]])
+        elif what == W_COLUMN_LARGEST:
+            column_largest(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]])
         elif what == W_ROW_SOFTMAX:
             row_softmax(r[p[1]], r[p[2]], r[p[3]], r[p[4]], r[p[5]])
         elif what == W_ROW_PLACES:
