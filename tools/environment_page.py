@@ -45,6 +45,10 @@ GROUPS: dict[str, _Lines] = {
         "PINNACE_FUSION": ("1", "0: chains of elementwise ops are run op by op"),
         "PINNACE_EAGER": ("0", "1: functions are run as plain Python, for a debugger"),
         "PINNACE_DETERMINISM": ("0", "1: results do not depend on the order of threads"),
+        "PINNACE_CHECK": (
+            "0",
+            "1: each call by machine code is compared with the plan, whose results it gives",
+        ),
         "PINNACE_POISON": ("0", "1: memory is filled with NaN before it is written, for tests"),
         "OMP_NUM_THREADS": (
             "none",

@@ -38,6 +38,7 @@ with nothing: for tests), `plan`, `eager`.
   the step that failed, so that effects happen once, and runs all later calls. If it raises as well,
   the caller gets the plan's error. With the tier pinned to `compiled`, exceptions are passed on,
   for tests.
+- `PINNACE_CHECK=1` (`Settings.check`) compares every call with the plan, whose results it gives.
 - `PINNACE_POISON=1` (`Settings.poison`) fills memory with NaN before it is written; results must
   not change.
 - A function that generates source in another form (`Source.compiled`) holds the plan's lock, since

@@ -151,11 +151,12 @@ class Promotion:
 
     @staticmethod
     def _is_compared(made: Mapping[int, Region | None]) -> bool:
-        """Whether there are tables among the regions: networks, or loops."""
+        """Whether there are tables among the regions, networks or loops; or settings want it."""
         from pinnace.engine.codegen.looped import Looped
         from pinnace.engine.networks.region import Network
 
-        return any(isinstance(one, Network | Looped) for one in made.values())
+        has_tables = any(isinstance(one, Network | Looped) for one in made.values())
+        return has_tables or config.settings.check
 
     def _wanted(self, arrays: Sequence[Array], forced: bool) -> Mapping[int, Region | None]:
         """The regions, loops with the steps around them among them."""

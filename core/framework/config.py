@@ -8,6 +8,7 @@ Read once from the environment:
     PINNACE_CACHE          folder for downloaded models, and graphs to report; empty keeps nothing
     PINNACE_DETERMINISM    1 or 0: results that do not depend on the order of threads
     PINNACE_EAGER          1 or 0: functions run as plain Python
+    PINNACE_CHECK          1 or 0: each call by machine code is compared with the plan
     PINNACE_POISON         1 or 0: memory that is to be written is filled with NaN first (for tests)
 """
 
@@ -61,6 +62,8 @@ class Settings:
         inter_op_threads: ops that run at once; 0 leaves it to the engine.
         poison: whether functions that are traced from now on fill each array that they are to write
             with NaN before (integers with 0xAA): a number that was not written is seen. Slow.
+        check: whether each call of a network, a table or a region runs the plan as well, gives its
+            results, and compares: what does not agree is logged, and not used any more. Slow.
         caches: where folders of caches are, by their variables of the environment.
     """
 
@@ -71,11 +74,12 @@ class Settings:
     intra_op_threads: int = 0
     inter_op_threads: int = 0
     poison: bool = False
+    check: bool = False
     caches: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cache(self) -> Path | None:
-        """Folder for compiled kernels and copies of models; None keeps nothing."""
+        """Folder for copies of models and graphs to report; None keeps nothing."""
         return _cache_folder(self.caches)
 
     @cache.setter
@@ -100,6 +104,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         deterministic=_flag(environment, "PINNACE_DETERMINISM", default=False),
         run_eagerly=_flag(environment, "PINNACE_EAGER", default=False),
         poison=_flag(environment, "PINNACE_POISON", default=False),
+        check=_flag(environment, "PINNACE_CHECK", default=False),
         intra_op_threads=_count("PINNACE_THREADS", environment.get("PINNACE_THREADS", "0")),
         caches={name: environment[name] for name in _CACHES if name in environment},
     )

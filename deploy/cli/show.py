@@ -126,8 +126,10 @@ def _report_json(report: "ModelReport") -> dict[str, object]:
 
 def _show_machine(as_json: bool) -> None:
     from pinnace.engine.ahead import processors, reading
+    from pinnace.engine.codegen import kernels
     from pinnace.framework import config
 
+    kernels.are_there()  # looks for them, as a program does
     library, reason = reading.installed()
     if not config.settings.fusion:
         library, reason = None, "settings: fusion is off"

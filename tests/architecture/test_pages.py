@@ -135,6 +135,7 @@ def test_the_page_of_variables_has_all_that_the_code_reads() -> None:
         "PINNACE_FUSION": plain.fusion,
         "PINNACE_EAGER": plain.run_eagerly,
         "PINNACE_DETERMINISM": plain.deterministic,
+        "PINNACE_CHECK": plain.check,
         "PINNACE_POISON": plain.poison,
     }.items():
         said = defaults[name].strip("`").partition(":")[0]
