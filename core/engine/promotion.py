@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pinnace.engine.codegen import kernels
-from pinnace.engine.codegen.watching import CallError
+from pinnace.engine.steps import CallError
 from pinnace.engine.versions import version_of
 from pinnace.framework import config
 from pinnace.ops.kernels import team

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pinnace.ops.running import RunContext
 
 
+class CallError(Exception):
+    """A plan cannot run with the arguments of a call; its cause is what it raised."""
+
+
 class Step:
     """One kernel call of a plan."""
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from pinnace.engine.ahead import reading
-from pinnace.engine.codegen import general
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,6 +39,10 @@ def _all() -> dict[str, Callable[..., Any]]:
         with _lock:
             known = _functions
             if known is None:
+                # Imported here: many processes run nothing that has machine code.
+                from pinnace.engine.ahead import reading
+                from pinnace.engine.codegen import general
+
                 texts = {name: general.module_of(general.text(name)) for name in general.names()}
                 known = reading.functions(texts)
                 _functions = known

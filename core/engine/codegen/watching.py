@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnace import late
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.steps import may_run_again, run_node
+from pinnace.engine.steps import CallError, may_run_again, run_node
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 # Most iterations of a loop in a kernel without polling the stop flag, and seconds that they may
 # take by plans.
 ITERATIONS, _SECONDS = 1 << 11, 0.25
-
-
-class CallError(Exception):
-    """The plan cannot run with these arguments; its cause is what it raised."""
 
 
 def watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], dict[Node, int]]:
