@@ -203,6 +203,7 @@ class _Converted:
     Attributes:
         drawn: of each program, outputs that depend on numbers that are drawn anew in each run.
         pixels: input of the first program -> what of pixels it takes.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator.
     """
 
     model: Model
@@ -210,6 +211,7 @@ class _Converted:
     dropped: dict[str, int]
     drawn: tuple[tuple[str, ...], ...]
     pixels: dict[str, Scaling]
+    loops: dict[str, str]
 
 
 def _export(
@@ -252,6 +254,7 @@ def _export(
         op_counts=_counts(converted.model),
         source_counts=converted.source_counts,
         dropped=converted.dropped,
+        loops=converted.loops,
         differences=differences,
         batches=sum(kinds.values()),
         compared=dict(kinds),
@@ -307,15 +310,17 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
     counts: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     drawn = []
+    loops: dict[str, str] = {}
     pixels: dict[str, Scaling] = {}
     for program in programs:
         frozen = freeze(program)
         folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
-        subgraph, found = lower(folded, program.inputs, flex=options.allow_flex)
+        subgraph, found, stayed = lower(folded, program.inputs, flex=options.allow_flex)
         subgraph.name = "main" if not model.signatures else program.signature
         if program is programs[0]:
             pixels = pixels_of(folded, program.inputs, options.normalization)
         counts.update(found)
+        loops.update(stayed)
         dropped.update(frozen.dropped)
         drawn.append(drawn_outputs(folded))
         inputs = dict(zip(program.inputs, subgraph.inputs, strict=True))
@@ -326,7 +331,12 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
         names = list(signature.outputs)
         signature.outputs = dict(zip(names, signature.subgraph.outputs, strict=True))
     return _Converted(
-        model, dict(sorted(counts.items())), dict(sorted(dropped.items())), tuple(drawn), pixels
+        model,
+        dict(sorted(counts.items())),
+        dict(sorted(dropped.items())),
+        tuple(drawn),
+        pixels,
+        loops,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,13 +29,27 @@ if TYPE_CHECKING:
 FORMAT = "LiteRT"
 
 
+class Lowered(NamedTuple):
+    """A graph in built-in operators.
+
+    Attributes:
+        subgraph: the operators.
+        counts: op of the program -> how often it was converted.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator.
+    """
+
+    subgraph: Subgraph
+    counts: dict[str, int]
+    loops: dict[str, str]
+
+
 def lower(
     program: graph.Graph,
     inputs: Mapping[str, TensorSpec],
     *,
     flex: bool = False,
-) -> tuple[Subgraph, dict[str, int]]:
-    """The graph in built-in operators, and how often each op of the program was converted.
+) -> Lowered:
+    """The graph in built-in operators.
 
     Args:
         program: frozen and folded.
@@ -65,7 +79,7 @@ def lower(
                 f"export: output {name!r} is {source.dtype.name}, which {FORMAT} does not give"
             )
         g.subgraph.outputs.append(_result(g, g.cast(value, source.dtype), name))
-    return g.subgraph, dict(sorted(lowering.counts.items()))
+    return Lowered(g.subgraph, dict(sorted(lowering.counts.items())), lowering.loops)
 
 
 def _result(g: GraphBuilder, value: Tensor, name: str) -> Tensor:
@@ -92,12 +106,14 @@ class Lowering:
     Attributes:
         refused: (op, reason) -> the nodes.
         counts: op -> how often.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator.
     """
 
     def __init__(self, *, flex: bool = False) -> None:
         self.flex = flex
         self.refused: dict[tuple[str, str], list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
+        self.loops: dict[str, str] = {}
 
     @property
     def refusals(self) -> list[Refusal]:

@@ -115,6 +115,15 @@ def _broadcast_to(operator: Operator, given: list[Tensor]) -> int:
     return 3 if given[0].dtype in {dtypes.int8, dtypes.int16} else 2
 
 
+def _lstm(operator: Operator, given: list[Tensor]) -> int:
+    data, weights = given[0], operator.inputs[2]
+    if weights is None or weights.dtype is not dtypes.int8 or data.dtype is dtypes.int8:
+        return 1
+    if data.dtype is dtypes.int16:
+        return 5
+    return 3 if operator.options.get("asymmetric_quantize_inputs") else 2
+
+
 _OWN: dict[str, Callable[[Operator, list[Tensor]], int]] = {
     "BROADCAST_TO": _broadcast_to,
     "CONV_2D": _conv,
@@ -123,6 +132,7 @@ _OWN: dict[str, Callable[[Operator, list[Tensor]], int]] = {
     "GATHER": _gather,
     "SPLIT": _split,
     "TRANSPOSE_CONV": _transposed,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.deploy.lite.ir.model import Operator, Quantization, Subgraph, Tensor
-from pinnace.deploy.lite.smaller.weights import CHANNELS, by_channel
+from pinnace.deploy.lite.smaller.weights import CHANNELS, LSTM, by_channel
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 
@@ -154,7 +154,7 @@ def quantize(
         reason = fit[id(operator)]
         if reason:
             if _is_real(operator):
-                state.stayed[operator.kind, reason] += 1
+                state.stayed[_name(operator), reason] += 1
             operator.inputs = [_wide(state, x) for x in operator.inputs]
             state.add(operator)
         else:
@@ -164,6 +164,16 @@ def quantize(
     subgraph.outputs = outputs
     subgraph.inputs = [_inlet(state, subgraph, x, input_type) for x in subgraph.inputs]
     return {kind: (reason, n) for (kind, reason), n in state.stayed.items()}
+
+
+def _name(operator: Operator) -> str:
+    """The operator, or the recurrent layer that it sets the state of and runs."""
+    return LSTM if _is_lstm(operator) else operator.kind
+
+
+def _is_lstm(operator: Operator) -> bool:
+    inner = operator.options.get("then_subgraph_index")
+    return isinstance(inner, Subgraph) and [one.kind for one in inner.operators] == [LSTM]
 
 
 def _is_real(operator: Operator) -> bool:
@@ -181,6 +191,8 @@ def _reason(operator: Operator, state: _State) -> str:
     if not _is_real(operator):
         return "it gives whole numbers"
     if any(isinstance(option, Subgraph) for option in operator.options.values()):
+        if _is_lstm(operator):
+            return "of 8 bits it is not written"
         return "loops and branches, recurrent layers among them, stay as they are inside"
     if kind not in _SAME and kind not in _FREE and kind not in _FIXED:
         return "its kernel computes no real numbers in 8 bits"
@@ -191,13 +203,15 @@ def _reason(operator: Operator, state: _State) -> str:
         return "no example reached it"
     if kind in _SAME and (not moving or len(moving) == len(operator.outputs)):
         return "it takes constants alone"
-    if kind in CHANNELS:
-        place = CHANNELS[kind][0]
-        weights = operator.inputs[place]
-        if weights is None or weights.data is None:
-            return "its weights are computed"
-        if kind == "TRANSPOSE_CONV" and _has_activation(operator):
-            return "its kernel of 8 bits has no activation"
+    return _about_weights(operator) if kind in CHANNELS else ""
+
+
+def _about_weights(operator: Operator) -> str:
+    weights = operator.inputs[CHANNELS[operator.kind][0]]
+    if weights is None or weights.data is None:
+        return "its weights are computed"
+    if operator.kind == "TRANSPOSE_CONV" and _has_activation(operator):
+        return "its kernel of 8 bits has no activation"
     return ""
 
 

@@ -119,8 +119,8 @@ def test_a_recurrent_layer_that_stays_float32_is_told() -> None:
     rows = np.random.default_rng(0).standard_normal((20, 7, 5)).astype(np.float32)
     report = export(model, verify=False, int8_static={"seq": rows})
     assert report.precision is not None
-    told = "loops and branches, recurrent layers among them, stay as they are inside"
-    assert report.precision.stayed["WHILE"] == (told, 2)
+    told = "of 8 bits it is not written"
+    assert report.precision.stayed["UNIDIRECTIONAL_SEQUENCE_LSTM"] == (told, 2)
 
 
 def test_examples_that_do_not_fit_are_refused(digits: Path) -> None:
