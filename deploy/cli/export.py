@@ -149,6 +149,13 @@ def export(
             help="Of .tflite: what has no operator stays TensorFlow's op, which few apps have.",
         ),
     ] = False,
+    fused_lstm: Annotated[
+        bool,
+        typer.Option(
+            "--fused-lstm",
+            help="Of .tflite: LSTMs as one operator, not for LiteRT.js nor CompiledModel.",
+        ),
+    ] = False,
     verify_timeout: Annotated[
         float, typer.Option(help="Longest run of the check, in seconds.", metavar="SECONDS")
     ] = 60.0,
@@ -235,6 +242,7 @@ def export(
             input_type=input_type,
             output_type=output_type,
             allow_flex=allow_flex,
+            fused_lstm=fused_lstm,
             verify_timeout_s=verify_timeout,
             report=report,
             web=page_place(output, web, page=page),
@@ -251,6 +259,7 @@ def export(
             "--input-type": input_type is not None,
             "--output-type": output_type is not None,
             "--allow-flex": allow_flex,
+            "--fused-lstm": fused_lstm,
             "--vocabulary": vocabulary is not None,
             "--metadata": metadata is not None,
         },

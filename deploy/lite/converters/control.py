@@ -173,9 +173,9 @@ class _Branch:
 
 @converts("While", "StatelessWhile", to="WHILE")
 def loop(g: GraphBuilder, call: NodeView, state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """WHILE; constants that never change stand in the subgraphs. An LSTM is one operator."""
+    """WHILE; constants that never change stand in the subgraphs. An LSTM may be one operator."""
     test, body = program_of(call.attr("cond")), program_of(call.attr("body"))
-    layer = as_layer(g, call, state, (test, body))
+    layer = as_layer(g, call, state, (test, body)) if call.lowering.fused_lstm else None
     if layer is not None:
         return layer
     values = [_with_element(value, body) for value in state]

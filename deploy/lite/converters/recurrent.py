@@ -4,6 +4,9 @@ The operator keeps its state in tensors of its own from one run to the next, and
 can set them: a second run of a file with the bare operator begins where the first one ended. Here
 it stands in a subgraph whose arguments are these tensors, which IF sets in every run. So a run
 depends on nothing but its inputs, the first state may be given, and the size of the batch open.
+
+It is written on demand: LiteRT's CompiledModel API and LiteRT.js load no tensors that keep a state
+("Variable tensors not yet supported", ai-edge-litert 2.3), and XNNPACK runs loops, not this.
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ def export(
     input_type: str | None = None,
     output_type: str | None = None,
     allow_flex: bool = False,
+    fused_lstm: bool = False,
     verify_timeout_s: float = 60.0,
     tags: str | Sequence[str] | None = None,
     shapes: Mapping[str, Any] | None = None,
@@ -104,6 +105,9 @@ def export(
         output_type: of outputs, likewise.
         allow_flex: whether ops without a built-in operator stay TensorFlow's, for apps that have
             its Select TF ops; such a file is not run here.
+        fused_lstm: whether an LSTM layer becomes the operator UNIDIRECTIONAL_SEQUENCE_LSTM instead
+            of a loop. LiteRT's interpreter runs it; LiteRT.js and the CompiledModel API load no
+            file that has it.
         verify_timeout_s: the longest that one run of the model in pinnace may take, in seconds.
         tags: which of several graphs of a folder; None takes the only one, or that for serving.
         shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank, and
@@ -147,6 +151,7 @@ def export(
         input_type=input_type,
         output_type=output_type,
         allow_flex=allow_flex,
+        fused_lstm=fused_lstm,
         verify_timeout_s=verify_timeout_s,
         tags=[tags] if isinstance(tags, str) else tags,
         shapes=shapes,
@@ -203,7 +208,8 @@ class _Converted:
     Attributes:
         drawn: of each program, outputs that depend on numbers that are drawn anew in each run.
         pixels: input of the first program -> what of pixels it takes.
-        loops: node of a loop that is an LSTM -> what keeps it from being one operator.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator, with
+            `fused_lstm`.
     """
 
     model: Model
@@ -315,7 +321,9 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
     for program in programs:
         frozen = freeze(program)
         folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
-        subgraph, found, stayed = lower(folded, program.inputs, flex=options.allow_flex)
+        subgraph, found, stayed = lower(
+            folded, program.inputs, flex=options.allow_flex, fused_lstm=options.fused_lstm
+        )
         subgraph.name = "main" if not model.signatures else program.signature
         if program is programs[0]:
             pixels = pixels_of(folded, program.inputs, options.normalization)

@@ -35,7 +35,8 @@ class Lowered(NamedTuple):
     Attributes:
         subgraph: the operators.
         counts: op of the program -> how often it was converted.
-        loops: node of a loop that is an LSTM -> what keeps it from being one operator.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator, if that
+            was asked for.
     """
 
     subgraph: Subgraph
@@ -48,6 +49,7 @@ def lower(
     inputs: Mapping[str, TensorSpec],
     *,
     flex: bool = False,
+    fused_lstm: bool = False,
 ) -> Lowered:
     """The graph in built-in operators.
 
@@ -55,12 +57,13 @@ def lower(
         program: frozen and folded.
         inputs: name -> spec, in the order of the graph's inputs.
         flex: whether what has no counterpart stays TensorFlow's op.
+        fused_lstm: whether a loop that is an LSTM becomes one operator.
 
     Raises:
         UnimplementedError: some nodes have no counterpart; the message names all of them.
     """
     g = GraphBuilder(program.name)
-    lowering = Lowering(flex=flex)
+    lowering = Lowering(flex=flex, fused_lstm=fused_lstm)
     arguments = []
     for name, spec in inputs.items():
         if spec.dtype not in TYPES or spec.dtype.is_complex:
@@ -102,15 +105,18 @@ class Lowering:
 
     Args:
         flex: whether what has no counterpart stays TensorFlow's op.
+        fused_lstm: whether a loop that is an LSTM becomes one operator.
 
     Attributes:
         refused: (op, reason) -> the nodes.
         counts: op -> how often.
-        loops: node of a loop that is an LSTM -> what keeps it from being one operator.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator, if that
+            was asked for.
     """
 
-    def __init__(self, *, flex: bool = False) -> None:
+    def __init__(self, *, flex: bool = False, fused_lstm: bool = False) -> None:
         self.flex = flex
+        self.fused_lstm = fused_lstm
         self.refused: dict[tuple[str, str], list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
         self.loops: dict[str, str] = {}

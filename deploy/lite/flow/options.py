@@ -43,6 +43,7 @@ class Options:
     input_type: str | None = None
     output_type: str | None = None
     allow_flex: bool = False
+    fused_lstm: bool = False
     verify_timeout_s: float = 60.0
     tags: Sequence[str] | None = None
     shapes: Mapping[str, Any] | None = None
@@ -76,6 +77,11 @@ class Options:
         if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
             raise InvalidArgumentError(
                 f"export: verify_timeout_s must be a number of seconds, got {seconds!r}"
+            )
+        if self.fused_lstm and self.web is not None:
+            raise InvalidArgumentError(
+                "export: a page takes no fused_lstm: LiteRT.js loads no operators that keep a "
+                "state\n  Try: without it, recurrent layers are loops"
             )
         self._check_metadata()
         keys = self.signatures

@@ -56,7 +56,8 @@ class LiteReport:
         compared: kind of inputs -> how many sets of them.
         file_bytes: size of the file.
         precision: what a smaller form costs; None for float32.
-        loops: node of a loop that is an LSTM -> what keeps it from being one operator.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator, with
+            `fused_lstm`.
         metadata: what the file tells about its inputs and outputs; None if it has no metadata.
         files: associated files that stand in it.
         flex: ops that stayed TensorFlow's; an app needs its Select TF ops library for them.

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pinnace.deploy.lite.ir.model import Subgraph
 from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
 from pinnace.framework.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pinnace.deploy.lite.ir.model import Subgraph
     from pinnace.framework.tensor import Array
 
 # Tensor, by its identity -> the least and the largest number; 0 is always between them.
@@ -35,11 +35,12 @@ def ranges_of(
     """
     interpreter = Interpreter(content, WAYS[1], keeps_all=True)
     tensors = subgraph.tensors()
+    idle = _idle(subgraph)
     found: Ranges = {}
     for given in feeds:
         interpreter.run(given, key)
         for place, tensor in enumerate(tensors):
-            if tensor.data is not None or tensor.dtype.name != "float32":
+            if tensor.data is not None or tensor.dtype.name != "float32" or id(tensor) in idle:
                 continue
             array = interpreter.tensor(place)
             if array is None or not array.size:
@@ -52,3 +53,16 @@ def ranges_of(
             before = found.get(id(tensor), (0.0, 0.0))
             found[id(tensor)] = (min(before[0], low), max(before[1], high))
     return found
+
+
+def _idle(subgraph: Subgraph) -> set[int]:
+    """What loops and branches give and nothing takes: there is anything in its memory."""
+    taken = {id(x) for one in subgraph.operators for x in one.inputs}
+    taken.update(id(x) for x in subgraph.outputs)
+    return {
+        id(x)
+        for one in subgraph.operators
+        if any(isinstance(option, Subgraph) for option in one.options.values())
+        for x in one.outputs
+        if id(x) not in taken
+    }

@@ -11,6 +11,7 @@ from pinnace import keras
 from pinnace.deploy import lite
 from pinnace.deploy.lite import export
 from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
+from pinnace.framework.errors import InvalidArgumentError
 
 pytest.importorskip("ai_edge_litert")
 
@@ -32,7 +33,7 @@ def model_of(*made: Any, sizes: tuple[int | None, ...] = (6, 3)) -> Any:
 
 def check(model: Any, count: int, *arrays: Any) -> lite.LiteReport:
     """The file has so many LSTMs and no loop, and gives what the layer gives, run after run."""
-    report = export(model)
+    report = export(model, fused_lstm=True)
     assert report.op_counts.get(LSTM, 0) == count
     assert "WHILE" not in report.op_counts
     assert not report.loops
@@ -63,7 +64,7 @@ def test_any_number_of_examples_and_steps(batch: int, steps: int) -> None:
 
 def test_a_batch_that_is_fixed() -> None:
     model = model_of(layers.LSTM(4))
-    report = export(model, shapes={"inputs": [2, 6, 3]})
+    report = export(model, shapes={"inputs": [2, 6, 3]}, fused_lstm=True)
     assert report.op_counts[LSTM] == 1
     assert "SHAPE" not in report.op_counts
 
@@ -98,7 +99,7 @@ def test_a_first_state_that_is_given(tmp_path: Path) -> None:
 
 def test_the_state_of_a_run_is_forgotten_even_if_it_is_no_number() -> None:
     model = model_of(layers.LSTM(4))
-    report = export(model)
+    report = export(model, fused_lstm=True)
     assert report.content is not None
     x = rows(2, 6, 3)
     for way in WAYS:
@@ -117,7 +118,7 @@ def test_a_layer_in_a_loop_of_another_kind() -> None:
     def each(x: Any) -> Any:
         return pinnace.map_fn(layer, x, fn_output_signature=pinnace.TensorSpec([2, 4]))
 
-    report = export(each.get_concrete_function())
+    report = export(each.get_concrete_function(), fused_lstm=True)
     assert (report.op_counts[LSTM], report.op_counts["WHILE"]) == (1, 1)
 
 
@@ -134,7 +135,7 @@ REFUSED = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_the_operator_is_not_stays_a_loop_and_is_told(reason: str) -> None:
     given = keras.Input((6, 3))
-    report = export(keras.Model(given, REFUSED[reason](given)))
+    report = export(keras.Model(given, REFUSED[reason](given)), fused_lstm=True)
     assert LSTM not in report.op_counts
     assert report.op_counts["WHILE"] == 1
     (told,) = report.loops.values()
@@ -144,7 +145,7 @@ def test_what_the_operator_is_not_stays_a_loop_and_is_told(reason: str) -> None:
 
 def test_other_recurrent_layers_stay_loops() -> None:
     for layer in (layers.GRU(4), layers.SimpleRNN(4)):
-        report = export(model_of(layer))
+        report = export(model_of(layer), fused_lstm=True)
         assert report.op_counts["WHILE"] == 1
         assert not report.loops
 
@@ -152,7 +153,7 @@ def test_other_recurrent_layers_stay_loops() -> None:
 @pytest.mark.parametrize(("kind", "most"), [("int8", 0.02), ("float16", 0.002)])
 def test_weights_of_fewer_bits(kind: str, most: float) -> None:
     model = model_of(layers.LSTM(40, return_sequences=True), layers.LSTM(8))
-    report = export(model, **{kind: True})
+    report = export(model, fused_lstm=True, **{kind: True})
     assert report.precision is not None
     assert report.precision.bytes_before > 1.5 * report.file_bytes
     assert 0 < report.precision.largest_relative < most
@@ -160,6 +161,17 @@ def test_weights_of_fewer_bits(kind: str, most: float) -> None:
 
 
 def test_a_few_weights_stay_as_they_are() -> None:
-    report = export(model_of(layers.LSTM(4)), int8=True)
+    report = export(model_of(layers.LSTM(4)), int8=True, fused_lstm=True)
     assert report.precision is not None
     assert report.precision.stayed[LSTM] == ("fewer than 1024 weights in each of its gates", 1)
+
+
+def test_without_being_asked_for_it_is_a_loop_that_everything_loads() -> None:
+    report = export(model_of(layers.LSTM(4)))
+    assert (LSTM in report.op_counts, report.op_counts["WHILE"]) == (False, 1)
+    assert not report.loops
+
+
+def test_a_page_has_no_fused_lstm(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"LiteRT\.js loads no operators"):
+        export(model_of(layers.LSTM(4)), web=tmp_path / "page", fused_lstm=True)

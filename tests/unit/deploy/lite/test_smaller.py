@@ -119,6 +119,10 @@ def test_a_recurrent_layer_that_stays_float32_is_told() -> None:
     rows = np.random.default_rng(0).standard_normal((20, 7, 5)).astype(np.float32)
     report = export(model, verify=False, int8_static={"seq": rows})
     assert report.precision is not None
+    told = "loops and branches, recurrent layers among them, stay as they are inside"
+    assert report.precision.stayed["WHILE"] == (told, 2)
+    report = export(model, verify=False, int8_static={"seq": rows}, fused_lstm=True)
+    assert report.precision is not None
     told = "of 8 bits it is not written"
     assert report.precision.stayed["UNIDIRECTIONAL_SEQUENCE_LSTM"] == (told, 2)
 
@@ -132,3 +136,13 @@ def test_examples_that_do_not_fit_are_refused(digits: Path) -> None:
         export(digits, input_type="int8")
     with pytest.raises(InvalidArgumentError, match="one precision"):
         export(digits, float16=True, int8=True)
+
+
+def test_what_a_loop_does_not_compute_has_no_range() -> None:
+    """LiteRT leaves anything in the memory of a loop's outputs that nothing takes."""
+    rows = np.random.default_rng(0).standard_normal((20, 7, 5)).astype(np.float32)
+    for _ in range(12):
+        for size in (100, 1000, 10_000, 100_000):
+            np.full(size, np.nan, np.float32)  # in memory that is freed again
+        report = export(GOLDEN / "keras_lstm" / "model", verify=False, int8_static={"seq": rows})
+        assert report.precision is not None
