@@ -72,6 +72,7 @@ def export(
     float16: bool = False,
     int8: bool = False,
     int8_static: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    int16_static: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
     allow_flex: bool = False,
@@ -100,8 +101,9 @@ def export(
             between operators stay float32.
         int8_static: everything in 8 bits: the `.npz` file, or the arrays by input, of examples to
             find the ranges with.
-        input_type: of inputs that are real numbers, with `int8_static`: "float32", "int8" or
-            "uint8".
+        int16_static: numbers between operators in 16 bits and weights in 8, likewise.
+        input_type: of inputs that are real numbers: "float32"; with `int8_static` also "int8" and
+            "uint8", with `int16_static` "int16".
         output_type: of outputs, likewise.
         allow_flex: whether ops without a built-in operator stay TensorFlow's, for apps that have
             its Select TF ops; such a file is not run here.
@@ -146,8 +148,13 @@ def export(
         signature=signature,
         verify=verify,
         sample=sample,
-        kind=one_kind(float16=float16, int8=int8, int8_static=int8_static is not None),
-        calibration=int8_static,
+        kind=one_kind(
+            float16=float16,
+            int8=int8,
+            int8_static=int8_static is not None,
+            int16_static=int16_static is not None,
+        ),
+        calibration=int16_static if int8_static is None else int8_static,
         input_type=input_type,
         output_type=output_type,
         allow_flex=allow_flex,

@@ -16,7 +16,7 @@ class Precision:
     """The error that a smaller form costs.
 
     Attributes:
-        kind: "float16", "int8" or "int8_static".
+        kind: "float16", "int8", "int8_static" or "int16_static".
         bytes_before: of the float32 file.
         relative: output -> the largest difference from float32 by the output's largest value.
         agreement: output -> the share of rows whose largest entry is at the same place; only of

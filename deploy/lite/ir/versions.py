@@ -115,6 +115,12 @@ def _broadcast_to(operator: Operator, given: list[Tensor]) -> int:
     return 3 if given[0].dtype in {dtypes.int8, dtypes.int16} else 2
 
 
+def _quantize(operator: Operator, given: list[Tensor]) -> int:
+    if operator.outputs[0].dtype is dtypes.int16:
+        return max(2, version_by_type("QUANTIZE", given[0].dtype))
+    return version_by_type("QUANTIZE", given[0].dtype)
+
+
 def _lstm(operator: Operator, given: list[Tensor]) -> int:
     data, weights = given[0], operator.inputs[2]
     if weights is None or weights.dtype is not dtypes.int8 or data.dtype is dtypes.int8:
@@ -130,6 +136,7 @@ _OWN: dict[str, Callable[[Operator, list[Tensor]], int]] = {
     "DEPTHWISE_CONV_2D": _depthwise,
     "FULLY_CONNECTED": _dense,
     "GATHER": _gather,
+    "QUANTIZE": _quantize,
     "SPLIT": _split,
     "TRANSPOSE_CONV": _transposed,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
