@@ -115,6 +115,11 @@ def _broadcast_to(operator: Operator, given: list[Tensor]) -> int:
     return 3 if given[0].dtype in {dtypes.int8, dtypes.int16} else 2
 
 
+def _fill(operator: Operator, given: list[Tensor]) -> int:
+    del operator
+    return version_by_type("FILL", given[1].dtype)
+
+
 def _quantize(operator: Operator, given: list[Tensor]) -> int:
     if operator.outputs[0].dtype is dtypes.int16:
         return max(2, version_by_type("QUANTIZE", given[0].dtype))
@@ -134,6 +139,7 @@ _OWN: dict[str, Callable[[Operator, list[Tensor]], int]] = {
     "BROADCAST_TO": _broadcast_to,
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
+    "FILL": _fill,
     "FULLY_CONNECTED": _dense,
     "GATHER": _gather,
     "QUANTIZE": _quantize,

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pinnace.deploy.lite.ir.model import Subgraph
+from pinnace.deploy.lite.smaller.recurrent import (
+    begins_with_zeros,
+    cell_of,
+    cells,
+    fills_of,
+    layer_of,
+)
 from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
 from pinnace.framework.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pinnace.deploy.lite.ir.model import Operator, Tensor
     from pinnace.framework.tensor import Array
 
 # Tensor, by its identity -> the least and the largest number; 0 is always between them.
@@ -36,6 +44,7 @@ def ranges_of(
     interpreter = Interpreter(content, WAYS[1], keeps_all=True)
     tensors = subgraph.tensors()
     idle = _idle(subgraph)
+    layers = _layers(subgraph)
     found: Ranges = {}
     for given in feeds:
         interpreter.run(given, key)
@@ -45,13 +54,30 @@ def ranges_of(
             array = interpreter.tensor(place)
             if array is None or not array.size:
                 continue
-            low, high = float(np.min(array)), float(np.max(array))
-            if not np.isfinite([low, high]).all():
+            ends = float(np.min(array)), float(np.max(array))
+            if not np.isfinite(ends).all():
                 raise FailedPreconditionError(
                     f"export: {tensor.name!r} is not finite for an example of the calibration"
                 )
-            before = found.get(id(tensor), (0.0, 0.0))
-            found[id(tensor)] = (min(before[0], low), max(before[1], high))
+            _widen(found, tensor, ends)
+            for layer in layers.get(id(tensor), ()):
+                _widen(found, cell_of(layer), cells(layer, array))
+    return found
+
+
+def _widen(found: Ranges, tensor: Tensor, ends: tuple[float, float]) -> None:
+    before = found.get(id(tensor), (0.0, 0.0))
+    found[id(tensor)] = (min(before[0], ends[0]), max(before[1], ends[1]))
+
+
+def _layers(subgraph: Subgraph) -> dict[int, list[Operator]]:
+    """Tensor -> the LSTMs that take it and begin with zeros."""
+    fills = fills_of(subgraph)
+    found: dict[int, list[Operator]] = {}
+    for one in subgraph.operators:
+        layer = layer_of(one)
+        if layer is not None and begins_with_zeros(one, fills):
+            found.setdefault(id(one.inputs[1]), []).append(layer)
     return found
 
 

@@ -30,7 +30,7 @@ CHANNELS = {
 _HYBRID = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 # The places of its weights, of which all have one element type.
-_GATES = range(1, 9)
+GATES = range(1, 9)
 _MOST = 127
 
 
@@ -141,12 +141,12 @@ def _rows(subgraph: Subgraph, operator: Operator) -> None:
 
 def _gates(operator: Operator) -> str:
     """The weights of an LSTM, with one scale for each gate; why not, if they stay float32."""
-    weights = [x for place in _GATES if (x := operator.inputs[place]) is not None]
+    weights = [x for place in GATES if (x := operator.inputs[place]) is not None]
     if any(x.data is None or x.dtype is not dtypes.float32 for x in weights):
         return "its weights are computed"
     if all(x.data is None or x.data.size < _LEAST_BYTE for x in weights):
         return f"fewer than {_LEAST_BYTE} weights in each of its gates"
-    for place in _GATES:
+    for place in GATES:
         x = operator.inputs[place]
         if x is not None and x.data is not None:
             levels, how = by_channel(x.data, None)

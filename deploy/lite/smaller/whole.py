@@ -9,6 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.deploy.lite.ir.model import Operator, Quantization, Subgraph, Tensor
+from pinnace.deploy.lite.smaller.kernels import EIGHT
+from pinnace.deploy.lite.smaller.recurrent import (
+    STATES,
+    begins_with_zeros,
+    cell_of,
+    fills_of,
+    layer_of,
+    whole_layer,
+    whole_zeros,
+)
 from pinnace.deploy.lite.smaller.weights import CHANNELS, LSTM, by_channel
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
@@ -32,6 +42,7 @@ class _State:
         stayed: operator and why -> how often.
         operators: those that were written.
         wide: tensors that are there in float32.
+        fills: tensor of zeros -> the operator that gives it.
     """
 
     ranges: Ranges
@@ -41,6 +52,7 @@ class _State:
     stayed: Counter[tuple[str, str]] = field(default_factory=Counter)
     operators: list[Operator] = field(default_factory=list)
     wide: set[int] = field(default_factory=set)
+    fills: dict[int, Operator] = field(default_factory=dict)
 
     def add(self, operator: Operator) -> None:
         """Write an operator."""
@@ -80,7 +92,7 @@ def quantize(
             8 bits, "uint8".
         output_type: of outputs, likewise.
     """
-    state = _State(dict(ranges), width)
+    state = _State(dict(ranges), width, fills=fills_of(subgraph))
     state.wide.update(id(x) for x in subgraph.inputs)
     fit = {id(one): _reason(one, state) for one in subgraph.operators}
     for operator in subgraph.operators:
@@ -88,8 +100,17 @@ def quantize(
             moving = [x for x in (*_data(operator), *operator.outputs) if x.data is None]
             for x in moving[1:]:
                 state.join(id(moving[0]), id(x))
+    # First states of layers, which get some of their own.
+    firsts = {
+        id(x)
+        for one in subgraph.operators
+        if not fit[id(one)] and layer_of(one) is not None
+        for x in one.inputs[STATES]
+    }
     for operator in subgraph.operators:
         reason = fit[id(operator)]
+        if any(id(x) in firsts for x in operator.outputs):
+            continue
         if reason:
             if _is_real(operator):
                 state.stayed[_name(operator), reason] += 1
@@ -106,12 +127,7 @@ def quantize(
 
 def _name(operator: Operator) -> str:
     """The operator, or the recurrent layer that it sets the state of and runs."""
-    return LSTM if _is_lstm(operator) else operator.kind
-
-
-def _is_lstm(operator: Operator) -> bool:
-    inner = operator.options.get("then_subgraph_index")
-    return isinstance(inner, Subgraph) and [one.kind for one in inner.operators] == [LSTM]
+    return operator.kind if layer_of(operator) is None else LSTM
 
 
 def _is_real(operator: Operator) -> bool:
@@ -129,8 +145,9 @@ def _reason(operator: Operator, state: _State) -> str:
     if not _is_real(operator):
         return "it gives whole numbers"
     if any(isinstance(option, Subgraph) for option in operator.options.values()):
-        if _is_lstm(operator):
-            return f"of {width.bits} bits it is not written"
+        layer = layer_of(operator)
+        if layer is not None:
+            return _about_layer(operator, layer, state)
         return "loops and branches, recurrent layers among them, stay as they are inside"
     if not width.has(kind):
         return f"its kernel computes no real numbers in {width.bits} bits"
@@ -142,6 +159,15 @@ def _reason(operator: Operator, state: _State) -> str:
     if kind in width.same and (not moving or len(moving) == len(operator.outputs)):
         return "it takes constants alone"
     return _about_weights(operator, width) if kind in CHANNELS else ""
+
+
+def _about_layer(operator: Operator, layer: Operator, state: _State) -> str:
+    if state.width is not EIGHT:
+        return f"of {state.width.bits} bits it is not written"
+    if not begins_with_zeros(operator, state.fills):
+        return "its first state is given"
+    moving = (operator.inputs[1], operator.outputs[0], cell_of(layer))
+    return "" if all(id(x) in state.ranges for x in moving) else "no example reached it"
 
 
 def _about_weights(operator: Operator, width: Width) -> str:
@@ -191,6 +217,9 @@ def _rewrite(state: _State, operator: Operator) -> None:
     """The operator on whole numbers."""
     kind, width = operator.kind, state.width
     made = operator.outputs
+    if layer_of(operator) is not None:
+        _rewrite_layer(state, operator)
+        return
     if kind in CHANNELS:
         inputs = _weighed(state, operator)
         if inputs is None:
@@ -199,17 +228,7 @@ def _rewrite(state: _State, operator: Operator) -> None:
             state.add(operator)
             return
     else:
-        inputs = []
-        for x in operator.inputs:
-            if x is None or x.dtype is not dtypes.float32:
-                inputs.append(x)
-            elif x.data is not None:
-                data = x.data
-                how = width.for_range(float(data.min(initial=0)), float(data.max(initial=0)))
-                how = state.how(made[0]) if kind in width.same else how
-                inputs.append(_constant(x, how, width))
-            else:
-                inputs.append(_narrowed(state, x))
+        inputs = _plain(state, operator)
     outputs = []
     fixed = width.fixed.get(kind)
     for x in made:
@@ -227,6 +246,42 @@ def _rewrite(state: _State, operator: Operator) -> None:
             state.narrow[id(x)] = _emit(state, "QUANTIZE", y, again)
         else:
             state.narrow[id(x)] = y
+
+
+def _plain(state: _State, operator: Operator) -> list[Tensor | None]:
+    """The inputs of an operator without weights."""
+    width, inputs = state.width, list(operator.inputs)
+    for place, x in enumerate(inputs):
+        if x is None or x.dtype is not dtypes.float32:
+            continue
+        if x.data is None:
+            inputs[place] = _narrowed(state, x)
+        elif operator.kind in width.same:
+            inputs[place] = _constant(x, state.how(operator.outputs[0]), width)
+        else:
+            ends = float(x.data.min(initial=0)), float(x.data.max(initial=0))
+            inputs[place] = _constant(x, width.for_range(*ends), width)
+    return inputs
+
+
+def _rewrite_layer(state: _State, operator: Operator) -> None:
+    """An LSTM, with its first states."""
+    layer, x, made = layer_of(operator), operator.inputs[1], operator.outputs[0]
+    if layer is None or x is None:
+        return
+    narrow = _narrowed(state, x)
+    ends = state.ranges[id(cell_of(layer))]
+    subgraph, states = whole_layer(operator, narrow, state.how(made), ends)
+    firsts = []
+    for old, like in zip(operator.inputs[STATES], states, strict=True):
+        fill, first = whole_zeros(state.fills[id(old)], like)
+        state.add(fill)
+        firsts.append(first)
+    operator.inputs = [operator.inputs[0], narrow, *firsts]
+    operator.outputs = [_like(state, made, state.how(made))]
+    operator.options = dict.fromkeys(operator.options, subgraph)
+    state.add(operator)
+    state.narrow[id(made)] = operator.outputs[0]
 
 
 def _is_shared(state: _State, x: Tensor) -> bool:

@@ -166,6 +166,57 @@ def test_a_few_weights_stay_as_they_are() -> None:
     assert report.precision.stayed[LSTM] == ("fewer than 1024 weights in each of its gates", 1)
 
 
+def bounded(*sizes: int, seed: int = 0) -> Any:
+    return np.clip(rows(*sizes, seed=seed), -1.5, 1.5)
+
+
+WHOLE = {
+    "sequences": lambda: model_of(layers.LSTM(8, return_sequences=True)),
+    "last": lambda: model_of(layers.LSTM(5)),
+    "backwards": lambda: model_of(layers.LSTM(4, go_backwards=True), layers.Dense(3)),
+    "both ways and on each other": lambda: model_of(
+        layers.Bidirectional(layers.LSTM(4, return_sequences=True)), layers.LSTM(6)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_layer_of_whole_numbers(name: str, tmp_path: Path) -> None:
+    model = WHOLE[name]()
+    # The same example again and again: those held out have the ranges of the others.
+    given = np.repeat(bounded(1, 6, 3), 10, 0)
+    report = export(model, int8_static={"inputs": given}, fused_lstm=True)
+    assert report.content is not None
+    assert report.precision is not None
+    assert not report.precision.stayed
+    assert report.precision.largest_relative < 0.04
+    first = Interpreter(report.content).run({"inputs": given[:3]})
+    (tmp_path / "whole.tflite").write_bytes(report.content)
+    read = lite.load(tmp_path / "whole.tflite")["serving_default"]
+    (ours,) = read(inputs=pinnace.constant(given[:3])).values()
+    for way in WAYS:
+        interpreter = Interpreter(report.content, way)
+        for _ in range(2):
+            (found,) = interpreter.run({"inputs": given[:3]}).values()
+            np.testing.assert_allclose(found, *first.values(), rtol=1e-6)
+    # Two steps of 8 bits of the largest: layers on each other add theirs up.
+    np.testing.assert_allclose(np.asarray(ours), found, atol=2 * np.abs(found).max() / 127)
+
+
+def test_what_of_whole_numbers_is_not_written() -> None:
+    given = [keras.Input((6, 3)), keras.Input((4,)), keras.Input((4,))]
+    model = keras.Model(given, layers.LSTM(4)(given[0], initial_state=given[1:]))
+    names = list(export(model, verify=False).inputs)
+    examples = [bounded(10, 6, 3), bounded(10, 4), bounded(10, 4)]
+    report = export(model, int8_static=dict(zip(names, examples, strict=True)), fused_lstm=True)
+    assert report.precision is not None
+    assert report.precision.stayed[LSTM] == ("its first state is given", 1)
+    one = model_of(layers.LSTM(4))
+    report = export(one, int16_static={"inputs": bounded(10, 6, 3)}, fused_lstm=True)
+    assert report.precision is not None
+    assert report.precision.stayed[LSTM] == ("of 16 bits it is not written", 1)
+
+
 def test_without_being_asked_for_it_is_a_loop_that_everything_loads() -> None:
     report = export(model_of(layers.LSTM(4)))
     assert (LSTM in report.op_counts, report.op_counts["WHILE"]) == (False, 1)

@@ -126,10 +126,6 @@ def test_a_recurrent_layer_that_stays_float32_is_told() -> None:
     assert report.precision is not None
     told = "loops and branches, recurrent layers among them, stay as they are inside"
     assert report.precision.stayed["WHILE"] == (told, 2)
-    report = export(model, verify=False, int8_static={"seq": rows}, fused_lstm=True)
-    assert report.precision is not None
-    told = "of 8 bits it is not written"
-    assert report.precision.stayed["UNIDIRECTIONAL_SEQUENCE_LSTM"] == (told, 2)
 
 
 def test_examples_that_do_not_fit_are_refused(digits: Path) -> None:
