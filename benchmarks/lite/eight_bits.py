@@ -1,4 +1,4 @@
-"""What 8 bits cost: two classifiers, and the rows that they were not trained on.
+"""What weights of 8 bits cost, with activations of 8 and of 16, two classifiers on rows unseen.
 
 One is that of the demo, for handwritten digits of 8 by 8. The other one is a small MobileNetV2 for
 the same digits in coloured pictures of 32 by 32, on grounds and at places that are drawn.
@@ -18,7 +18,12 @@ from pinnace.deploy import lite
 HELD_OUT = 360
 EXAMPLES = 200
 SIDE = 32
-FLOAT, OURS, THEIRS = "float32", "our int8", "TFLiteConverter's int8"
+FLOAT = "float32"
+# Bits of the activations -> our file, and TFLiteConverter's.
+FILES = {
+    8: ("our int8", "TFLiteConverter's int8"),
+    16: ("our int16 and int8", "TFLiteConverter's int16 and int8"),
+}
 # How many points the share of right answers may be below that of float32.
 LOSS = 0.01
 
@@ -112,11 +117,14 @@ def jobs(scratch: Path) -> list[dict[str, Any]]:
     for one in classifiers(scratch):
         function = tf.saved_model.load(str(one.folder)).signatures["serving_default"]
         (name,) = function.structured_input_signature[1]
+        ours = {bits: labels[0] for bits, labels in FILES.items()}
         files = {
-            label: scratch / f"{one.folder.name}_{label[:3]}.tflite" for label in (FLOAT, OURS)
+            label: scratch / f"{one.folder.name}_{number}.tflite"
+            for number, label in enumerate((FLOAT, *ours.values()))
         }
         lite.export(one.folder, files[FLOAT])
-        lite.export(one.folder, files[OURS], int8_static={name: one.examples})
+        lite.export(one.folder, files[ours[8]], int8_static={name: one.examples})
+        lite.export(one.folder, files[ours[16]], int16_static={name: one.examples})
         rows = scratch / f"{one.folder.name}_rows.npz"
         np.savez(rows, examples=one.examples, rows=one.rows, labels=one.labels)
         job = {"kind": "int8", "name": one.name, "folder": str(one.folder)}
@@ -125,17 +133,23 @@ def jobs(scratch: Path) -> list[dict[str, Any]]:
     return made
 
 
-def table(answers: dict[str, dict[str, Any]]) -> list[str]:
-    """Lines: the share of rows that each file gets right, and its bytes."""
+def table(answers: dict[str, dict[str, Any]], bits: int) -> list[str]:
+    """Lines: the share of rows that each file gets right, and its bytes.
+
+    Args:
+        answers: of each classifier.
+        bits: of activations.
+    """
+    labels = (FLOAT, *FILES[bits])
     lines = [
-        f"| classifier | {FLOAT} | {OURS} | {THEIRS} | bytes | ours | TFLiteConverter's |",
+        f"| classifier | {' | '.join(labels)} | bytes | ours | TFLiteConverter's |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, found in answers.items():
         if "broken" in found:
             lines.append(f"| {name} | {found['broken']} | | | | | |")
             continue
-        kinds = [found[label] for label in (FLOAT, OURS, THEIRS)]
+        kinds = [found[label] for label in labels]
         shares = " | ".join(f"{kind['right']:.2%}" for kind in kinds)
         sizes = " | ".join(str(kind["bytes"]) for kind in kinds)
         lines.append(f"| {name} | {shares} | {sizes} |")

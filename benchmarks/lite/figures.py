@@ -161,7 +161,8 @@ def aims(rows: Sequence[Row], answers: dict[str, dict[str, Any]]) -> list[Aim]:
     ):
         found.append(_worst(name, COST, rows, lambda row, k=kind, w=what: row.cost(k, w)))  # type: ignore[misc]
     for name, one in answers.items():
-        found += _eight_bits(name, one)
+        for bits in eight_bits.FILES:
+            found += _eight_bits(name, one, bits)
     return found
 
 
@@ -181,21 +182,22 @@ def _worst(
     return Aim(what, f"≤ {most:g} times", figure, is_reached=not over)
 
 
-def _eight_bits(name: str, found: dict[str, Any]) -> list[Aim]:
-    """Of a classifier: our int8 beside float32, and beside TFLiteConverter's."""
+def _eight_bits(name: str, found: dict[str, Any], bits: int) -> list[Aim]:
+    """Of a classifier: our whole numbers beside float32, and beside TFLiteConverter's."""
+    label = "int8" if bits == 8 else "int16 and int8"
     if "broken" in found:
-        return [Aim(f"int8, {name}", "an answer", str(found["broken"]), is_reached=False)]
-    kinds = (eight_bits.FLOAT, eight_bits.OURS, eight_bits.THEIRS)
+        return [Aim(f"{label}, {name}", "an answer", str(found["broken"]), is_reached=False)]
+    kinds = (eight_bits.FLOAT, *eight_bits.FILES[bits])
     exact, ours, theirs = (found[kind]["right"] for kind in kinds)
     return [
         Aim(
-            f"int8, {name}: right answers, beside float32",
+            f"{label}, {name}: right answers, beside float32",
             "at most 1 point fewer",
             f"{ours:.2%} beside {exact:.2%}",
             ours >= exact - eight_bits.LOSS,
         ),
         Aim(
-            f"int8, {name}: right answers, beside TFLiteConverter's",
+            f"{label}, {name}: right answers, beside TFLiteConverter's",
             "not fewer",
             f"{ours:.2%} beside {theirs:.2%}",
             ours >= theirs,
@@ -224,7 +226,11 @@ def text(rows: Sequence[Row], answers: dict[str, dict[str, Any]]) -> str:
             "",
             "The share of rows that get the right label, none of them from the training.",
             "",
-            *eight_bits.table(answers),
+            *eight_bits.table(answers, 8),
+            "",
+            "## Activations of int16, weights of int8",
+            "",
+            *eight_bits.table(answers, 16),
             "",
         ]
     lines += [

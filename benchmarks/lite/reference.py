@@ -153,12 +153,19 @@ def _int8(job):
         for row in rows["examples"]:
             yield [row[None]]
 
-    converter = tf.lite.TFLiteConverter.from_saved_model(job["folder"], [job["key"]])
-    converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    converter.representative_dataset = examples
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
-    theirs = converter.convert()
-    contents = {"TFLiteConverter's int8": theirs}
+    contents = {}
+    for label, kernels in (
+        ("TFLiteConverter's int8", "TFLITE_BUILTINS_INT8"),
+        (
+            "TFLiteConverter's int16 and int8",
+            "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8",
+        ),
+    ):
+        converter = tf.lite.TFLiteConverter.from_saved_model(job["folder"], [job["key"]])
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.representative_dataset = examples
+        converter.target_spec.supported_ops = [tf.lite.OpsSet[kernels]]
+        contents[label] = converter.convert()
     contents |= {label: Path(file).read_bytes() for label, file in job["files"].items()}
     found = {}
     for label, content in contents.items():

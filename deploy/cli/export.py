@@ -101,8 +101,16 @@ def export(
     int8_static: Annotated[
         bool, typer.Option("--int8-static", help="All in 8 bits; needs --calibration.")
     ] = False,
+    int16_static: Annotated[
+        bool,
+        typer.Option(
+            "--int16-static",
+            help="Of .tflite: activations in 16 bits, weights in 8; needs --calibration.",
+        ),
+    ] = False,
     calibration: Annotated[
-        Path | None, typer.Option(help="Examples for --int8-static: .npz, arrays by input.")
+        Path | None,
+        typer.Option(help="Examples for --int8-static, --int16-static: .npz, arrays by input."),
     ] = None,
     external_data: Annotated[
         bool, typer.Option("--external-data", help="Weights in OUTPUT.data, as always above 2 GiB.")
@@ -136,17 +144,30 @@ def export(
     ] = False,
     input_type: Annotated[
         str | None,
-        typer.Option(help="Of .tflite with --int8-static: int8 or uint8 inputs.", metavar="TYPE"),
+        typer.Option(
+            help="Of .tflite: int8, uint8 (--int8-static) or int16 (--int16-static) inputs.",
+            metavar="TYPE",
+        ),
     ] = None,
     output_type: Annotated[
         str | None,
-        typer.Option(help="Of .tflite with --int8-static: int8 or uint8 outputs.", metavar="TYPE"),
+        typer.Option(
+            help="Of .tflite: int8, uint8 (--int8-static) or int16 (--int16-static) outputs.",
+            metavar="TYPE",
+        ),
     ] = None,
     allow_flex: Annotated[
         bool,
         typer.Option(
             "--allow-flex",
             help="Of .tflite: what has no operator stays TensorFlow's op, which few apps have.",
+        ),
+    ] = False,
+    fused_lstm: Annotated[
+        bool,
+        typer.Option(
+            "--fused-lstm",
+            help="Of .tflite: LSTMs as one operator, not for LiteRT.js nor CompiledModel.",
         ),
     ] = False,
     verify_timeout: Annotated[
@@ -178,6 +199,7 @@ def export(
                 "float16": float16,
                 "int8": int8,
                 "int8-static": int8_static,
+                "int16-static": int16_static,
                 "calibration": calibration,
                 "external-data": external_data,
                 "ort": ort,
@@ -206,10 +228,11 @@ def export(
         return
     if tfjs_runtime or quantize or structured_outputs or shard_bytes != 4 << 20:
         raise InvalidArgumentError("--quantize, --shard-bytes and the like belong to --tfjs")
-    if int8_static != (calibration is not None):
+    if (int8_static or int16_static) != (calibration is not None):
+        flag = "--int16-static" if int16_static else "--int8-static"
         raise InvalidArgumentError(
-            "--int8-static and --calibration FILE.npz belong together: the ranges of the numbers "
-            "come from examples"
+            f"{flag} and --calibration FILE.npz belong together: the ranges of the numbers come "
+            "from examples"
         )
     if output.suffix.lower() == ENDING:
         export_lite(
@@ -231,10 +254,12 @@ def export(
             sample=None if sample is None else read_arrays(sample),
             float16=float16,
             int8=int8,
-            int8_static=calibration,
+            int8_static=calibration if int8_static else None,
+            int16_static=calibration if int16_static else None,
             input_type=input_type,
             output_type=output_type,
             allow_flex=allow_flex,
+            fused_lstm=fused_lstm,
             verify_timeout_s=verify_timeout,
             report=report,
             web=page_place(output, web, page=page),
@@ -251,6 +276,8 @@ def export(
             "--input-type": input_type is not None,
             "--output-type": output_type is not None,
             "--allow-flex": allow_flex,
+            "--fused-lstm": fused_lstm,
+            "--int16-static": int16_static,
             "--vocabulary": vocabulary is not None,
             "--metadata": metadata is not None,
         },

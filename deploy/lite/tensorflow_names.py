@@ -38,6 +38,11 @@ class OpsSet(enum.Enum):
     EXPERIMENTAL_STABLEHLO_OPS = "EXPERIMENTAL_STABLEHLO_OPS"
 
 
+_SIXTEEN = OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
+# They leave nothing in float32.
+_ALL_WHOLE = ({OpsSet.TFLITE_BUILTINS_INT8}, {_SIXTEEN})
+
+
 class TargetSpec:
     """Where a file must run.
 
@@ -85,10 +90,11 @@ class TFLiteConverter:
     Attributes:
         optimizations: a list of `Optimize`; any of them makes weights smaller: int8, or float16 if
             `target_spec.supported_types` has that.
-        representative_dataset: examples; with them everything is computed in 8 bits.
+        representative_dataset: examples; with them everything is computed in 8 bits, or in 16 if
+            `target_spec.supported_ops` has the operators for that.
         target_spec: element types and operators; `OpsSet.SELECT_TF_OPS` lets ops without an
             operator stay TensorFlow's.
-        inference_input_type: of inputs, with examples: float32, int8 or uint8.
+        inference_input_type: of inputs, with examples: float32, int8 or uint8, of 16 bits int16.
         inference_output_type: of outputs, likewise.
         allow_custom_ops: must be False: there are none.
         sample: inputs by name to compare on; None draws some.
@@ -172,8 +178,9 @@ class TFLiteConverter:
         """
         spec = self.target_spec
         wanted = {as_dtype(kind) for kind in spec.supported_types}
-        for one in spec.supported_ops:
-            if one.name.startswith("EXPERIMENTAL"):
+        kernels = set(spec.supported_ops)
+        for one in kernels:
+            if one.name.startswith("EXPERIMENTAL") and one is not _SIXTEEN:
                 raise UnimplementedError(f"TFLiteConverter: there is no {one.name} here")
         if self.allow_custom_ops:
             raise UnimplementedError(
@@ -185,6 +192,12 @@ class TFLiteConverter:
         examples = None
         if is_smaller and not is_half and self.representative_dataset is not None:
             examples = self._examples()
+        is_wide = _SIXTEEN in kernels
+        if is_wide and examples is None:
+            raise InvalidArgumentError(
+                f"TFLiteConverter: {_SIXTEEN.name} finds its ranges on examples\n"
+                "  Try: optimizations = [tf.lite.Optimize.DEFAULT], and representative_dataset"
+            )
         is_known = importlib.util.find_spec("ai_edge_litert") is not None
         found = export(
             self._model,
@@ -193,18 +206,20 @@ class TFLiteConverter:
             sample=self.sample,
             float16=is_half,
             int8=is_smaller and not is_half and examples is None,
-            int8_static=examples,
+            int8_static=None if is_wide else examples,
+            int16_static=examples if is_wide else None,
             input_type=_type_name(self.inference_input_type),
             output_type=_type_name(self.inference_output_type),
-            allow_flex=OpsSet.SELECT_TF_OPS in spec.supported_ops,
+            allow_flex=OpsSet.SELECT_TF_OPS in kernels,
             tags=self._tags,
         )
-        if found.precision is not None and spec.supported_ops == {OpsSet.TFLITE_BUILTINS_INT8}:
+        if found.precision is not None and kernels in _ALL_WHOLE:
             stayed = found.precision.stayed
             if stayed:
                 named = "; ".join(f"{kind}: {reason}" for kind, (reason, _) in stayed.items())
                 raise UnimplementedError(
-                    f"TFLiteConverter: not everything can be computed in 8 bits: {named}\n"
+                    f"TFLiteConverter: not everything can be computed in {16 if is_wide else 8} "
+                    f"bits: {named}\n"
                     "  Try: target_spec.supported_ops with TFLITE_BUILTINS as well"
                 )
         if found.content is None:

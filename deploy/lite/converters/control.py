@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.deploy.lite.converters.recurrent import as_layer
 from pinnace.deploy.lite.converters.registry import converts
 from pinnace.deploy.lite.converters.tensor_lists import Reserved, dense
 from pinnace.deploy.lite.ir.builder import GraphBuilder
@@ -172,8 +173,11 @@ class _Branch:
 
 @converts("While", "StatelessWhile", to="WHILE")
 def loop(g: GraphBuilder, call: NodeView, state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """WHILE; constants that never change stand in the subgraphs."""
+    """WHILE; constants that never change stand in the subgraphs. An LSTM may be one operator."""
     test, body = program_of(call.attr("cond")), program_of(call.attr("body"))
+    layer = as_layer(g, call, state, (test, body)) if call.lowering.fused_lstm else None
+    if layer is not None:
+        return layer
     values = [_with_element(value, body) for value in state]
     if any(_is_open(value, body, i) for i, value in enumerate(values)):
         if not _runs_once(call, test):

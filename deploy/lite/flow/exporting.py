@@ -72,9 +72,11 @@ def export(
     float16: bool = False,
     int8: bool = False,
     int8_static: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    int16_static: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
     allow_flex: bool = False,
+    fused_lstm: bool = False,
     verify_timeout_s: float = 60.0,
     tags: str | Sequence[str] | None = None,
     shapes: Mapping[str, Any] | None = None,
@@ -99,11 +101,15 @@ def export(
             between operators stay float32.
         int8_static: everything in 8 bits: the `.npz` file, or the arrays by input, of examples to
             find the ranges with.
-        input_type: of inputs that are real numbers, with `int8_static`: "float32", "int8" or
-            "uint8".
+        int16_static: numbers between operators in 16 bits and weights in 8, likewise.
+        input_type: of inputs that are real numbers: "float32"; with `int8_static` also "int8" and
+            "uint8", with `int16_static` "int16".
         output_type: of outputs, likewise.
         allow_flex: whether ops without a built-in operator stay TensorFlow's, for apps that have
             its Select TF ops; such a file is not run here.
+        fused_lstm: whether an LSTM layer becomes the operator UNIDIRECTIONAL_SEQUENCE_LSTM instead
+            of a loop. LiteRT's interpreter runs it; LiteRT.js and the CompiledModel API load no
+            file that has it.
         verify_timeout_s: the longest that one run of the model in pinnace may take, in seconds.
         tags: which of several graphs of a folder; None takes the only one, or that for serving.
         shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank, and
@@ -142,11 +148,17 @@ def export(
         signature=signature,
         verify=verify,
         sample=sample,
-        kind=one_kind(float16=float16, int8=int8, int8_static=int8_static is not None),
-        calibration=int8_static,
+        kind=one_kind(
+            float16=float16,
+            int8=int8,
+            int8_static=int8_static is not None,
+            int16_static=int16_static is not None,
+        ),
+        calibration=int16_static if int8_static is None else int8_static,
         input_type=input_type,
         output_type=output_type,
         allow_flex=allow_flex,
+        fused_lstm=fused_lstm,
         verify_timeout_s=verify_timeout_s,
         tags=[tags] if isinstance(tags, str) else tags,
         shapes=shapes,
@@ -203,6 +215,8 @@ class _Converted:
     Attributes:
         drawn: of each program, outputs that depend on numbers that are drawn anew in each run.
         pixels: input of the first program -> what of pixels it takes.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator, with
+            `fused_lstm`.
     """
 
     model: Model
@@ -210,6 +224,7 @@ class _Converted:
     dropped: dict[str, int]
     drawn: tuple[tuple[str, ...], ...]
     pixels: dict[str, Scaling]
+    loops: dict[str, str]
 
 
 def _export(
@@ -252,6 +267,7 @@ def _export(
         op_counts=_counts(converted.model),
         source_counts=converted.source_counts,
         dropped=converted.dropped,
+        loops=converted.loops,
         differences=differences,
         batches=sum(kinds.values()),
         compared=dict(kinds),
@@ -307,15 +323,19 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
     counts: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     drawn = []
+    loops: dict[str, str] = {}
     pixels: dict[str, Scaling] = {}
     for program in programs:
         frozen = freeze(program)
         folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
-        subgraph, found = lower(folded, program.inputs, flex=options.allow_flex)
+        subgraph, found, stayed = lower(
+            folded, program.inputs, flex=options.allow_flex, fused_lstm=options.fused_lstm
+        )
         subgraph.name = "main" if not model.signatures else program.signature
         if program is programs[0]:
             pixels = pixels_of(folded, program.inputs, options.normalization)
         counts.update(found)
+        loops.update(stayed)
         dropped.update(frozen.dropped)
         drawn.append(drawn_outputs(folded))
         inputs = dict(zip(program.inputs, subgraph.inputs, strict=True))
@@ -326,7 +346,12 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
         names = list(signature.outputs)
         signature.outputs = dict(zip(names, signature.subgraph.outputs, strict=True))
     return _Converted(
-        model, dict(sorted(counts.items())), dict(sorted(dropped.items())), tuple(drawn), pixels
+        model,
+        dict(sorted(counts.items())),
+        dict(sorted(dropped.items())),
+        tuple(drawn),
+        pixels,
+        loops,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,24 +29,41 @@ if TYPE_CHECKING:
 FORMAT = "LiteRT"
 
 
+class Lowered(NamedTuple):
+    """A graph in built-in operators.
+
+    Attributes:
+        subgraph: the operators.
+        counts: op of the program -> how often it was converted.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator, if that
+            was asked for.
+    """
+
+    subgraph: Subgraph
+    counts: dict[str, int]
+    loops: dict[str, str]
+
+
 def lower(
     program: graph.Graph,
     inputs: Mapping[str, TensorSpec],
     *,
     flex: bool = False,
-) -> tuple[Subgraph, dict[str, int]]:
-    """The graph in built-in operators, and how often each op of the program was converted.
+    fused_lstm: bool = False,
+) -> Lowered:
+    """The graph in built-in operators.
 
     Args:
         program: frozen and folded.
         inputs: name -> spec, in the order of the graph's inputs.
         flex: whether what has no counterpart stays TensorFlow's op.
+        fused_lstm: whether a loop that is an LSTM becomes one operator.
 
     Raises:
         UnimplementedError: some nodes have no counterpart; the message names all of them.
     """
     g = GraphBuilder(program.name)
-    lowering = Lowering(flex=flex)
+    lowering = Lowering(flex=flex, fused_lstm=fused_lstm)
     arguments = []
     for name, spec in inputs.items():
         if spec.dtype not in TYPES or spec.dtype.is_complex:
@@ -65,7 +82,7 @@ def lower(
                 f"export: output {name!r} is {source.dtype.name}, which {FORMAT} does not give"
             )
         g.subgraph.outputs.append(_result(g, g.cast(value, source.dtype), name))
-    return g.subgraph, dict(sorted(lowering.counts.items()))
+    return Lowered(g.subgraph, dict(sorted(lowering.counts.items())), lowering.loops)
 
 
 def _result(g: GraphBuilder, value: Tensor, name: str) -> Tensor:
@@ -88,16 +105,21 @@ class Lowering:
 
     Args:
         flex: whether what has no counterpart stays TensorFlow's op.
+        fused_lstm: whether a loop that is an LSTM becomes one operator.
 
     Attributes:
         refused: (op, reason) -> the nodes.
         counts: op -> how often.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator, if that
+            was asked for.
     """
 
-    def __init__(self, *, flex: bool = False) -> None:
+    def __init__(self, *, flex: bool = False, fused_lstm: bool = False) -> None:
         self.flex = flex
+        self.fused_lstm = fused_lstm
         self.refused: dict[tuple[str, str], list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
+        self.loops: dict[str, str] = {}
 
     @property
     def refusals(self) -> list[Refusal]:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
 ENDING = ".tflite"
-KINDS = ("float16", "int8", "int8_static")
+KINDS = ("float16", "int8", "int8_static", "int16_static")
+# Kind -> what inputs and outputs may be beside float32.
+WHOLE = {"int8_static": ("int8", "uint8"), "int16_static": ("int16",)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,7 @@ class Options:
 
     Attributes:
         kind: of KINDS, None for float32.
-        calibration: what `int8_static` was.
+        calibration: what `int8_static` or `int16_static` was.
     """
 
     path: StrPath | None
@@ -43,6 +45,7 @@ class Options:
     input_type: str | None = None
     output_type: str | None = None
     allow_flex: bool = False
+    fused_lstm: bool = False
     verify_timeout_s: float = 60.0
     tags: Sequence[str] | None = None
     shapes: Mapping[str, Any] | None = None
@@ -77,6 +80,11 @@ class Options:
             raise InvalidArgumentError(
                 f"export: verify_timeout_s must be a number of seconds, got {seconds!r}"
             )
+        if self.fused_lstm and self.web is not None:
+            raise InvalidArgumentError(
+                "export: a page takes no fused_lstm: LiteRT.js loads no operators that keep a "
+                "state\n  Try: without it, recurrent layers are loops"
+            )
         self._check_metadata()
         keys = self.signatures
         if not keys:
@@ -86,14 +94,20 @@ class Options:
                 "export: a sample, or examples to find ranges with, are for one signature, "
                 f"got {len(keys)}"
             )
+        self._check_types()
+
+    def _check_types(self) -> None:
         for name, kind in (("input_type", self.input_type), ("output_type", self.output_type)):
-            if kind not in {None, "float32", "int8", "uint8"}:
+            if kind in {None, "float32"}:
+                continue
+            if all(kind not in types for types in WHOLE.values()):
                 raise InvalidArgumentError(
-                    f"export: {name} must be float32, int8 or uint8, got {kind!r}"
+                    f"export: {name} must be float32, int8, uint8 or int16, got {kind!r}"
                 )
-            if kind not in {None, "float32"} and self.kind != "int8_static":
+            if kind not in WHOLE.get(str(self.kind), ()):
+                wanted = "int16_static" if kind == "int16" else "int8_static"
                 raise InvalidArgumentError(
-                    f"export: {name}={kind!r} goes with int8_static, which finds the ranges"
+                    f"export: {name}={kind!r} goes with {wanted}, which finds the ranges"
                 )
 
     def _check_metadata(self) -> None:

@@ -16,7 +16,7 @@ class Precision:
     """The error that a smaller form costs.
 
     Attributes:
-        kind: "float16", "int8" or "int8_static".
+        kind: "float16", "int8", "int8_static" or "int16_static".
         bytes_before: of the float32 file.
         relative: output -> the largest difference from float32 by the output's largest value.
         agreement: output -> the share of rows whose largest entry is at the same place; only of
@@ -56,6 +56,8 @@ class LiteReport:
         compared: kind of inputs -> how many sets of them.
         file_bytes: size of the file.
         precision: what a smaller form costs; None for float32.
+        loops: node of a loop that is an LSTM -> what keeps it from being one operator, with
+            `fused_lstm`.
         metadata: what the file tells about its inputs and outputs; None if it has no metadata.
         files: associated files that stand in it.
         flex: ops that stayed TensorFlow's; an app needs its Select TF ops library for them.
@@ -77,6 +79,7 @@ class LiteReport:
     flex: tuple[str, ...] = ()
     metadata: Mapping[str, Any] | None = None
     files: tuple[str, ...] = ()
+    loops: Mapping[str, str] = field(default_factory=dict)
     content: bytes | None = field(default=None, repr=False)
 
     @property
@@ -126,6 +129,8 @@ class LiteReport:
                 yield f"  {output}: the same largest entry in {share:.1%} of {one.rows} rows"
             for kind, (reason, count) in one.stayed.items():
                 yield f"  {count} {kind} in float32: {reason}"
+        for node, reason in self.loops.items():
+            yield f"LSTM {node} is a loop, not one operator: {reason}"
         if self.metadata is not None:
             inside = f", and {', '.join(self.files)}" if self.files else ""
             yield f"it has metadata{inside}; pinnace show tells them"

@@ -115,14 +115,37 @@ def _broadcast_to(operator: Operator, given: list[Tensor]) -> int:
     return 3 if given[0].dtype in {dtypes.int8, dtypes.int16} else 2
 
 
+def _fill(operator: Operator, given: list[Tensor]) -> int:
+    del operator
+    return version_by_type("FILL", given[1].dtype)
+
+
+def _quantize(operator: Operator, given: list[Tensor]) -> int:
+    if operator.outputs[0].dtype is dtypes.int16:
+        return max(2, version_by_type("QUANTIZE", given[0].dtype))
+    return version_by_type("QUANTIZE", given[0].dtype)
+
+
+def _lstm(operator: Operator, given: list[Tensor]) -> int:
+    data, weights = given[0], operator.inputs[2]
+    if weights is None or weights.dtype is not dtypes.int8 or data.dtype is dtypes.int8:
+        return 1
+    if data.dtype is dtypes.int16:
+        return 5
+    return 3 if operator.options.get("asymmetric_quantize_inputs") else 2
+
+
 _OWN: dict[str, Callable[[Operator, list[Tensor]], int]] = {
     "BROADCAST_TO": _broadcast_to,
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
+    "FILL": _fill,
     "FULLY_CONNECTED": _dense,
     "GATHER": _gather,
+    "QUANTIZE": _quantize,
     "SPLIT": _split,
     "TRANSPOSE_CONV": _transposed,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
 }
 
 

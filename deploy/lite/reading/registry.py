@@ -145,6 +145,10 @@ class Call:
         """Whether an input is given."""
         return index < len(self._values) and self._values[index] is not None
 
+    def is_argument(self, index: int) -> bool:
+        """Whether an input is one of its subgraph: a state that is, is set in every run."""
+        return self.translation.is_argument(self.source(index))
+
     def stored(self, index: int) -> Tensor:
         """An input as it is in the file."""
         value = self._values[index] if index < len(self._values) else None

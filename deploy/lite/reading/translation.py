@@ -86,6 +86,10 @@ class Translation:
             self._active.pop()
         return [self._value(tensor, values) for tensor in subgraph.outputs]
 
+    def is_argument(self, tensor: lite.Tensor) -> bool:
+        """Whether the subgraph that is read is given a tensor."""
+        return any(tensor is one for one in self._active[-1].inputs)
+
     @staticmethod
     def _fits(tensor: lite.Tensor, value: Any) -> Any:
         if isinstance(value, Tensor) and value.dtype is not tensor.dtype:

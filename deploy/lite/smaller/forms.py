@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.deploy.lite.files.serialising import serialised
 from pinnace.deploy.lite.flow.report import Precision
+from pinnace.deploy.lite.smaller.kernels import WIDTHS
 from pinnace.deploy.lite.smaller.ranges import ranges_of
 from pinnace.deploy.lite.smaller.weights import halve, narrow
 from pinnace.deploy.lite.smaller.whole import quantize
@@ -67,6 +68,7 @@ def smaller_form(
         stayed = quantize(
             signature.subgraph,
             ranges,
+            WIDTHS[kind],
             options.input_type or "float32",
             options.output_type or "float32",
         )
@@ -147,7 +149,7 @@ def _relative(name: str, pairs: Sequence[tuple[Array, Array]]) -> float:
         if not np.isfinite(b[finite]).all():
             raise FailedPreconditionError(
                 f"export: output {name!r} is not finite with fewer bits, where float32 is\n"
-                "  Try: without --float16, --int8 or --int8-static"
+                "  Try: without --float16, --int8, --int8-static or --int16-static"
             )
         if finite.any():
             size = max(size, float(np.max(np.abs(a[finite]))))

@@ -28,6 +28,9 @@ CHANNELS = {
 }
 # Those whose kernels take weights of 8 bits beside numbers of float32.
 _HYBRID = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
+LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+# The places of its weights, of which all have one element type.
+GATES = range(1, 9)
 _MOST = 127
 
 
@@ -85,32 +88,42 @@ def narrow(model: Model) -> dict[str, tuple[str, int]]:
             if operator.kind == "GATHER":
                 _rows(subgraph, operator)
                 continue
-            if operator.kind not in _HYBRID:
-                large = [
-                    x
-                    for x in operator.inputs
-                    if x is not None
-                    and x.data is not None
-                    and x.dtype is dtypes.float32
-                    and x.data.size >= _LEAST_BYTE
-                ]
-                if large:
-                    stayed[operator.kind, "its kernel takes no weights of 8 bits"] += 1
-                continue
-            place, axis = CHANNELS[operator.kind]
-            x = operator.inputs[place]
-            if x is None or x.data is None or x.dtype is not dtypes.float32:
-                continue
-            if x.data.size < _LEAST_BYTE:
-                stayed[operator.kind, f"fewer than {_LEAST_BYTE} weights"] += 1
-                continue
-            if id(x) not in known:
-                levels, how = by_channel(x.data, axis)
-                known[id(x)] = Tensor(x.name, dtypes.int8, x.shape, levels, how)
-            operator.inputs[place] = known[id(x)]
-            if operator.kind == "FULLY_CONNECTED":
-                operator.options["asymmetric_quantize_inputs"] = True
+            if operator.kind in _HYBRID:
+                reason = _channels(operator, known)
+            elif operator.kind == LSTM:
+                reason = _gates(operator)
+            else:
+                reason = "its kernel takes no weights of 8 bits" if _has_weights(operator) else ""
+            if reason:
+                stayed[operator.kind, reason] += 1
     return {kind: (reason, n) for (kind, reason), n in stayed.items()}
+
+
+def _has_weights(operator: Operator) -> bool:
+    return any(
+        x is not None
+        and x.data is not None
+        and x.dtype is dtypes.float32
+        and x.data.size >= _LEAST_BYTE
+        for x in operator.inputs
+    )
+
+
+def _channels(operator: Operator, known: dict[int, Tensor]) -> str:
+    """Weights with a scale for each output channel; why not, if they stay float32."""
+    place, axis = CHANNELS[operator.kind]
+    x = operator.inputs[place]
+    if x is None or x.data is None or x.dtype is not dtypes.float32:
+        return ""
+    if x.data.size < _LEAST_BYTE:
+        return f"fewer than {_LEAST_BYTE} weights"
+    if id(x) not in known:
+        levels, how = by_channel(x.data, axis)
+        known[id(x)] = Tensor(x.name, dtypes.int8, x.shape, levels, how)
+    operator.inputs[place] = known[id(x)]
+    if operator.kind == "FULLY_CONNECTED":
+        operator.options["asymmetric_quantize_inputs"] = True
+    return ""
 
 
 def _rows(subgraph: Subgraph, operator: Operator) -> None:
@@ -124,3 +137,19 @@ def _rows(subgraph: Subgraph, operator: Operator) -> None:
     operator.outputs[0] = rows
     place = subgraph.operators.index(operator) + 1
     subgraph.operators.insert(place, Operator("DEQUANTIZE", [rows], [made], {}, operator.origin))
+
+
+def _gates(operator: Operator) -> str:
+    """The weights of an LSTM, with one scale for each gate; why not, if they stay float32."""
+    weights = [x for place in GATES if (x := operator.inputs[place]) is not None]
+    if any(x.data is None or x.dtype is not dtypes.float32 for x in weights):
+        return "its weights are computed"
+    if all(x.data is None or x.data.size < _LEAST_BYTE for x in weights):
+        return f"fewer than {_LEAST_BYTE} weights in each of its gates"
+    for place in GATES:
+        x = operator.inputs[place]
+        if x is not None and x.data is not None:
+            levels, how = by_channel(x.data, None)
+            operator.inputs[place] = Tensor(x.name, dtypes.int8, x.shape, levels, how)
+    operator.options["asymmetric_quantize_inputs"] = True
+    return ""

@@ -1,4 +1,4 @@
-"""Everything in 8 bits, as far as kernels go; ranges come from examples."""
+"""Everything in whole numbers, as far as kernels go; ranges come from examples."""
 
 from __future__ import annotations
 
@@ -9,81 +9,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.deploy.lite.ir.model import Operator, Quantization, Subgraph, Tensor
-from pinnace.deploy.lite.smaller.weights import CHANNELS, by_channel
+from pinnace.deploy.lite.smaller.kernels import EIGHT
+from pinnace.deploy.lite.smaller.recurrent import (
+    STATES,
+    begins_with_zeros,
+    cell_of,
+    fills_of,
+    layer_of,
+    whole_layer,
+    whole_zeros,
+)
+from pinnace.deploy.lite.smaller.weights import CHANNELS, LSTM, by_channel
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
+    from pinnace.deploy.lite.smaller.kernels import Width
     from pinnace.deploy.lite.smaller.ranges import Ranges
-    from pinnace.framework.tensor import Array
 
-# What their kernels give in 8 bits has one fixed scale.
-_FIXED = {
-    "SOFTMAX": Quantization((1 / 256,), (-128,)),
-    "LOGISTIC": Quantization((1 / 256,), (-128,)),
-    "TANH": Quantization((1 / 128,), (0,)),
-    "L2_NORMALIZATION": Quantization((1 / 128,), (0,)),
-    "LOG_SOFTMAX": Quantization((16 / 256,), (127,)),
-}
-# They give on what they take: one scale before and after.
-_SAME = {
-    "AVERAGE_POOL_2D",
-    "BATCH_TO_SPACE_ND",
-    "CONCATENATION",
-    "DEPTH_TO_SPACE",
-    "EXPAND_DIMS",
-    "GATHER",
-    "MAX_POOL_2D",
-    "MAXIMUM",
-    "MINIMUM",
-    "MIRROR_PAD",
-    "PACK",
-    "PAD",
-    "REDUCE_MAX",
-    "REDUCE_MIN",
-    "RESHAPE",
-    "RESIZE_BILINEAR",
-    "RESIZE_NEAREST_NEIGHBOR",
-    "REVERSE_V2",
-    "SLICE",
-    "SPACE_TO_BATCH_ND",
-    "SPACE_TO_DEPTH",
-    "SPLIT",
-    "SQUEEZE",
-    "STRIDED_SLICE",
-    "TILE",
-    "TRANSPOSE",
-    "UNPACK",
-}
-_FREE = {
-    "ADD",
-    "BATCH_MATMUL",
-    "CONV_2D",
-    "DEPTHWISE_CONV_2D",
-    "ELU",
-    "FULLY_CONNECTED",
-    "GELU",
-    "HARD_SWISH",
-    "LEAKY_RELU",
-    "MEAN",
-    "MUL",
-    "RELU",
-    "RELU6",
-    "SUB",
-    "SUM",
-    "TRANSPOSE_CONV",
-}
-_LEVELS = 255
-_INT32 = 1 << 31
 _OPTIONAL = {"TRANSPOSE_CONV": 3, "CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2}
-
-
-def for_range(low: float, high: float) -> Quantization:
-    """The scale and zero of 8 bits for numbers between two, 0 among them."""
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = float(np.float32((high - low) / _LEVELS)) or 1.0
-    zero = int(np.clip(np.rint(-128 - low / scale), -128, 127))
-    return Quantization((scale,), (zero,))
 
 
 @dataclass(slots=True)
@@ -92,24 +36,28 @@ class _State:
 
     Attributes:
         ranges: of its tensors.
+        width: of the whole numbers.
         leaders: tensor -> another that has the same scale.
-        narrow: tensor -> the same in 8 bits.
+        narrow: tensor -> the same in whole numbers.
         stayed: operator and why -> how often.
         operators: those that were written.
         wide: tensors that are there in float32.
+        fills: tensor of zeros -> the operator that gives it.
     """
 
     ranges: Ranges
+    width: Width
     leaders: dict[int, int] = field(default_factory=dict)
     narrow: dict[int, Tensor] = field(default_factory=dict)
     stayed: Counter[tuple[str, str]] = field(default_factory=Counter)
     operators: list[Operator] = field(default_factory=list)
     wide: set[int] = field(default_factory=set)
+    fills: dict[int, Operator] = field(default_factory=dict)
 
     def add(self, operator: Operator) -> None:
         """Write an operator."""
         self.operators.append(operator)
-        self.wide.update(id(x) for x in operator.outputs if x.dtype is not dtypes.int8)
+        self.wide.update(id(x) for x in operator.outputs if x.dtype is not self.width.dtype)
 
     def leader(self, key: int) -> int:
         """The one that stands for all with the same scale."""
@@ -128,33 +76,44 @@ class _State:
 
     def how(self, x: Tensor) -> Quantization:
         """The scale of a tensor."""
-        return for_range(*self.ranges[self.leader(id(x))])
+        return self.width.for_range(*self.ranges[self.leader(id(x))])
 
 
 def quantize(
-    subgraph: Subgraph, ranges: Ranges, input_type: str, output_type: str
+    subgraph: Subgraph, ranges: Ranges, width: Width, input_type: str, output_type: str
 ) -> dict[str, tuple[str, int]]:
-    """Compute in 8 bits what can be; what stayed float32, and why.
+    """Compute in whole numbers what can be; what stayed float32, and why.
 
     Args:
         subgraph: is changed in place.
         ranges: of its tensors.
-        input_type: of inputs that are real numbers: "float32", "int8" or "uint8".
+        width: of the whole numbers.
+        input_type: of inputs that are real numbers: "float32", that of the whole numbers or, of
+            8 bits, "uint8".
         output_type: of outputs, likewise.
     """
-    state = _State(dict(ranges))
+    state = _State(dict(ranges), width, fills=fills_of(subgraph))
     state.wide.update(id(x) for x in subgraph.inputs)
     fit = {id(one): _reason(one, state) for one in subgraph.operators}
     for operator in subgraph.operators:
-        if operator.kind in _SAME and not fit[id(operator)]:
+        if operator.kind in width.same and not fit[id(operator)]:
             moving = [x for x in (*_data(operator), *operator.outputs) if x.data is None]
             for x in moving[1:]:
                 state.join(id(moving[0]), id(x))
+    # First states of layers, which get some of their own.
+    firsts = {
+        id(x)
+        for one in subgraph.operators
+        if not fit[id(one)] and layer_of(one) is not None
+        for x in one.inputs[STATES]
+    }
     for operator in subgraph.operators:
         reason = fit[id(operator)]
+        if any(id(x) in firsts for x in operator.outputs):
+            continue
         if reason:
             if _is_real(operator):
-                state.stayed[operator.kind, reason] += 1
+                state.stayed[_name(operator), reason] += 1
             operator.inputs = [_wide(state, x) for x in operator.inputs]
             state.add(operator)
         else:
@@ -164,6 +123,11 @@ def quantize(
     subgraph.outputs = outputs
     subgraph.inputs = [_inlet(state, subgraph, x, input_type) for x in subgraph.inputs]
     return {kind: (reason, n) for (kind, reason), n in state.stayed.items()}
+
+
+def _name(operator: Operator) -> str:
+    """The operator, or the recurrent layer that it sets the state of and runs."""
+    return operator.kind if layer_of(operator) is None else LSTM
 
 
 def _is_real(operator: Operator) -> bool:
@@ -176,28 +140,42 @@ def _data(operator: Operator) -> list[Tensor]:
 
 
 def _reason(operator: Operator, state: _State) -> str:
-    """Why an operator is not computed in 8 bits; empty if it is."""
-    kind = operator.kind
+    """Why an operator is not computed in whole numbers; empty if it is."""
+    kind, width = operator.kind, state.width
     if not _is_real(operator):
         return "it gives whole numbers"
     if any(isinstance(option, Subgraph) for option in operator.options.values()):
+        layer = layer_of(operator)
+        if layer is not None:
+            return _about_layer(operator, layer, state)
         return "loops and branches, recurrent layers among them, stay as they are inside"
-    if kind not in _SAME and kind not in _FREE and kind not in _FIXED:
-        return "its kernel computes no real numbers in 8 bits"
+    if not width.has(kind):
+        return f"its kernel computes no real numbers in {width.bits} bits"
     if any(x.dtype is not dtypes.float32 for x in operator.outputs):
         return "only a part of its outputs are real numbers"
     moving = [x for x in (*_data(operator), *operator.outputs) if x.data is None]
     if any(id(x) not in state.ranges for x in moving):
         return "no example reached it"
-    if kind in _SAME and (not moving or len(moving) == len(operator.outputs)):
+    if kind in width.same and (not moving or len(moving) == len(operator.outputs)):
         return "it takes constants alone"
-    if kind in CHANNELS:
-        place = CHANNELS[kind][0]
-        weights = operator.inputs[place]
-        if weights is None or weights.data is None:
-            return "its weights are computed"
-        if kind == "TRANSPOSE_CONV" and _has_activation(operator):
-            return "its kernel of 8 bits has no activation"
+    return _about_weights(operator, width) if kind in CHANNELS else ""
+
+
+def _about_layer(operator: Operator, layer: Operator, state: _State) -> str:
+    if state.width is not EIGHT:
+        return f"of {state.width.bits} bits it is not written"
+    if not begins_with_zeros(operator, state.fills):
+        return "its first state is given"
+    moving = (operator.inputs[1], operator.outputs[0], cell_of(layer))
+    return "" if all(id(x) in state.ranges for x in moving) else "no example reached it"
+
+
+def _about_weights(operator: Operator, width: Width) -> str:
+    weights = operator.inputs[CHANNELS[operator.kind][0]]
+    if weights is None or weights.data is None:
+        return "its weights are computed"
+    if operator.kind == "TRANSPOSE_CONV" and _has_activation(operator):
+        return f"its kernel of {width.bits} bits has no activation"
     return ""
 
 
@@ -211,36 +189,37 @@ def _emit(state: _State, kind: str, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _narrowed(state: _State, x: Tensor) -> Tensor:
-    """A tensor in 8 bits, at the scale that all with its scale have."""
+    """A tensor in whole numbers, at the scale that all with its scale have."""
     if id(x) not in state.narrow:
-        made = Tensor(f"{x.name}/int8", dtypes.int8, x.shape, None, state.how(x))
-        state.narrow[id(x)] = _emit(state, "QUANTIZE", x, made)
+        state.narrow[id(x)] = _emit(state, "QUANTIZE", x, _like(state, x, state.how(x)))
     return state.narrow[id(x)]
 
 
 def _wide(state: _State, x: Tensor | None) -> Tensor | None:
-    """A tensor as float32; what was computed in 8 bits is widened once."""
+    """A tensor as float32; what was computed in whole numbers is widened once."""
     if x is None or id(x) not in state.narrow or id(x) in state.wide:
         return x
     _emit(state, "DEQUANTIZE", state.narrow[id(x)], x)
     return x
 
 
-def _levels(data: Array, how: Quantization) -> Array:
-    found = np.rint(data / how.scales[0]) + how.zeros[0]
-    levels: Array = np.clip(found, -128, 127).astype(np.int8)
-    return levels
+def _like(state: _State, x: Tensor, how: Quantization, ending: str = "") -> Tensor:
+    """A tensor of whole numbers that stand for those of another."""
+    dtype = state.width.dtype
+    return Tensor(f"{x.name}/{ending or dtype.name}", dtype, x.shape, None, how)
 
 
-def _constant(x: Tensor, how: Quantization) -> Tensor:
-    data = np.asarray(x.data)
-    return Tensor(x.name, dtypes.int8, x.shape, _levels(data, how), how)
+def _constant(x: Tensor, how: Quantization, width: Width) -> Tensor:
+    return Tensor(x.name, width.dtype, x.shape, width.levels(np.asarray(x.data), how), how)
 
 
 def _rewrite(state: _State, operator: Operator) -> None:
-    """The operator on 8 bits."""
-    kind = operator.kind
+    """The operator on whole numbers."""
+    kind, width = operator.kind, state.width
     made = operator.outputs
+    if layer_of(operator) is not None:
+        _rewrite_layer(state, operator)
+        return
     if kind in CHANNELS:
         inputs = _weighed(state, operator)
         if inputs is None:
@@ -249,21 +228,12 @@ def _rewrite(state: _State, operator: Operator) -> None:
             state.add(operator)
             return
     else:
-        inputs = []
-        for x in operator.inputs:
-            if x is None or x.dtype is not dtypes.float32:
-                inputs.append(x)
-            elif x.data is not None:
-                data = x.data
-                how = for_range(float(data.min(initial=0)), float(data.max(initial=0)))
-                inputs.append(_constant(x, state.how(made[0]) if kind in _SAME else how))
-            else:
-                inputs.append(_narrowed(state, x))
+        inputs = _plain(state, operator)
     outputs = []
-    fixed = _FIXED.get(kind)
+    fixed = width.fixed.get(kind)
     for x in made:
         how = state.how(x) if fixed is None else fixed
-        outputs.append(Tensor(f"{x.name}/int8", dtypes.int8, x.shape, None, how))
+        outputs.append(_like(state, x, how))
     operator.inputs, operator.outputs = inputs, outputs
     operator.options.pop("asymmetric_quantize_inputs", None)
     if kind in {"ADD", "SUB"}:
@@ -272,10 +242,46 @@ def _rewrite(state: _State, operator: Operator) -> None:
     for x, y in zip(made, outputs, strict=True):
         is_joined = fixed is not None and _is_shared(state, x)
         if is_joined:  # what it goes into has a scale that others have, too
-            again = Tensor(f"{x.name}/scaled", dtypes.int8, x.shape, None, state.how(x))
+            again = _like(state, x, state.how(x), "scaled")
             state.narrow[id(x)] = _emit(state, "QUANTIZE", y, again)
         else:
             state.narrow[id(x)] = y
+
+
+def _plain(state: _State, operator: Operator) -> list[Tensor | None]:
+    """The inputs of an operator without weights."""
+    width, inputs = state.width, list(operator.inputs)
+    for place, x in enumerate(inputs):
+        if x is None or x.dtype is not dtypes.float32:
+            continue
+        if x.data is None:
+            inputs[place] = _narrowed(state, x)
+        elif operator.kind in width.same:
+            inputs[place] = _constant(x, state.how(operator.outputs[0]), width)
+        else:
+            ends = float(x.data.min(initial=0)), float(x.data.max(initial=0))
+            inputs[place] = _constant(x, width.for_range(*ends), width)
+    return inputs
+
+
+def _rewrite_layer(state: _State, operator: Operator) -> None:
+    """An LSTM, with its first states."""
+    layer, x, made = layer_of(operator), operator.inputs[1], operator.outputs[0]
+    if layer is None or x is None:
+        return
+    narrow = _narrowed(state, x)
+    ends = state.ranges[id(cell_of(layer))]
+    subgraph, states = whole_layer(operator, narrow, state.how(made), ends)
+    firsts = []
+    for old, like in zip(operator.inputs[STATES], states, strict=True):
+        fill, first = whole_zeros(state.fills[id(old)], like)
+        state.add(fill)
+        firsts.append(first)
+    operator.inputs = [operator.inputs[0], narrow, *firsts]
+    operator.outputs = [_like(state, made, state.how(made))]
+    operator.options = dict.fromkeys(operator.options, subgraph)
+    state.add(operator)
+    state.narrow[id(made)] = operator.outputs[0]
 
 
 def _is_shared(state: _State, x: Tensor) -> bool:
@@ -284,7 +290,7 @@ def _is_shared(state: _State, x: Tensor) -> bool:
 
 
 def _weighed(state: _State, operator: Operator) -> list[Tensor | None] | None:
-    """The inputs of an operator with weights; None if 32 bits do not hold its bias."""
+    """The inputs of an operator with weights; None if its bias has no room."""
     place, axis = CHANNELS[operator.kind]
     where = _OPTIONAL[operator.kind]
     weights = operator.inputs[place]
@@ -300,11 +306,12 @@ def _weighed(state: _State, operator: Operator) -> list[Tensor | None] | None:
             return None
         steps = np.asarray(how.scales, np.float64) * scale
         whole = np.rint(bias.data / steps)
-        if np.abs(whole).max(initial=0) >= _INT32:
+        if np.abs(whole).max(initial=0) >= state.width.most:
             return None
         kept = Quantization(tuple(float(np.float32(step)) for step in steps), (0,) * len(steps))
         shape = Shape.of(whole.shape)
-        inputs[where] = Tensor(bias.name, dtypes.int32, shape, whole.astype(np.int32), kept)
+        dtype = state.width.bias
+        inputs[where] = Tensor(bias.name, dtype, shape, whole.astype(dtype.numpy), kept)
     inputs[place] = Tensor(weights.name, dtypes.int8, weights.shape, levels, how)
     inputs[inputs.index(data)] = _narrowed(state, data)
     return inputs
@@ -341,7 +348,8 @@ def _inlet(state: _State, subgraph: Subgraph, x: Tensor, kind: str) -> Tensor:
     how = y.quantization
     if kind == "uint8":
         how = Quantization(how.scales, (how.zeros[0] + 128,))
-    given = Tensor(x.name, dtypes.int8 if kind == "int8" else dtypes.uint8, x.shape, None, how)
+    dtype = dtypes.uint8 if kind == "uint8" else y.dtype
+    given = Tensor(x.name, dtype, x.shape, None, how)
     if kind == "uint8":
         first.inputs = [given]
     else:

@@ -12,8 +12,18 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder, bodies_of
 from pinnace.deploy.onnx.ir.element_types import computed_in
 from pinnace.deploy.onnx.ir.graph import Node, Value, constant_input
 from pinnace.deploy.onnx.ir.size_origins import is_reversal, same_size
-from pinnace.deploy.onnx.passes.cells import Body, Cell, Gate, Rows
-from pinnace.deploy.onnx.passes.gates import CHOICE, ITEM, NAMED, OTHER, STATE, Atom, Sum, alone
+from pinnace.deploy.onnx.passes.gates import cells_of
+from pinnace.deploy.program.recurrences.cells import Body, Cell, Given, entries
+from pinnace.deploy.program.recurrences.sums import (
+    CHOICE,
+    ITEM,
+    NAMED,
+    OTHER,
+    STATE,
+    Atom,
+    Sum,
+    alone,
+)
 from pinnace.deploy.refusals import UnconvertibleError
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Array
@@ -105,7 +115,7 @@ def _layer(g: GraphBuilder, loop: Node, users: dict[Value, int]) -> dict[Value, 
         go = go.node.inputs[0] or go
     if loop.inputs[1] is not None or go is not body.inputs[1] or loop.inputs[0] is None:
         return None
-    found = Body(body)
+    found = cells_of(body)
     wanted = [index for index, value in enumerate(loop.outputs) if users.get(value)]
     kinds = {
         cell.kind: value.dtype for cell in found.cells for value in [body.inputs[2 + cell.hidden]]
@@ -410,43 +420,15 @@ def _turned(track: Track, is_swapped: bool) -> tuple[Track, bool] | None:
 
 def _weights(cell: Cell, tracks: dict[Atom, Track]) -> tuple[Array, ...]:
     """W, R, and B if it is not zero."""
-    inputs, shifts = zip(*(_entries(gate, tracks) for gate in cell.gates), strict=True)
+    given = {
+        atom: Given(track.value.size(-1), track.weights, track.shift)
+        for atom, track in tracks.items()
+    }
+    inputs, shifts = zip(*(entries(gate, given) for gate in cell.gates), strict=True)
     weights = np.concatenate([part.T for part in inputs])
     recurrent = np.concatenate([gate.recurrent.T for gate in cell.gates])
     shift = np.concatenate([*shifts, *(gate.inner for gate in cell.gates)])
     return (weights, recurrent, shift) if np.any(shift) else (weights, recurrent)
-
-
-def _entries(gate: Gate, tracks: dict[Atom, Track]) -> tuple[Array, Array]:
-    """The weights [inputs, units] of one gate, and its bias."""
-    blocks, shift = [], gate.shift
-    for atom, track in tracks.items():
-        width = int(track.value.size(-1) or _width(gate, atom, track))
-        block: Array = np.zeros((width, gate.recurrent.shape[0]))
-        for rows in gate.rows:
-            if rows.source is not atom:
-                continue
-            if track.weights is None:
-                block[rows.start : rows.stop] += (
-                    np.diag(rows.factor) if rows.factor.ndim == 1 else rows.factor
-                )
-            else:
-                block += _applied(track.weights[:, rows.start : rows.stop], rows)
-                if track.shift is not None:
-                    shift = shift + _applied(track.shift[None, rows.start : rows.stop], rows)[0]
-        blocks.append(block)
-    return np.concatenate(blocks), shift
-
-
-def _width(gate: Gate, atom: Atom, track: Track) -> int:
-    """The number of input columns of a gate, if its shape does not say so."""
-    if track.weights is not None:
-        return int(track.weights.shape[0])
-    return max((rows.stop for rows in gate.rows if rows.source is atom), default=0)
-
-
-def _applied(left: Array, rows: Rows) -> Array:
-    return left * rows.factor if rows.factor.ndim == 1 else left @ rows.factor
 
 
 _USUAL = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}

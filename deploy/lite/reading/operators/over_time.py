@@ -1,4 +1,4 @@
-"""A step of a recurrent layer for one time after the other, from a state of zeros."""
+"""A step of a recurrent layer for one time after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def over_time(
-    call: Call, x: Tensor, sizes: Sequence[int], step: Step, *, backwards: bool = False
+    call: Call,
+    x: Tensor,
+    sizes: Sequence[int],
+    step: Step,
+    *,
+    backwards: bool = False,
+    first: Sequence[Tensor] | None = None,
 ) -> Tensor:
     """The results of a step at each time, [batch, time, ...]: its first state.
 
@@ -28,6 +34,7 @@ def over_time(
         sizes: of the states.
         step: new states of a part of `x` and of the old ones.
         backwards: whether time runs backwards.
+        first: the states before the first step; None for zeros.
     """
     first_is_time = bool(call.options["time_major"])
     if x.shape.rank != 3:
@@ -40,6 +47,10 @@ def over_time(
         op("Fill", op("Pack", [batch, constant(size, dtypes.int32)]), like(0.0, x))
         for size in sizes
     ]
+    if first is not None:
+        states = [
+            op("Reshape", one, op("Shape", zeros)) for one, zeros in zip(first, states, strict=True)
+        ]
     known = [x.shape[1], sizes[0]]
     array = TensorArray(x.dtype, size=x.shape[0] or length, element_shape=known)
     last = length - 1

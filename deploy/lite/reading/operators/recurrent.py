@@ -21,6 +21,7 @@ _SMALL = 1e-8  # what LiteRT adds to variances
 # Inputs of the LSTM: gates in this order, from these places on.
 _GATES = ("input", "forget", "cell", "output")
 _MOST_LSTM_INPUTS = 24
+_STATES = (18, 19)
 _BOTH_WAYS = 39
 
 
@@ -121,7 +122,8 @@ def lstm(call: Call) -> Tensor:
     if is_quantised(source.dtype, source.quantization):
         return whole_lstm(call)
     layer = _Lstm(call, 1, 20)
-    return over_time(call, call.x(0), layer.sizes, layer.step)
+    first = [call.x(place) for place in _STATES] if call.is_argument(_STATES[0]) else None
+    return over_time(call, call.x(0), layer.sizes, layer.step, first=first)
 
 
 @reads("BIDIRECTIONAL_SEQUENCE_LSTM")

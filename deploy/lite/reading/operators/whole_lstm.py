@@ -36,7 +36,8 @@ def whole_lstm(call: Call) -> Tensor:
     """The outputs at each time, in the whole numbers of the state."""
     layer = _Layer(call)
     x = centred(call, 0)
-    found = over_time(call, x, layer.sizes, layer.step)
+    first = [centred(call, place) for place in (18, 19)] if call.is_argument(18) else None
+    found = over_time(call, x, layer.sizes, layer.step, first=first)
     zero = constant(float(layer.state.zeros[0]), dtypes.float32)
     return op("Cast", op("AddV2", found, zero), DstT=dtypes.int8)
 

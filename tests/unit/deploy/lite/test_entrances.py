@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,46 @@ def test_the_converter_has_tensorflows_options() -> None:
     interpreter = tf.lite.Interpreter(model_content=converter.convert())
     assert interpreter.get_input_details()[0]["dtype"] == np.int8
     assert interpreter.get_output_details()[0]["dtype"] == np.uint8
+
+
+WIDE = tf.lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
+
+
+def examples() -> Iterator[list[np.ndarray]]:
+    rng = np.random.default_rng(0)
+    return ([rng.random((1, 8, 8, 1), np.float32)] for _ in range(20))
+
+
+def test_the_converter_writes_activations_of_16_bits() -> None:
+    converter = tf.lite.TFLiteConverter.from_keras_model(network())
+    converter.target_spec.supported_ops = [WIDE]
+    with pytest.raises(InvalidArgumentError, match="finds its ranges on examples"):
+        converter.convert()
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = examples
+    converter.inference_input_type = converter.inference_output_type = tf.int16
+    interpreter = tf.lite.Interpreter(model_content=converter.convert())
+    (given,), (made,) = interpreter.get_input_details(), interpreter.get_output_details()
+    assert given["dtype"] == made["dtype"] == np.int16
+    assert given["quantization"][1] == made["quantization"][1] == 0
+    types = {one["dtype"] for one in interpreter.get_tensor_details()}
+    assert types >= {np.int8, np.int16, np.int64}  # weights, numbers between operators, biases
+    assert np.float32 not in types
+
+
+def test_the_converter_leaves_nothing_in_float32_unless_it_may() -> None:
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [tf.keras.Input((8, 8, 1)), layers.Conv2D(2, 3, activation="elu"), layers.Flatten()]
+    )
+    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = examples
+    converter.target_spec.supported_ops = [WIDE]
+    with pytest.raises(UnimplementedError, match=r"computed in 16 bits: ELU: its kernel"):
+        converter.convert()
+    converter.target_spec.supported_ops = [WIDE, tf.lite.OpsSet.TFLITE_BUILTINS]
+    assert converter.convert()[4:8] == b"TFL3"
 
 
 def test_a_function_and_a_folder_are_converted() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.passes.gates import (
+from pinnace.deploy.program.recurrences.sums import (
     CHOICE,
     ITEM,
     LINE,
@@ -16,7 +16,6 @@ from pinnace.deploy.onnx.passes.gates import (
     STATE,
     UNARY,
     Atom,
-    Forms,
     Sum,
     alone,
     scaled,
@@ -24,9 +23,9 @@ from pinnace.deploy.onnx.passes.gates import (
 from pinnace.deploy.refusals import UnconvertibleError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping, Sequence
 
-    from pinnace.deploy.onnx.ir.graph import OnnxGraph, Value
+    from pinnace.deploy.program.recurrences.sums import Forms
     from pinnace.framework.tensor import Array
 
 
@@ -80,7 +79,7 @@ class Cell(NamedTuple):
     kind: str
     hidden: int
     memory: int | None
-    mask: Value | None
+    mask: Any
     output: Atom
     gates: list[Gate]
     activations: list[Activation]
@@ -95,7 +94,7 @@ class Cell(NamedTuple):
 class Change(NamedTuple):
     """The change of a state: to `name`, where the mask is true."""
 
-    mask: Value | None
+    mask: Any
     name: Atom
     meaning: Sum
 
@@ -104,20 +103,21 @@ class Body:
     """The cells of a loop body.
 
     Args:
-        body: of a Loop that has its number of steps from outside.
+        forms: of the body's values.
+        after: what the states are after a step, by place.
 
     Attributes:
-        forms: of the body's values.
+        forms: as given.
+        after: as given.
         cells: in an order in which they can run.
     """
 
-    def __init__(self, body: OnnxGraph) -> None:
-        self.states = body.inputs[2:]
-        self.after = [value for _, value in body.outputs[1 : 1 + len(self.states)]]
-        self.forms = Forms(body, _names(self.after))
+    def __init__(self, forms: Forms[Any], after: Sequence[Any]) -> None:
+        self.forms = forms
+        self.after = after
         self.cells: list[Cell] = []
         self._changes: dict[int, Change] = {}
-        for place in range(len(self.states)):
+        for place in range(len(after)):
             change = self._change(place)
             if change is not None:
                 self._changes[place] = change
@@ -284,8 +284,7 @@ class Body:
     # Their parts.
 
     def _state(self, place: int) -> Atom:
-        width = self.states[place].size(-1)
-        return self.forms.atom(STATE, (place,), int(width or 0))
+        return self.forms.state(place)
 
     def _gate(self, total: Sum, place: int) -> Gate:
         state, rows = self._state(place), []
@@ -303,17 +302,6 @@ class Body:
                 raise UnconvertibleError
             rows.append(Rows(base, start, stop, factor))
         return Gate(rows, recurrent, total.shift, np.zeros(units))
-
-
-def _names(after: Collection[Value]) -> set[Value]:
-    """The states after a step, and their values where they change."""
-    found = set(after)
-    for value in after:
-        if value.node is not None and value.node.kind == "Where":
-            new = value.node.inputs[1]
-            if new is not None:
-                found.add(new)
-    return found
 
 
 def activation(atom: Atom) -> tuple[Activation, Sum]:
@@ -347,3 +335,49 @@ def _other(product: Atom, factor: Atom) -> Atom | None:
     first: Atom = product.of[0]
     second: Atom = product.of[1]
     return second if first is factor else first
+
+
+class Given(NamedTuple):
+    """What stands for an atom that is given, outside of the loop.
+
+    Attributes:
+        width: how many columns it has; None if its shape does not say so.
+        weights: by which its rows are to be multiplied to be the atom; None for by nothing.
+        shift: what is added then.
+    """
+
+    width: int | None
+    weights: Array | None = None
+    shift: Array | None = None
+
+
+def entries(gate: Gate, given: Mapping[Atom, Given]) -> tuple[Array, Array]:
+    """The weights [inputs, units] of one gate, and its bias."""
+    blocks, shift = [], gate.shift
+    for atom, one in given.items():
+        width = int(one.width or _width(gate, atom, one))
+        block: Array = np.zeros((width, gate.recurrent.shape[0]))
+        for rows in gate.rows:
+            if rows.source is not atom:
+                continue
+            if one.weights is None:
+                block[rows.start : rows.stop] += (
+                    np.diag(rows.factor) if rows.factor.ndim == 1 else rows.factor
+                )
+            else:
+                block += _applied(one.weights[:, rows.start : rows.stop], rows)
+                if one.shift is not None:
+                    shift = shift + _applied(one.shift[None, rows.start : rows.stop], rows)[0]
+        blocks.append(block)
+    return np.concatenate(blocks), shift
+
+
+def _width(gate: Gate, atom: Atom, one: Given) -> int:
+    """The number of input columns of a gate, if its shape does not say so."""
+    if one.weights is not None:
+        return int(one.weights.shape[0])
+    return max((rows.stop for rows in gate.rows if rows.source is atom), default=0)
+
+
+def _applied(left: Array, rows: Rows) -> Array:
+    return left * rows.factor if rows.factor.ndim == 1 else left @ rows.factor
