@@ -287,6 +287,61 @@ def convolutions_backwards(x: Any) -> Any:
     return jax.grad(loss, (0, 1))(x, KERNEL)
 
 
+def spread(x: Any) -> Any:
+    """Convolutions of images with gaps: transposed ones, gradients, and what is neither."""
+    transposed, wide = lax.conv_transpose, KERNEL.transpose(0, 1, 3, 2)
+    row, volume = ("NWC", "WIO", "NWC"), ("NHWDC", "HWDIO", "NHWDC")
+    deep = KERNEL[..., None, :, :].reshape(3, 3, 1, 3, 4)
+    gaps = {"window_strides": (1, 1), "lhs_dilation": (2, 2)}
+
+    def strided(y: Any) -> Any:
+        return conv(y, KERNEL, window_strides=(2, 3), padding=((1, 0), (2, 1)))
+
+    return (
+        *(transposed(x, KERNEL, (2, 2), pad, dimension_numbers=IMAGE) for pad in ("SAME", "VALID")),
+        *(transposed(x, KERNEL[:2], (2, 3), "SAME", dimension_numbers=IMAGE),),
+        *(transposed(x, KERNEL[:, :1], (4, 3), "VALID", dimension_numbers=IMAGE),),
+        transposed(x, wide, (2, 2), "SAME", dimension_numbers=IMAGE, transpose_kernel=True),
+        transposed(x[:, :, 0], KERNEL[0], (2,), "SAME", dimension_numbers=row),
+        transposed(x[:, :, 0], KERNEL[0], (3,), ((2, 3),), dimension_numbers=row),
+        transposed(x[..., None, :], deep, (2, 2, 1), "SAME", dimension_numbers=volume),
+        transposed(x[..., None, :], deep, (2, 1, 1), "VALID", dimension_numbers=volume),
+        transposed(x[..., None, :], deep, (2, 2, 1), ((1, 1),) * 3, dimension_numbers=volume),
+        *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((1, 2), (1, 2)), ((0, 2), (2, 1)))),
+        *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((2, 4), (2, 3)), ((2, 5), (2, 2)))),
+        *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((3, 2), (2, 2)), ((-1, 2), (2, -1)))),
+        # What no gradient of TensorFlow is: with holes in the kernel, groups, or strides, too.
+        conv(x, KERNEL, padding=((2, 2), (3, 3)), rhs_dilation=(2, 1), **gaps),
+        conv(x, DEEP, padding=((2, 2), (2, 2)), feature_group_count=3, **gaps),
+        conv(x, KERNEL, window_strides=(2, 1), padding=((2, 2), (1, 1)), lhs_dilation=(2, 3)),
+        jax.vjp(strided, x)[1](strided(x)),
+    )
+
+
+def taken(table: Any, i: Any) -> Any:
+    """Rows by their numbers: NaN, the nearest or any for what there is not; and lookalikes."""
+    inside = (i >= 0) & (i <= 4)
+    rows = table[jnp.clip(i, 0, 4)]
+    picked = jnp.take(table, i, axis=0)
+    return (
+        *(picked, jnp.take(table, i, axis=1), jnp.take(table, i, axis=0, mode="clip")),
+        *(jnp.take(table, i, axis=0, mode="wrap"), table[i], table.at[i].get(mode="fill")),
+        jnp.take(table, i, axis=0, fill_value=-1.5),
+        jnp.take(table.astype(jnp.int32), i, axis=0),
+        jnp.take(table, i[:, :, None], axis=0),
+        jnp.take(table, i[0, 0], axis=0),
+        *(picked @ W1, jnp.take(table, i, axis=0, mode="clip") @ W1, table[i] @ W1),
+        # What only looks like it: other bounds, and a choice of another tensor.
+        jnp.where(inside[..., None], table[jnp.clip(i, 0, 3)], jnp.nan),
+        jnp.where((i >= 0)[..., None], rows, jnp.nan),
+        jnp.where(((i >= 1) & (i <= 4))[..., None], rows, jnp.nan),
+        jnp.where(((i >= 0) & (i <= 3))[..., None], rows, jnp.nan),
+        jnp.where((i.T.reshape(i.shape) >= 0)[..., None] & inside[..., None], rows, jnp.nan),
+        jnp.where(inside[..., None], rows * 2, jnp.nan),
+        jnp.where(inside[..., None], jnp.nan, rows),
+    )
+
+
 def pools(x: Any) -> Any:
     return (
         *(pool(x, lax.max, -jnp.inf), pool(x, lax.add, 0.0, 3), pool(x, lax.min, jnp.inf)),
@@ -509,6 +564,8 @@ def counted(x: Any) -> Any:
 
 
 BATCH = "b, ..."
+# Numbers of rows, of which there are five.
+OUTSIDE = np.array([[0, 4, 5, -1, -5, -6], [2, 3, 1, 100, -100, 4]], np.int32)
 # name -> function, inputs, polymorphic shapes (None: all sizes are known).
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "mlp": (mlp, (draw(3, 6),), (BATCH,)),
@@ -562,6 +619,9 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "norms": (norms, (draw(3, 6, 8),), (BATCH,)),
     "heads": (heads, (draw(3, 5, 8), draw(3, 5, dtype="bool")), (BATCH, BATCH)),
     "counted": (counted, (draw(2, 5, 6),), (BATCH,)),
+    "spread": (spread, (draw(2, 5, 6, 3),), (BATCH,)),
+    "spread_of_known_size": (spread, (draw(2, 5, 6, 3),), None),
+    "taken": (taken, (draw(5, 6), OUTSIDE), (None, BATCH)),
     "unused": (
         lambda x, _, y: {"b": jnp.tanh(x), "a": [y + 1, y]},
         (draw(3, 6), draw(3, dtype="int32"), draw(2)),

@@ -214,11 +214,7 @@ def padded(
     inner: Sequence[int],
 ) -> Operand:
     """An operand with a value around and between its elements."""
-    shape: list[Dim] = []
-    for n, before, after, between in zip(x.shape, low, high, inner, strict=True):
-        gaps = sizes.combined("maximum", sizes.combined("subtract", n, 1) or 0, 0) or 0
-        wide = sizes.total("add", [n, sizes.combined("multiply", gaps, between) or 0], 0)
-        shape.append(sizes.total("add", [wide, before, after], 0))
+    shape = padded_shape(sizes, x.shape, low, high, inner)
     if x.is_uniform and value.is_uniform and x.small is value.small:
         return Operand(x.small, shape, frozenset(range(x.rank)))
     tensor = x.full
@@ -243,6 +239,22 @@ def padded(
         starts = [_negated(_part(n, "Minimum")) for n in low]
         tensor = op("Slice", tensor, shape_tensor(starts), shape_tensor(shape))
     return Operand(tensor, shape)
+
+
+def padded_shape(
+    sizes: Sizes,
+    shape: Sequence[Dim],
+    low: Sequence[Dim],
+    high: Sequence[Dim],
+    inner: Sequence[int],
+) -> list[Dim]:
+    """The sizes of what `padded` makes of a tensor of this shape."""
+    found: list[Dim] = []
+    for n, before, after, between in zip(shape, low, high, inner, strict=True):
+        gaps = sizes.combined("maximum", sizes.combined("subtract", n, 1) or 0, 0) or 0
+        wide = sizes.total("add", [n, sizes.combined("multiply", gaps, between) or 0], 0)
+        found.append(sizes.total("add", [wide, before, after], 0))
+    return found
 
 
 def _part(amount: Dim, tensorflow_op: str) -> Dim:

@@ -132,6 +132,16 @@ def test_activations_are_one_op_each() -> None:
     assert ops["Expm1"] == 1
 
 
+def test_transposed_convolutions_are_gradients_of_strided_ones() -> None:
+    ops = ops_of("jax_spread")
+    assert (ops["Conv2DBackpropInput"], ops["Conv3DBackpropInputV2"]) == (10, 2)
+    # A strided one; and what is none: other padding (five), holes in the kernel, groups, strides.
+    assert (ops["Conv2D"], ops["Conv3D"], ops["DepthwiseConv2dNative"]) == (7, 1, 1)
+    # Keras reverses the kernel, which is a variable, as the op does.
+    ops = ops_of("keras_images")
+    assert (ops["Conv2DBackpropInput"], ops["ReverseV2"], ops["Transpose"]) == (1, 0, 0)
+
+
 def test_norms_keep_the_axis_of_their_means() -> None:
     graph = tf.saved_model.load(GOLDEN / "jax_norms" / "model").signatures["serving_default"].graph
     nodes = ordered(fold(inline(graph)))
