@@ -156,55 +156,6 @@ def _cumulated(x: Operand, windows: Windows, kind: str | None) -> Tensor | None:
     return op(_CUMULATED[kind], x.full, axis, reverse=backwards)
 
 
-def _pooled(call: Call, x: Operand, windows: Windows, kind: str) -> Tensor | None:
-    """A pool over two axes, or one, of an image: channels last, or first."""
-    axes = windows.moving
-    if x.dtype not in _POOLED.get(kind, ()) or not windows.plain or not 0 < len(axes) < 3:
-        return None
-    if x.rank not in {3, 4} or min(min(pair) for pair in windows.padding) < 0:
-        return None
-    rest = [axis for axis in range(x.rank) if axis not in axes]
-    # Two axes outside: where there is one to slide over, the third one stands beside it.
-    while len(axes) < 2:
-        axes.append(rest.pop())
-    axes.sort()
-    order = [rest[0], *axes, *rest[1:]]
-    padding = [windows.padding[axis] for axis in order]
-    image = Operand(op("Transpose", x.full, order), [x.shape[axis] for axis in order])
-    if order == sorted(order):
-        image = x
-    named = "SAME" if kind == "maximum" and _is_same(x, windows) else "VALID"
-    if named == "VALID" and any(pair != (0, 0) for pair in padding):
-        edge = Operand(start_of(kind, x.dtype), ())
-        low, high = zip(*padding, strict=True)
-        image = padded(call.translation.sizes, image, edge, low, high, [0] * x.rank)
-    tensor = image.full if x.rank == 4 else op("ExpandDims", image.full, -1)
-    size = [1, windows.size[axes[0]], windows.size[axes[1]], 1]
-    stride = [1, windows.stride[axes[0]], windows.stride[axes[1]], 1]
-    name = "MaxPool" if kind == "maximum" else "AvgPool"
-    pooled = op(name, tensor, ksize=tuple(size), strides=tuple(stride), padding=named)
-    if kind == "add":
-        pooled = op("Mul", pooled, constant(math.prod(size), x.dtype))
-    if x.rank == 3:
-        pooled = op("Squeeze", pooled, squeeze_dims=(3,))
-    if order == sorted(order):
-        return pooled
-    return op("Transpose", pooled, np.argsort(order).tolist())
-
-
-def _is_same(x: Operand, windows: Windows) -> bool:
-    """Whether the padding is what TensorFlow calls SAME: as many windows as steps fit."""
-    for n, k, s, pair in zip(x.shape, windows.size, windows.stride, windows.padding, strict=True):
-        if k == s == 1 and pair == (0, 0):
-            continue
-        if not isinstance(n, int):
-            return False
-        more = max(0, (-(-n // s) - 1) * s + k - n)
-        if pair != (more // 2, more - more // 2):
-            return False
-    return True
-
-
 def _spread_out(call: Call, x: Operand, edge: Operand, windows: Windows) -> Operand:
     """An operand with what lies around and between its elements."""
     low, high = zip(*windows.padding, strict=True) if windows.padding else ((), ())
