@@ -102,8 +102,10 @@ CASES = [
     OpCase(  # of images with a row above, and a column on either side
         "Conv2DBackpropInput",
         st.tuples(constant(1, 4, 3, 2), normal(3, 2, 2, 2), normal(1, 2, 4, 2)),
-        lambda sizes, w, dy: adjoint_to_input(sizes + [0, 1, 2, 0], w, dy, *CUT)[:, 1:, 1:-1],
-        attrs={**attrs(*CUT[:2], "EXPLICIT"), "explicit_paddings": (0, 0, 1, 0, 1, 1, 0, 0)},
+        lambda sizes, w, dy: adjoint_to_input(np.add(sizes, [0, 1, 2, 0]), w, dy, *CUT)[
+            :, 1:, 1:-1
+        ],
+        attrs={**attrs((2, 1), (1, 1), "EXPLICIT"), "explicit_paddings": (0, 0, 1, 0, 1, 1, 0, 0)},
     ),
     OpCase(
         "Conv2DBackpropFilter",
