@@ -8,6 +8,7 @@ Functions are also written by `jax.export`, as `export.bin`; its module alone is
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -357,6 +358,52 @@ def pools(x: Any) -> Any:
     )
 
 
+def averaged(x: Any) -> Any:
+    """Means over windows, with and without what is around counted; and what is none."""
+
+    def total(y: Any, size: Any, step: Any, pad: Any) -> Any:
+        return lax.reduce_window(y, 0.0, lax.add, size, step, pad)
+
+    def mean(y: Any, size: Any, step: Any, pad: Any, ones: Any = None) -> Any:
+        count = jnp.ones([n if k > 1 else 1 for n, k in zip(y.shape, size, strict=True)])
+        if ones is not None:
+            count = ones
+        return total(y, size, step, pad) / total(count, size, step, pad)
+
+    two, three, one = (1, 2, 2, 1), (1, 3, 2, 1), (1, 1, 1, 1)
+    most = functools.partial(lax.reduce_window, init_value=-jnp.inf, computation=lax.max)
+    row, volume = x[:, :, 0], x[..., None, :] * jnp.arange(4.0)[:, None]
+    return (
+        *(total(x, two, two, "VALID") / 4, mean(x, three, two, "SAME"), mean(x, two, one, "SAME")),
+        *(mean(x, two, two, "VALID"), mean(row, (1, 3, 1), (1, 2, 1), "SAME")),
+        total(row, (1, 2, 1), (1, 2, 1), "VALID") / 2.0,
+        mean(x.transpose(0, 3, 1, 2), (1, 1, 3, 2), (1, 1, 2, 1), "SAME"),
+        mean(volume, (1, 2, 3, 2, 1), (1, 2, 2, 2, 1), "SAME"),
+        total(volume, (1, 2, 2, 3, 1), (1, 1, 2, 1, 1), "VALID") / 12,
+        most(
+            volume,
+            window_dimensions=(1, 3, 2, 2, 1),
+            window_strides=(1, 2, 2, 1, 1),
+            padding="SAME",
+        ),
+        most(row, window_dimensions=(1, 3, 1), window_strides=(1, 2, 1), padding="SAME"),
+        most(row[0], window_dimensions=(3, 1), window_strides=(2, 1), padding="VALID"),
+        most(x[0], window_dimensions=(3, 2, 1), window_strides=(2, 1, 1), padding="SAME"),
+        most(
+            x,
+            window_dimensions=(1, 3, 3, 1),
+            window_strides=two,
+            padding=((0, 0), (1, 1), (1, 1), (0, 0)),
+        ),
+        # Other counts, windows or padding than the sum's, and counts of something else.
+        *(total(x, two, two, "VALID") / 3, mean(x, three, two, ((0, 0), (1, 0), (0, 1), (0, 0)))),
+        total(x, three, two, "SAME") / total(jnp.ones((1, *x.shape[1:3], 1)), two, two, "SAME"),
+        mean(x, three, two, "SAME", jnp.full((1, *x.shape[1:3], 1), 2.0)),
+        mean(x, three, two, "SAME", jnp.abs(x[:1, :, :, :1])),
+        total(x, three, two, "SAME") / 6,
+    )
+
+
 def shaped(x: Any) -> Any:
     zero = jnp.float32(0)
     return (
@@ -621,6 +668,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "counted": (counted, (draw(2, 5, 6),), (BATCH,)),
     "spread": (spread, (draw(2, 5, 6, 3),), (BATCH,)),
     "spread_of_known_size": (spread, (draw(2, 5, 6, 3),), None),
+    "averaged": (averaged, (draw(2, 7, 6, 3),), (BATCH,)),
+    "averaged_of_known_size": (averaged, (draw(2, 7, 6, 3),), None),
     "taken": (taken, (draw(5, 6), OUTSIDE), (None, BATCH)),
     "unused": (
         lambda x, _, y: {"b": jnp.tanh(x), "a": [y + 1, y]},

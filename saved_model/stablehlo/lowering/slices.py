@@ -59,10 +59,10 @@ def lower_real_dynamic_slice(call: Call) -> Tensor | Operand:
         start, limit, step = starts[0], limits[0], steps[0]
         if isinstance(start, int) and isinstance(limit, int) and isinstance(step, int):
             return with_sizes(x, x.known[start:limit:step])
-    return _between(call, x, starts, limits, steps)
+    return between(call, x, starts, limits, steps)
 
 
-def _between(
+def between(
     call: Call, x: Operand, starts: Sequence[Dim], limits: Sequence[Dim], steps: Sequence[Dim]
 ) -> Operand:
     """From starts to limits, of which some are those of the operand."""
@@ -251,8 +251,10 @@ def padded_shape(
     """The sizes of what `padded` makes of a tensor of this shape."""
     found: list[Dim] = []
     for n, before, after, between in zip(shape, low, high, inner, strict=True):
-        gaps = sizes.combined("maximum", sizes.combined("subtract", n, 1) or 0, 0) or 0
-        wide = sizes.total("add", [n, sizes.combined("multiply", gaps, between) or 0], 0)
+        wide = n
+        if between:
+            gaps = sizes.combined("maximum", sizes.combined("subtract", n, 1) or 0, 0) or 0
+            wide = sizes.total("add", [n, sizes.combined("multiply", gaps, between) or 0], 0)
         found.append(sizes.total("add", [wide, before, after], 0))
     return found
 

@@ -15,12 +15,12 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
     reshaped,
     shape_tensor,
 )
+from pinnace.saved_model.stablehlo.lowering.pools import pooled as pool_of
 from pinnace.saved_model.stablehlo.lowering.regions import (
     JOINS,
     joined_with,
     neutral,
     reducer_of,
-    start_of,
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
 from pinnace.saved_model.stablehlo.lowering.scatters import put
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 # Places of a window that a region of its own is run for, one after the other.
 _MOST_PLACES = 1024
-_FLOATS = frozenset({dtypes.float32, dtypes.float64})
-# Of shorter types, a mean would round once more than a sum.
-_POOLED = {"maximum": _FLOATS | {dtypes.float16, dtypes.bfloat16}, "add": _FLOATS}
 _CUMULATED = {"add": "Cumsum", "multiply": "Cumprod"}
 
 
@@ -115,7 +112,7 @@ def reduce_windows(
     if kind in JOINS:
         pooled = _cumulated(xs[0], windows, kind)
         if pooled is None:
-            pooled = _pooled(call, xs[0], windows, kind)
+            pooled = pool_of(xs[0], windows, kind, lambda: _around(call, xs[0], windows, kind))
         if pooled is None:
             pooled = _by_halves(call, xs[0], windows, kind)
         return [Operand(joined_with(kind, pooled, starts[0]), shape)]
@@ -163,12 +160,16 @@ def _spread_out(call: Call, x: Operand, edge: Operand, windows: Windows) -> Oper
     return padded(call.translation.sizes, x, edge, low, high, between)
 
 
+def _around(call: Call, x: Operand, windows: Windows, kind: str) -> Operand:
+    edge = Operand(constant(neutral(kind, x.dtype), x.dtype), ())
+    return _spread_out(call, x, edge, windows)
+
+
 def _by_halves(call: Call, x: Operand, windows: Windows, kind: str) -> Tensor:
     """Axis by axis: windows of 2, 4, 8, … elements are made of two of half the size."""
-    edge = Operand(constant(neutral(kind, x.dtype), x.dtype), ())
     if neutral(kind, x.dtype) is None:
         call.refuse(f"of {x.dtype.name} it is not translated")
-    tensor = _spread_out(call, x, edge, windows).full
+    tensor = _around(call, x, windows, kind).full
     for axis, size in enumerate(windows.size):
         if size > 1:
             tensor = _along(tensor, axis, size, windows.dilation[axis], JOINS[kind])

@@ -142,6 +142,17 @@ def test_transposed_convolutions_are_gradients_of_strided_ones() -> None:
     assert (ops["Conv2DBackpropInput"], ops["ReverseV2"], ops["Transpose"]) == (1, 0, 0)
 
 
+def test_means_over_windows_are_pools() -> None:
+    ops = ops_of("jax_averaged")
+    assert (ops["MaxPool"], ops["MaxPool3D"], ops["AvgPool3D"]) == (4, 1, 2)
+    # Other numbers, windows and padding than the sum's; counts of twos, and of what is computed.
+    assert ops["RealDiv"] == 6
+    # What is around a window is put there only for three of those, and never for a maximum.
+    assert ops["PadV2"] == 3
+    assert ops_of("keras_images")["AvgPool"] == 1
+    assert not {"Mul", "RealDiv", "Slice", "EnsureShape"} & set(ops_of("keras_images"))
+
+
 def test_norms_keep_the_axis_of_their_means() -> None:
     graph = tf.saved_model.load(GOLDEN / "jax_norms" / "model").signatures["serving_default"].graph
     nodes = ordered(fold(inline(graph)))
