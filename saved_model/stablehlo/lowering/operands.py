@@ -232,7 +232,8 @@ class Operand:
     def full(self) -> Tensor:
         """The broadcast tensor."""
         small = self.small
-        if not self.spread and len(small.shape) == len(self.shape):
+        is_whole = len(small.shape) == len(self.shape)
+        if is_whole and all(self.shape[axis] == 1 for axis in self.spread):
             return small
         made = _made_here(self._full)
         if made is None:

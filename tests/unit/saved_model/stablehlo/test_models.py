@@ -153,6 +153,14 @@ def test_means_over_windows_are_pools() -> None:
     assert not {"Mul", "RealDiv", "Slice", "EnsureShape"} & set(ops_of("keras_images"))
 
 
+def test_rows_that_are_taken_are_gathered_by_the_numbers_themselves() -> None:
+    ops = ops_of("jax_taken")
+    # Each table is read once for the same numbers, whatever stands where they are out of range.
+    assert ops["GatherV2"] == 9
+    # Numbers have no axis for vectors of one, nor has the choice behind them.
+    assert not {"GatherNd", "All", "BroadcastTo"} & set(ops)
+
+
 def test_norms_keep_the_axis_of_their_means() -> None:
     graph = tf.saved_model.load(GOLDEN / "jax_norms" / "model").signatures["serving_default"].graph
     nodes = ordered(fold(inline(graph)))
