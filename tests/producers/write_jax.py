@@ -610,6 +610,43 @@ def counted(x: Any) -> Any:
     )
 
 
+PROJECTED = [weights(6, 9), weights(6, 4), weights(9, 9), draw(9)]
+
+
+def projected(x: Any) -> Any:
+    """Loops over products of rows with weights: small ones, large ones, and other readers."""
+    wide, narrow, state, bias = PROJECTED
+    large = jnp.tile(wide, (1, 304))
+
+    def scan(ys: Any, way: Any = None, **options: Any) -> Any:
+        def turn(c: Any, y: Any) -> Any:
+            y = y if way is None else way(y, c)
+            c = jnp.tanh(y[:, :9] + c @ state)
+            return c, c[:, 0]
+
+        return lax.scan(turn, jnp.zeros((x.shape[0], 9)), ys, **options)
+
+    def fori(ys: Any, way: Any) -> Any:
+        zero = jnp.zeros((x.shape[0], 9))
+        return lax.fori_loop(0, 5, lambda i, c: jnp.tanh(way(ys, i) + c @ state), zero)
+
+    turned = jnp.swapaxes
+    return (
+        *(scan(turned(x @ wide + bias, 0, 1)), scan(turned(x @ wide, 0, 1), reverse=True)),
+        *(scan(turned(x, 0, 1) @ wide + bias), scan(bias + turned(x @ wide, 0, 1))),
+        scan(turned(x @ wide + bias, 0, 1), lambda y, c: y * jnp.sin(y) + c),
+        # Too large, narrower than the rows, changed, or two rows, or all, in an iteration.
+        scan(turned(x @ large, 0, 1)),
+        scan(turned(x @ narrow, 0, 1), lambda y, c: c + y.sum(1, keepdims=True)),
+        scan(jnp.tanh(turned(x @ wide + bias, 0, 1))),
+        scan(turned(x @ wide + x[..., :1], 0, 1)),
+        fori(turned(x @ wide + bias, 0, 1), lambda ys, i: ys[i] - ys[4 - i]),
+        fori(turned(x @ wide + bias, 0, 1), lambda ys, i: ys[i] + ys.mean(0)),
+        fori(turned(x @ wide + bias, 0, 1), lambda ys, i: ys[i, :, ::-1]),
+        scan(turned(x @ wide + bias, 0, 2)[:, :1].transpose(0, 2, 1) * jnp.ones(9)),
+    )
+
+
 BATCH = "b, ..."
 # Numbers of rows, of which there are five.
 OUTSIDE = np.array([[0, 4, 5, -1, -5, -6], [2, 3, 1, 100, -100, 4]], np.int32)
@@ -670,6 +707,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "spread_of_known_size": (spread, (draw(2, 5, 6, 3),), None),
     "averaged": (averaged, (draw(2, 7, 6, 3),), (BATCH,)),
     "averaged_of_known_size": (averaged, (draw(2, 7, 6, 3),), None),
+    "projected": (projected, (draw(3, 5, 6),), (BATCH,)),
+    "projected_of_known_size": (projected, (draw(3, 5, 6),), None),
     "taken": (taken, (draw(5, 6), OUTSIDE), (None, BATCH)),
     "unused": (
         lambda x, _, y: {"b": jnp.tanh(x), "a": [y + 1, y]},

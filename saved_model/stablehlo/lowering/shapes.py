@@ -19,6 +19,7 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
 )
 from pinnace.saved_model.stablehlo.lowering.origins import inputs_of, integers_of
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
+from pinnace.saved_model.stablehlo.lowering.row_products import product_of
 from pinnace.saved_model.stablehlo.lowering.sizes import known_dims, with_sizes
 from pinnace.saved_model.stablehlo.lowering.units import core_of, placed, with_ones
 
@@ -246,6 +247,9 @@ def transposed(x: Operand, order: Sequence[int]) -> Operand:
 
 def _turned(x: Tensor, order: Sequence[int]) -> Tensor:
     """A tensor with its axes in another order; two such ops are one."""
+    product = product_of(x) if list(order) == [1, 0, 2] else None
+    if product is not None and product.widens:  # fewer numbers are moved before the product
+        return product.of(_turned(product.x, order))
     before = inputs_of(x, "Transpose")
     first = None if before is None else integers_of(before[1])
     if before is not None and first is not None:

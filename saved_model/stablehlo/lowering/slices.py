@@ -17,6 +17,7 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
     shape_tensor,
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
+from pinnace.saved_model.stablehlo.lowering.row_products import ProductRows
 from pinnace.saved_model.stablehlo.lowering.sizes import bounds_of, known_dims, with_sizes
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def row_of(x: Operand, place: Dim) -> Operand | None:
         return None
     if bounds[0] < 0 or bounds[1] >= count:
         return None
-    return Operand(x.full[place.tensor], (1, *x.shape[1:]), frozenset([0]))
+    number = place.tensor
+    row = x.row_at(number) if isinstance(x, ProductRows) else x.full[number]
+    return Operand(row, (1, *x.shape[1:]), frozenset([0]))
 
 
 def _number(x: Operand) -> Dim | None:

@@ -203,6 +203,13 @@ def test_loops_with_several_states_have_lists_and_know_their_counters() -> None:
         assert variables.count("variant") == body.get("TensorListSetItem", 0)
 
 
+def test_small_products_of_rows_are_computed_in_the_loop_that_reads_them() -> None:
+    loops = [body for body, _ in loops_of("jax_projected")]
+    products = [body["MatMul"] for body in loops]
+    # The others are too large, are narrower than the rows, are changed first, or are read twice.
+    assert (products.count(2), products.count(1)) == (5, 8)
+
+
 def test_rows_that_are_read_too_stay_tensors() -> None:
     loops = loops_of("jax_scans_of_batches")
     lists = [variables.count("variant") for _, variables in loops]
