@@ -647,6 +647,39 @@ def projected(x: Any) -> Any:
     )
 
 
+def last_rows(x: Any) -> Any:
+    """The last of the rows of a scan, which may be its state; and others that are not."""
+    xs, flip = jnp.swapaxes(x, 0, 1), jnp.flip
+
+    def rows(way: Any = None, **options: Any) -> Any:
+        def turn(carry: Any, row: Any) -> Any:
+            a, b = carry
+            after = jnp.where(row > 0, jnp.tanh(a + row), a), b * 0.5 + a
+            return after, (after[0] if way is None else way(carry, after, row))
+
+        return lax.scan(turn, (xs[0], xs[1] * 0.1), xs, **options)[1]
+
+    again = rows(lambda _, after, row: jnp.where(row > 0, after[0], after[0]))
+    return (
+        *(
+            rows()[-1],
+            rows()[4],
+            rows()[4:],
+            rows(reverse=True)[0],
+            flip(rows(reverse=True), 0)[-1],
+        ),
+        *(rows(lambda *both: both[1][1])[-1], rows(lambda c, _, row: (row, c[0]))[1][-1]),
+        rows(lambda c, _, row: jnp.where(row > 0, jnp.tanh(c[0] + row), c[0]))[-1],
+        jnp.where(~(x[:, 0] > 0), x[:, 1], x[:, 2]),
+        # Another row, none of the states, the state before, and other orders.
+        *(rows()[-2], rows()[3:], rows(reverse=True)[-1], flip(rows(), 0)[-1], again[-1]),
+        rows(lambda *both: both[1][0] * 2)[-1],
+        rows(lambda *both: both[0][0])[-1],
+        rows(lambda c, _, row: jnp.where(row > 0.1, jnp.tanh(c[0] + row), c[0]))[-1],
+        rows(lambda c, _, row: jnp.where(row > 0, c[0], jnp.tanh(c[0] + row)))[-1],
+    )
+
+
 BATCH = "b, ..."
 # Numbers of rows, of which there are five.
 OUTSIDE = np.array([[0, 4, 5, -1, -5, -6], [2, 3, 1, 100, -100, 4]], np.int32)
@@ -709,6 +742,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "averaged_of_known_size": (averaged, (draw(2, 7, 6, 3),), None),
     "projected": (projected, (draw(3, 5, 6),), (BATCH,)),
     "projected_of_known_size": (projected, (draw(3, 5, 6),), None),
+    "last_rows": (last_rows, (draw(3, 5, 6),), (BATCH,)),
+    "last_rows_of_known_size": (last_rows, (draw(3, 5, 6),), None),
     "taken": (taken, (draw(5, 6), OUTSIDE), (None, BATCH)),
     "unused": (
         lambda x, _, y: {"b": jnp.tanh(x), "a": [y + 1, y]},

@@ -10,6 +10,7 @@ from pinnace.functions.control.conditional import cond, switch_case
 from pinnace.functions.control.looping import while_loop
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
 from pinnace.saved_model.stablehlo.lowering.operands import Operand, op
+from pinnace.saved_model.stablehlo.lowering.origins import inputs_of, is_equal
 from pinnace.saved_model.stablehlo.lowering.registry import LOWERINGS, Call, lowers
 from pinnace.saved_model.stablehlo.lowering.row_products import ProductRows
 from pinnace.saved_model.stablehlo.lowering.scans import scan_of
@@ -65,6 +66,8 @@ class _Loop:
         self._scan = scan_of(call.translation, condition, body, call.operands)
         self._written = {} if self._scan is None else self._scan.written
         self._products = {} if self._scan is None else self._scan.products
+        # Variables that are lists -> the state that is the row of each iteration.
+        self._states: dict[int, int] = {}
 
     def variables(self) -> tuple[list[Tensor], list[Shape]]:
         """What it starts with, and the shapes that it has throughout."""
@@ -87,6 +90,11 @@ class _Loop:
         given = [self._given(self._body, place, xs) for place in range(len(xs))]
         made = self._call.translation.block(self._body, given)
         found = [xs[k] if k in self._products else one.full for k, one in enumerate(made)]
+        for place in self._written:
+            written = inputs_of(found[place], "TensorListSetItem")
+            states = [] if written is None else [is_equal(one, written[2]) for one in found]
+            if any(states):
+                self._states[place] = states.index(True)
         return [_of_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
 
     def _given(self, block: Block, place: int, xs: Sequence[Tensor]) -> Operand:
@@ -107,7 +115,9 @@ class _Loop:
         found: list[Operand] = []
         for place, (one, operand) in enumerate(zip(made, self._operands, strict=True)):
             if self._scan is not None and place in self._written:
-                found.append(self._scan.joined(place, one, operand))
+                state = self._states.get(place)
+                last = None if state is None else made[state]
+                found.append(self._scan.joined(place, one, operand, last))
             else:
                 is_same = place in self._products
                 found.append(operand if is_same else Operand(one, operand.shape))

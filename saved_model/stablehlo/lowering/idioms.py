@@ -57,6 +57,13 @@ def _logarithm(x: Tensor, y: Tensor) -> Tensor | None:
     return op("LogSoftmax", logits) if _is_total(total[0], found[1]) else None
 
 
+def _selected(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
+    """A leaky rectifier, or a choice by what is not so."""
+    found = _leaky(chosen, x, y)
+    contrary = None if found is not None else inputs_of(chosen, "LogicalNot")
+    return found if contrary is None else written("SelectV2", contrary[0], y, x)
+
+
 def _leaky(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
     """x where it is not negative, otherwise a share of it."""
     share = inputs_of(y, "Mul")
@@ -74,7 +81,7 @@ def _leaky(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
 
 _OTHERS: dict[str, Callable[..., Tensor | None]] = {
     "RealDiv": _quotient,
-    "SelectV2": _leaky,
+    "SelectV2": _selected,
     "Sub": _logarithm,
 }
 

@@ -149,7 +149,7 @@ def count_of(shape: Sequence[Dim]) -> int | None:
 
 def reshaped(x: Tensor, shape: Sequence[Dim]) -> Tensor:
     """A tensor of another shape; one size that is not known need not be computed."""
-    source = inputs_of(x, "Reshape")
+    source = inputs_of(x, "Reshape") or inputs_of(x, "Squeeze")
     x = x if source is None else source[0]
     if _is_of_shape(x, shape):
         return x

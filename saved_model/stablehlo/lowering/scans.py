@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.saved_model.stablehlo.lowering.last_rows import remember
 from pinnace.saved_model.stablehlo.lowering.operands import Operand, Rows, Size, constant, op
 from pinnace.saved_model.stablehlo.lowering.row_products import product_of
 from pinnace.saved_model.stablehlo.module import operations_of
@@ -84,13 +85,24 @@ class Scan:
 
         return Rows(handle, shape, Size(iteration))
 
-    def joined(self, place: int, handle: Tensor, operand: Operand) -> Operand:
-        """The tensor that was written."""
+    def joined(self, place: int, handle: Tensor, operand: Operand, last: Tensor | None) -> Operand:
+        """The tensor that was written.
+
+        Args:
+            place: of the variable.
+            handle: the list of its rows.
+            operand: the tensor before the loop.
+            last: the row of the last iteration, if it is a state, too.
+        """
         shape = constant(_row_shape(operand), dtypes.int32)
         dtype, turns = operand.dtype, self.turns
         tensor = op("TensorListStack", handle, shape, element_dtype=dtype, num_elements=turns)
+        if last is not None:
+            remember(tensor, turns - 1, last)
         if self.written[place] < 0:
             tensor = op("ReverseV2", tensor, constant([0], dtypes.int32))
+            if last is not None:
+                remember(tensor, 0, last)
         return Operand(tensor, operand.shape)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework import dtypes
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
+from pinnace.saved_model.stablehlo.lowering.last_rows import known_row
 from pinnace.saved_model.stablehlo.lowering.operands import (
     Operand,
     Rows,
@@ -42,6 +43,11 @@ def lower_slice(call: Call) -> Tensor | Operand:
     if x.is_uniform:
         shape = [n or 0 for n in call.result().shape]
         return Operand(x.small, shape, frozenset(range(x.rank)))
+    others = zip(starts[1:], limits[1:], steps[1:], x.shape[1:], strict=True)
+    if limits[:1] == (starts[0] + 1,) and all(one == (0, one[3], 1, one[3]) for one in others):
+        row = row_of(x, starts[0])
+        if row is not None:
+            return row
     vectors = (constant(one, dtypes.int32) for one in (starts, limits, steps))
     return op("StridedSlice", x.full, *vectors)
 
@@ -93,7 +99,13 @@ def between(
 
 
 def row_of(x: Operand, place: Dim) -> Operand | None:
-    """One row, if its place is known to be in bounds; its axis is there by NumPy's rules."""
+    """One row, if its place is known to be in bounds; its axis is there by NumPy's rules.
+
+    Of places that are numbers, only the row that is another tensor, too.
+    """
+    if isinstance(place, int) and not x.spread:
+        known = known_row(x.small, place)
+        return None if known is None else Operand(known, (1, *x.shape[1:]), frozenset([0]))
     count, bounds = x.shape[0], bounds_of(place)
     if isinstance(place, int) or not isinstance(count, int) or bounds is None or x.spread:
         return None

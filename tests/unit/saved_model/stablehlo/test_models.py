@@ -13,6 +13,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy import onnx
+from pinnace.engine.build import plan_of
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.graph.walk import ordered
@@ -208,6 +209,17 @@ def test_small_products_of_rows_are_computed_in_the_loop_that_reads_them() -> No
     products = [body["MatMul"] for body in loops]
     # The others are too large, are narrower than the rows, are changed first, or are read twice.
     assert (products.count(2), products.count(1)) == (5, 8)
+
+
+def test_last_rows_that_are_states_are_taken_from_those() -> None:
+    loaded = tf.saved_model.load(GOLDEN / "jax_last_rows" / "model")
+    plan = plan_of(loaded.signatures["serving_default"].graph)
+    loops = [step.node for step in plan.steps if step.node.op.runs == "loop"]
+    lists = [sum(value.dtype.name == "variant" for value in node.inputs) for node in loops]
+    # Seven plans have no list then. What is no last row, or no state, is one.
+    assert (lists.count(0), lists.count(1)) == (7, 10)
+    # A choice by what is not so is one by what is so, of the other one.
+    assert not {"LogicalNot"} & set(ops_of("jax_last_rows"))
 
 
 def test_rows_that_are_read_too_stay_tensors() -> None:
