@@ -12,6 +12,7 @@ from pinnace.engine.passes.invariants import with_invariants
 from pinnace.engine.passes.neutral import without_neutral
 from pinnace.engine.passes.powers import multiplied
 from pinnace.engine.passes.shortcuts import shortened
+from pinnace.engine.passes.unread import without_unread
 from pinnace.engine.passes.windows import windowed
 from pinnace.engine.passes.write_backs import without_write_backs
 from pinnace.engine.plan import Plan
@@ -32,7 +33,7 @@ _plans: PerGraph[Plan] = PerGraph()
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
     folded = multiplied(without_neutral(without_write_backs(fold(inline(graph, keep=True)))))
-    return Plan(windowed(with_invariants(shortened(folded))))
+    return Plan(windowed(with_invariants(without_unread(shortened(folded)))))
 
 
 def plan_of(graph: Graph) -> Plan:

@@ -8,6 +8,7 @@ Functions are also written by `jax.export`, as `export.bin`; its module alone is
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -287,6 +288,61 @@ def convolutions_backwards(x: Any) -> Any:
     return jax.grad(loss, (0, 1))(x, KERNEL)
 
 
+def spread(x: Any) -> Any:
+    """Convolutions of images with gaps: transposed ones, gradients, and what is neither."""
+    transposed, wide = lax.conv_transpose, KERNEL.transpose(0, 1, 3, 2)
+    row, volume = ("NWC", "WIO", "NWC"), ("NHWDC", "HWDIO", "NHWDC")
+    deep = KERNEL[..., None, :, :].reshape(3, 3, 1, 3, 4)
+    gaps = {"window_strides": (1, 1), "lhs_dilation": (2, 2)}
+
+    def strided(y: Any) -> Any:
+        return conv(y, KERNEL, window_strides=(2, 3), padding=((1, 0), (2, 1)))
+
+    return (
+        *(transposed(x, KERNEL, (2, 2), pad, dimension_numbers=IMAGE) for pad in ("SAME", "VALID")),
+        *(transposed(x, KERNEL[:2], (2, 3), "SAME", dimension_numbers=IMAGE),),
+        *(transposed(x, KERNEL[:, :1], (4, 3), "VALID", dimension_numbers=IMAGE),),
+        transposed(x, wide, (2, 2), "SAME", dimension_numbers=IMAGE, transpose_kernel=True),
+        transposed(x[:, :, 0], KERNEL[0], (2,), "SAME", dimension_numbers=row),
+        transposed(x[:, :, 0], KERNEL[0], (3,), ((2, 3),), dimension_numbers=row),
+        transposed(x[..., None, :], deep, (2, 2, 1), "SAME", dimension_numbers=volume),
+        transposed(x[..., None, :], deep, (2, 1, 1), "VALID", dimension_numbers=volume),
+        transposed(x[..., None, :], deep, (2, 2, 1), ((1, 1),) * 3, dimension_numbers=volume),
+        *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((1, 2), (1, 2)), ((0, 2), (2, 1)))),
+        *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((2, 4), (2, 3)), ((2, 5), (2, 2)))),
+        *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((3, 2), (2, 2)), ((-1, 2), (2, -1)))),
+        # What no gradient of TensorFlow is: with holes in the kernel, groups, or strides, too.
+        conv(x, KERNEL, padding=((2, 2), (3, 3)), rhs_dilation=(2, 1), **gaps),
+        conv(x, DEEP, padding=((2, 2), (2, 2)), feature_group_count=3, **gaps),
+        conv(x, KERNEL, window_strides=(2, 1), padding=((2, 2), (1, 1)), lhs_dilation=(2, 3)),
+        jax.vjp(strided, x)[1](strided(x)),
+    )
+
+
+def taken(table: Any, i: Any) -> Any:
+    """Rows by their numbers: NaN, the nearest or any for what there is not; and lookalikes."""
+    inside = (i >= 0) & (i <= 4)
+    rows = table[jnp.clip(i, 0, 4)]
+    picked = jnp.take(table, i, axis=0)
+    return (
+        *(picked, jnp.take(table, i, axis=1), jnp.take(table, i, axis=0, mode="clip")),
+        *(jnp.take(table, i, axis=0, mode="wrap"), table[i], table.at[i].get(mode="fill")),
+        jnp.take(table, i, axis=0, fill_value=-1.5),
+        jnp.take(table.astype(jnp.int32), i, axis=0),
+        jnp.take(table, i[:, :, None], axis=0),
+        jnp.take(table, i[0, 0], axis=0),
+        *(picked @ W1, jnp.take(table, i, axis=0, mode="clip") @ W1, table[i] @ W1),
+        # What only looks like it: other bounds, and a choice of another tensor.
+        jnp.where(inside[..., None], table[jnp.clip(i, 0, 3)], jnp.nan),
+        jnp.where((i >= 0)[..., None], rows, jnp.nan),
+        jnp.where(((i >= 1) & (i <= 4))[..., None], rows, jnp.nan),
+        jnp.where(((i >= 0) & (i <= 3))[..., None], rows, jnp.nan),
+        jnp.where((i.T.reshape(i.shape) >= 0)[..., None] & inside[..., None], rows, jnp.nan),
+        jnp.where(inside[..., None], rows * 2, jnp.nan),
+        jnp.where(inside[..., None], jnp.nan, rows),
+    )
+
+
 def pools(x: Any) -> Any:
     return (
         *(pool(x, lax.max, -jnp.inf), pool(x, lax.add, 0.0, 3), pool(x, lax.min, jnp.inf)),
@@ -299,6 +355,52 @@ def pools(x: Any) -> Any:
         ),
         jax.grad(lambda y: jnp.sum(jnp.cos(pool(y, lax.max, -jnp.inf, 3))))(x),
         jax.image.resize(x, (x.shape[0], 10, 9, 3), "bilinear"),
+    )
+
+
+def averaged(x: Any) -> Any:
+    """Means over windows, with and without what is around counted; and what is none."""
+
+    def total(y: Any, size: Any, step: Any, pad: Any) -> Any:
+        return lax.reduce_window(y, 0.0, lax.add, size, step, pad)
+
+    def mean(y: Any, size: Any, step: Any, pad: Any, ones: Any = None) -> Any:
+        count = jnp.ones([n if k > 1 else 1 for n, k in zip(y.shape, size, strict=True)])
+        if ones is not None:
+            count = ones
+        return total(y, size, step, pad) / total(count, size, step, pad)
+
+    two, three, one = (1, 2, 2, 1), (1, 3, 2, 1), (1, 1, 1, 1)
+    most = functools.partial(lax.reduce_window, init_value=-jnp.inf, computation=lax.max)
+    row, volume = x[:, :, 0], x[..., None, :] * jnp.arange(4.0)[:, None]
+    return (
+        *(total(x, two, two, "VALID") / 4, mean(x, three, two, "SAME"), mean(x, two, one, "SAME")),
+        *(mean(x, two, two, "VALID"), mean(row, (1, 3, 1), (1, 2, 1), "SAME")),
+        total(row, (1, 2, 1), (1, 2, 1), "VALID") / 2.0,
+        mean(x.transpose(0, 3, 1, 2), (1, 1, 3, 2), (1, 1, 2, 1), "SAME"),
+        mean(volume, (1, 2, 3, 2, 1), (1, 2, 2, 2, 1), "SAME"),
+        total(volume, (1, 2, 2, 3, 1), (1, 1, 2, 1, 1), "VALID") / 12,
+        most(
+            volume,
+            window_dimensions=(1, 3, 2, 2, 1),
+            window_strides=(1, 2, 2, 1, 1),
+            padding="SAME",
+        ),
+        most(row, window_dimensions=(1, 3, 1), window_strides=(1, 2, 1), padding="SAME"),
+        most(row[0], window_dimensions=(3, 1), window_strides=(2, 1), padding="VALID"),
+        most(x[0], window_dimensions=(3, 2, 1), window_strides=(2, 1, 1), padding="SAME"),
+        most(
+            x,
+            window_dimensions=(1, 3, 3, 1),
+            window_strides=two,
+            padding=((0, 0), (1, 1), (1, 1), (0, 0)),
+        ),
+        # Other counts, windows or padding than the sum's, and counts of something else.
+        *(total(x, two, two, "VALID") / 3, mean(x, three, two, ((0, 0), (1, 0), (0, 1), (0, 0)))),
+        total(x, three, two, "SAME") / total(jnp.ones((1, *x.shape[1:3], 1)), two, two, "SAME"),
+        mean(x, three, two, "SAME", jnp.full((1, *x.shape[1:3], 1), 2.0)),
+        mean(x, three, two, "SAME", jnp.abs(x[:1, :, :, :1])),
+        total(x, three, two, "SAME") / 6,
     )
 
 
@@ -508,7 +610,79 @@ def counted(x: Any) -> Any:
     )
 
 
+PROJECTED = [weights(6, 9), weights(6, 4), weights(9, 9), draw(9)]
+
+
+def projected(x: Any) -> Any:
+    """Loops over products of rows with weights: small ones, large ones, and other readers."""
+    wide, narrow, state, bias = PROJECTED
+    large = jnp.tile(wide, (1, 304))
+
+    def scan(ys: Any, way: Any = None, **options: Any) -> Any:
+        def turn(c: Any, y: Any) -> Any:
+            y = y if way is None else way(y, c)
+            c = jnp.tanh(y[:, :9] + c @ state)
+            return c, c[:, 0]
+
+        return lax.scan(turn, jnp.zeros((x.shape[0], 9)), ys, **options)
+
+    def fori(ys: Any, way: Any) -> Any:
+        zero = jnp.zeros((x.shape[0], 9))
+        return lax.fori_loop(0, 5, lambda i, c: jnp.tanh(way(ys, i) + c @ state), zero)
+
+    turned = jnp.swapaxes
+    return (
+        *(scan(turned(x @ wide + bias, 0, 1)), scan(turned(x @ wide, 0, 1), reverse=True)),
+        *(scan(turned(x, 0, 1) @ wide + bias), scan(bias + turned(x @ wide, 0, 1))),
+        scan(turned(x @ wide + bias, 0, 1), lambda y, c: y * jnp.sin(y) + c),
+        # Too large, narrower than the rows, changed, or two rows, or all, in an iteration.
+        scan(turned(x @ large, 0, 1)),
+        scan(turned(x @ narrow, 0, 1), lambda y, c: c + y.sum(1, keepdims=True)),
+        scan(jnp.tanh(turned(x @ wide + bias, 0, 1))),
+        scan(turned(x @ wide + x[..., :1], 0, 1)),
+        fori(turned(x @ wide + bias, 0, 1), lambda ys, i: ys[i] - ys[4 - i]),
+        fori(turned(x @ wide + bias, 0, 1), lambda ys, i: ys[i] + ys.mean(0)),
+        fori(turned(x @ wide + bias, 0, 1), lambda ys, i: ys[i, :, ::-1]),
+        scan(turned(x @ wide + bias, 0, 2)[:, :1].transpose(0, 2, 1) * jnp.ones(9)),
+    )
+
+
+def last_rows(x: Any) -> Any:
+    """The last of the rows of a scan, which may be its state; and others that are not."""
+    xs, flip = jnp.swapaxes(x, 0, 1), jnp.flip
+
+    def rows(way: Any = None, **options: Any) -> Any:
+        def turn(carry: Any, row: Any) -> Any:
+            a, b = carry
+            after = jnp.where(row > 0, jnp.tanh(a + row), a), b * 0.5 + a
+            return after, (after[0] if way is None else way(carry, after, row))
+
+        return lax.scan(turn, (xs[0], xs[1] * 0.1), xs, **options)[1]
+
+    again = rows(lambda _, after, row: jnp.where(row > 0, after[0], after[0]))
+    return (
+        *(
+            rows()[-1],
+            rows()[4],
+            rows()[4:],
+            rows(reverse=True)[0],
+            flip(rows(reverse=True), 0)[-1],
+        ),
+        *(rows(lambda *both: both[1][1])[-1], rows(lambda c, _, row: (row, c[0]))[1][-1]),
+        rows(lambda c, _, row: jnp.where(row > 0, jnp.tanh(c[0] + row), c[0]))[-1],
+        jnp.where(~(x[:, 0] > 0), x[:, 1], x[:, 2]),
+        # Another row, none of the states, the state before, and other orders.
+        *(rows()[-2], rows()[3:], rows(reverse=True)[-1], flip(rows(), 0)[-1], again[-1]),
+        rows(lambda *both: both[1][0] * 2)[-1],
+        rows(lambda *both: both[0][0])[-1],
+        rows(lambda c, _, row: jnp.where(row > 0.1, jnp.tanh(c[0] + row), c[0]))[-1],
+        rows(lambda c, _, row: jnp.where(row > 0, c[0], jnp.tanh(c[0] + row)))[-1],
+    )
+
+
 BATCH = "b, ..."
+# Numbers of rows, of which there are five.
+OUTSIDE = np.array([[0, 4, 5, -1, -5, -6], [2, 3, 1, 100, -100, 4]], np.int32)
 # name -> function, inputs, polymorphic shapes (None: all sizes are known).
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "mlp": (mlp, (draw(3, 6),), (BATCH,)),
@@ -562,6 +736,15 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "norms": (norms, (draw(3, 6, 8),), (BATCH,)),
     "heads": (heads, (draw(3, 5, 8), draw(3, 5, dtype="bool")), (BATCH, BATCH)),
     "counted": (counted, (draw(2, 5, 6),), (BATCH,)),
+    "spread": (spread, (draw(2, 5, 6, 3),), (BATCH,)),
+    "spread_of_known_size": (spread, (draw(2, 5, 6, 3),), None),
+    "averaged": (averaged, (draw(2, 7, 6, 3),), (BATCH,)),
+    "averaged_of_known_size": (averaged, (draw(2, 7, 6, 3),), None),
+    "projected": (projected, (draw(3, 5, 6),), (BATCH,)),
+    "projected_of_known_size": (projected, (draw(3, 5, 6),), None),
+    "last_rows": (last_rows, (draw(3, 5, 6),), (BATCH,)),
+    "last_rows_of_known_size": (last_rows, (draw(3, 5, 6),), None),
+    "taken": (taken, (draw(5, 6), OUTSIDE), (None, BATCH)),
     "unused": (
         lambda x, _, y: {"b": jnp.tanh(x), "a": [y + 1, y]},
         (draw(3, 6), draw(3, dtype="int32"), draw(2)),

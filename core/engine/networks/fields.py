@@ -128,6 +128,10 @@ ACTIVATION = RECTIFY | CLIP | GATE | SILU | SIGMOID | TANH
 MASKINGS = ("UNMASKED", "ADDED", "SELECTED")
 MASKING = {name: number for number, name in enumerate(MASKINGS)}
 
+# What a lookup gives for a number of no row: nothing, the nearest row, or a row of its own. Stands
+# in the column MODE; the row's address in BIAS.
+OUTSIDE = ("REFUSED", "NEAREST", "FILLED")
+
 # Instructions of a program on one or two blocks of numbers. Reductions compute one number per row
 # of channels; `SPREAD_ROWS` broadcasts such numbers to rows, `SPREAD` those of an image. Those that
 # end with `ONE` have a single number as their second operand, `MULTIPLY_ROWS` one row.
@@ -156,6 +160,7 @@ def constants() -> str:
     lines += [f"{name} = {number}" for name, number in KIND.items()]
     lines += [f"OP_{name} = {number}" for name, number in OPERATION.items()]
     lines += [f"{name} = {number}" for name, number in (*MASKING.items(), *REDUCTION.items())]
+    lines += [f"{name} = {number}" for number, name in enumerate(OUTSIDE)]
     lines += [f"I_{name} = {place}" for place, name in enumerate(INSTRUCTION)]
     lines += [f"SIGMOID, TANH = {SIGMOID}, {TANH}"]
     lines += [f"T_{name} = {place}" for place, name in enumerate(TENSOR_COLUMNS)]

@@ -241,6 +241,8 @@ class Indices(NamedTuple):
         size: number of indices.
         wraps: added to negative ones.
         width: numbers per row of the table.
+        outside: what numbers of no row give: one of `fields.OUTSIDE`.
+        filler: the numbers of such rows if they are filled.
     """
 
     first: int
@@ -248,6 +250,8 @@ class Indices(NamedTuple):
     size: int
     wraps: int
     width: int
+    outside: str = "REFUSED"
+    filler: float = 0.0
 
 
 class Pairs(NamedTuple):

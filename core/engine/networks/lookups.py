@@ -1,8 +1,10 @@
 """Embedding lookups as layers; indices are read in place.
 
 Integers are not values of a network. Steps on indices before the lookup become part of how they are
-read: a column of a matrix, a reshape, and Keras's handling of negative ones, `where(i < 0, i + n,
-i)`. Such steps do not run if nothing else uses their results.
+read: a column of a matrix, a reshape, Keras's handling of negative ones, `where(i < 0, i + n, i)`,
+and JAX's of those that are out of range: `clip(i, 0, n - 1)`, and behind the lookup a number where
+they were, `where((i >= 0) & (i <= n - 1), rows, nan)`. Such steps do not run if nothing else uses
+their results.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from pinnace.graph.graph import constant_of
 from pinnace.ops.array.gathering import GATHER_V2
 from pinnace.ops.array.selecting import SELECT_V2
 from pinnace.ops.array.slicing import STRIDED_SLICE
-from pinnace.ops.math.arithmetic import ADD, ADD_V2
-from pinnace.ops.math.comparison import LESS
+from pinnace.ops.math.arithmetic import ADD, ADD_V2, MAXIMUM, MINIMUM
+from pinnace.ops.math.comparison import GREATER_EQUAL, LESS, LESS_EQUAL
+from pinnace.ops.math.logic import LOGICAL_AND
 
 if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
@@ -32,12 +35,13 @@ _MOST_PLACES = 1 << 16
 
 
 class _Found(NamedTuple):
-    """The source of indices, how they are read, and the values in between."""
+    """The source of indices, how they are read, whether clipped, and the values in between."""
 
     base: Value
     first: int
     step: int
     wraps: int
+    is_clipped: bool
     between: tuple[Value, ...]
 
 
@@ -53,19 +57,80 @@ def read_lookup(reader: Reader, place: int, node: Node) -> bool:
     shape, out = reader.sizes.get(indices), node.outputs[0]
     if indices.dtype not in _WHOLE or shape is None or reader.is_steady(indices):
         return False
-    found = _read_from(reader, indices)
+    found = _read_from(reader, indices, _rows(reader, table))
     count = math.prod(shape)
     layer = Layer("LOOKUP", place, node, out, [found.base], weights=table)
     width = math.prod(reader.sizes[out]) // count
-    layer.indices = Indices(found.first, found.step, count, found.wraps, width)
+    outside = "NEAREST" if found.is_clipped else "REFUSED"
+    layer.indices = Indices(found.first, found.step, count, found.wraps, width, outside)
     reader.passed.update(found.between)
     return reader.add(layer)
 
 
-def _read_from(reader: Reader, value: Value) -> _Found:
-    """How indices are read from their source."""
+def read_filled(reader: Reader, place: int, node: Node) -> bool:
+    """Whether the step at a place gives a number instead of rows that there are not."""
+    condition, rows, other = node.inputs
+    layer, filler = reader.open(rows), constant_of(other)
+    if layer is None or layer.indices is None or layer.indices.outside != "NEAREST":
+        return False
+    if filler is None or np.size(filler) != 1 or layer.weights is None:
+        return False
+    count, indices = _rows(reader, layer.weights), layer.node.inputs[1]
+    known = _clipped(indices, count)
+    mask: tuple[Value, ...] = (condition,)
+    while mask[-1].node.op.view == "reshaped" and not mask[-1].node.controls:
+        mask = (*mask, mask[-1].node.inputs[0])
+    shape, out = reader.sizes[indices], node.outputs[0]
+    ones = (1,) * (len(reader.sizes[rows]) - len(shape))
+    if known is None or count is None or reader.sizes.get(condition) != (*shape, *ones):
+        return False
+    if reader.sizes[out] != reader.sizes[rows] or not _is_inside(mask[-1], known, count):
+        return False
+    layer.indices = layer.indices._replace(outside="FILLED", filler=float(np.ravel(filler)[0]))
+    reader.passed.update((*mask, *mask[-1].node.inputs))
+    return reader.extend(layer, place, rows, out)
+
+
+def _rows(reader: Reader, table: Value) -> int | None:
+    """The number of rows of a table, if it is known."""
+    shape = reader.shape(table)
+    return shape[0] if shape else None
+
+
+def _clipped(value: Value, rows: int | None) -> Value | None:
+    """What is clipped to numbers of rows; None if it is not that."""
+    for outer, inner in ((MAXIMUM, MINIMUM), (MINIMUM, MAXIMUM)):
+        last, first = value.node, value.node.inputs[0].node if value.node.inputs else value.node
+        if last.op is not outer or first.op is not inner or last.controls or first.controls:
+            continue
+        limits = {outer: _number(last.inputs[1]), inner: _number(first.inputs[1])}
+        if rows is not None and limits == {MAXIMUM: 0, MINIMUM: rows - 1}:
+            return first.inputs[0]
+    return None
+
+
+def _is_inside(value: Value, indices: Value, rows: int) -> bool:
+    """Whether it says for each index whether there is such a row."""
+    node = value.node
+    if node.op is not LOGICAL_AND or node.controls:
+        return False
+    limits = {}
+    for one in node.inputs:
+        if one.node.controls or not one.node.inputs or one.node.inputs[0] is not indices:
+            return False
+        limits[one.node.op] = _number(one.node.inputs[1])
+    return limits in ({GREATER_EQUAL: 0, LESS_EQUAL: rows - 1}, {GREATER_EQUAL: 0, LESS: rows})
+
+
+def _read_from(reader: Reader, value: Value, rows: int | None) -> _Found:
+    """How indices are read from their source, and whether they are clipped to numbers of rows."""
+    between: tuple[Value, ...] = ()
+    known = _clipped(value, rows)
+    if known is not None and reader.sizes.get(known) == reader.sizes[value]:
+        between, value = (value, value.node.inputs[0]), known
+    is_clipped = bool(between)
     base, wraps = _wrapped(reader, value)
-    between = () if base is value else (value, *value.node.inputs[:2])
+    between += () if base is value else (value, *value.node.inputs[:2])
     count = math.prod(reader.sizes[value])
     chain: list[Value] = []
     while _is_part(reader, base.node):
@@ -75,9 +140,9 @@ def _read_from(reader: Reader, value: Value) -> _Found:
     while chain:
         found = _progression(_places(reader, base, chain), count)
         if found is not None:
-            return _Found(base, *found, wraps, (*between, *chain))
+            return _Found(base, *found, wraps, is_clipped, (*between, *chain))
         base = chain.pop()
-    return _Found(base, 0, 1, wraps, between)
+    return _Found(base, 0, 1, wraps, is_clipped, between)
 
 
 def _wrapped(reader: Reader, value: Value) -> tuple[Value, int]:
@@ -153,7 +218,7 @@ def look_up(layer: Layer, table: Array, base: Array, shape: tuple[int, ...]) -> 
         InvalidArgumentError: an index is out of range.
     """
     assert layer.indices is not None  # noqa: S101 - for mypy: lookups have indices
-    first, step, count, wraps, _ = layer.indices
+    first, step, count, wraps, *_ = layer.indices
     indices = base.reshape(-1)[first + step * np.arange(count)].reshape(shape)
     if wraps:
         indices = np.where(indices < 0, indices + indices.dtype.type(wraps), indices)

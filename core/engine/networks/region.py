@@ -173,7 +173,11 @@ class Network:
         self._same = [first[reader.root(value)] for value in part.outputs]
         # Values that its layers read past, from what these are made of.
         self.passed = frozenset(reader.passed)
-        self._lookups = [layer for layer in reader.layers if layer.indices is not None]
+        self._lookups = [
+            layer
+            for layer in reader.layers
+            if layer.indices is not None and layer.indices.outside == "REFUSED"
+        ]
         self._lock = threading.Lock()
         self._form: _Form | None = None
         self._exact: _Form | None = None

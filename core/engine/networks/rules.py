@@ -16,7 +16,7 @@ from pinnace.engine.networks.attending import read_attention
 from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.joins import read_joined
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
-from pinnace.engine.networks.lookups import read_lookup
+from pinnace.engine.networks.lookups import read_filled, read_lookup
 from pinnace.engine.networks.pairs import read_pairs, read_transposed
 from pinnace.engine.networks.parts import read_part, read_split, read_turned
 from pinnace.engine.networks.phases import axis_phases, phases_of
@@ -29,6 +29,7 @@ from pinnace.ops.array.gathering import GATHER_V2
 from pinnace.ops.array.joining import CONCAT_V2, PACK, SPLIT, SPLIT_V
 from pinnace.ops.array.padding import PAD, PAD_V2
 from pinnace.ops.array.permutations import TRANSPOSE
+from pinnace.ops.array.selecting import SELECT_V2
 from pinnace.ops.array.slicing import SLICE, STRIDED_SLICE
 from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
@@ -407,6 +408,7 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     SOFTMAX: _softmax,
     GATHER_V2: read_lookup,
     RESOURCE_GATHER: read_lookup,
+    SELECT_V2: read_filled,
     **dict.fromkeys(_SUMS, _sum),
     **dict.fromkeys((SUB, MUL, REAL_DIV, BIAS_ADD), _scaled),
     **dict.fromkeys(_RECTIFIERS, _rectified),

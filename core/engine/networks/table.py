@@ -395,7 +395,7 @@ class Table:
     def _lookup(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         assert layer.indices is not None  # noqa: S101 - for mypy: lookups have indices
         assert layer.weights is not None  # noqa: S101 - for mypy: and a table
-        first, step, count, wraps, width = layer.indices
+        first, step, count, wraps, width, outside, filler = layer.indices
         (base,) = layer.xs
         table = np.ascontiguousarray(self._array(layer.weights), np.float32)
         row |= {
@@ -406,7 +406,10 @@ class Table:
             "X_STEP": step,
             "INDEX_BYTES": base.dtype.numpy.itemsize,
             "WRAPS": wraps,
+            "MODE": fields.OUTSIDE.index(outside),
         }
+        if outside == "FILLED":
+            row["BIAS"] = self._keep(np.full(width, filler, np.float32))
         self._address(number, "X", base, first * base.dtype.numpy.itemsize // 4)
         self._address(number, "Y", layer.out)
         row["PIECES"] = min(self._pieces(count * width, _PIECE_NUMBERS), count)

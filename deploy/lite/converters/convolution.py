@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.deploy.lite.converters.element_types import computed
+from pinnace.deploy.lite.converters.element_types import computed, moved
 from pinnace.deploy.lite.converters.registry import converts
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
@@ -132,14 +132,13 @@ def depthwise(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
 def transposed_conv(
     g: GraphBuilder, call: NodeView, sizes: Tensor, w: Tensor, dy: Tensor
 ) -> Tensor:
-    """The output's sizes are an input."""
+    """The output's sizes are an input; explicit padding is computed, and sliced off."""
     high, wide = spatial(call, "strides")
     if any(n != 1 for n in spatial(call, "dilations")):
         call.fail("LiteRT has no transposed convolution with dilations")
     padding = call.attr("padding")
     word = padding.decode() if isinstance(padding, bytes) else str(padding)
-    if word == "EXPLICIT":
-        call.fail("LiteRT has no transposed convolution with explicit padding")
+    around = _around(call) if word == "EXPLICIT" else None
     shape = _result_shape(call, call.shape())
     wanted = g.cast(sizes, dtypes.int32)
     known = call.constant(0)
@@ -149,18 +148,36 @@ def transposed_conv(
         wanted = g.ints([int(known[i]) for i in order])
     elif is_first:
         wanted = g.op("GATHER", wanted, g.ints([0, 2, 3, 1]), shape=[4], axis=0)
+    whole = shape
+    if around is not None:
+        more = around.sum(1)
+        wanted = g.op("ADD", wanted, g.ints(more.tolist()), dtype=dtypes.int32, shape=[4])
+        whole = Shape(None if n is None else n + int(k) for n, k in zip(shape, more, strict=True))
     made = g.op(
         "TRANSPOSE_CONV",
         wanted,
         g.transpose(w, [2, 0, 1, 3]),
         channels_last(g, call, dy),
         dtype=dy.dtype,
-        shape=shape,
+        shape=whole,
         padding=SAME if word == "SAME" else VALID,
         stride_h=high,
         stride_w=wide,
     )
+    if around is not None:
+        sizes = g.ints([-1, *(int(n or 0) for n in shape[1:3]), -1])
+        made = moved(g, "SLICE", made, g.ints(around[:, 0].tolist()), sizes, shape=shape)
     return as_before(g, call, made)
+
+
+def _around(call: NodeView) -> Array:
+    """The explicit padding of a transposed convolution, [batch, height, width, channels]."""
+    shape = call.shape()
+    if shape.rank != 4 or None in _result_shape(call, shape)[1:3]:
+        call.fail("the height and width of its result must be known: its padding is explicit")
+    pairs: Array = np.reshape([int(n) for n in call.attr("explicit_paddings")], (4, 2))
+    is_first = str(call.attr("data_format")).startswith("NC")
+    return pairs[[0, 2, 3, 1]] if is_first else pairs
 
 
 @converts("Conv3D", to="CONV_3D")

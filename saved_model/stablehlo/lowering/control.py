@@ -10,7 +10,9 @@ from pinnace.functions.control.conditional import cond, switch_case
 from pinnace.functions.control.looping import while_loop
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
 from pinnace.saved_model.stablehlo.lowering.operands import Operand, op
+from pinnace.saved_model.stablehlo.lowering.origins import inputs_of, is_equal
 from pinnace.saved_model.stablehlo.lowering.registry import LOWERINGS, Call, lowers
+from pinnace.saved_model.stablehlo.lowering.row_products import ProductRows
 from pinnace.saved_model.stablehlo.lowering.scans import scan_of
 
 if TYPE_CHECKING:
@@ -38,45 +40,88 @@ def lower_composite(call: Call) -> Sequence[Tensor | Operand] | Tensor | Operand
 @lowers("while")
 def lower_while(call: Call) -> Sequence[Operand]:
     """A body while a condition is true."""
-    condition, body = call.operation.region(0), call.operation.region(1)
-    # Sizes are those of the first iteration: JAX's loop state has static shapes.
-    sizes = [operand.shape for operand in call.operands]
+    if not call.operands:
+        call.refuse("a loop without variables does nothing or never ends")
+    loop = _Loop(call, call.operation.region(0), call.operation.region(1))
+    variables, shapes = loop.variables()
+    results: Sequence[Tensor] = while_loop(
+        lambda *xs: loop.goes_on(xs), lambda *xs: loop.turn(xs, shapes), variables, shapes
+    )
+    return loop.results(results)
 
-    scan = scan_of(call.translation, condition, body, call.operands)
-    written = {} if scan is None else scan.written
 
-    def given(block: Block, xs: Sequence[Tensor]) -> list[Operand]:
-        found: list[Operand] = []
-        for place, (value, x) in enumerate(zip(block.arguments, xs, strict=True)):
-            if scan is not None and place in written:
-                found.append(scan.rows(x, sizes[place], xs[scan.counter]))
-            elif scan is not None and block is body and place in scan.counters:
-                found.append(scan.count(place, x))
-            else:
-                found.append(call.translation.argument(value, x, sizes[place]))
-        return found
+class _Loop:
+    """A loop that is translated.
 
-    def goes_on(*xs: Tensor) -> Tensor:
-        return call.translation.block(condition, given(condition, xs))[0].full
+    Args:
+        call: the op.
+        condition: its first region.
+        body: its second.
+    """
 
-    def turn(*xs: Tensor) -> list[Tensor]:
-        found = [one.full for one in call.translation.block(body, given(body, xs))]
+    def __init__(self, call: Call, condition: Block, body: Block) -> None:
+        self._call, self._condition, self._body = call, condition, body
+        self._operands = call.operands
+        # None if it is not one that counts.
+        self._scan = scan_of(call.translation, condition, body, call.operands)
+        self._written = {} if self._scan is None else self._scan.written
+        self._products = {} if self._scan is None else self._scan.products
+        # Variables that are lists -> the state that is the row of each iteration.
+        self._states: dict[int, int] = {}
+
+    def variables(self) -> tuple[list[Tensor], list[Shape]]:
+        """What it starts with, and the shapes that it has throughout."""
+        found = [operand.full for operand in self._operands]
+        shapes = [Shape(value.tensor.shape) for value in self._body.arguments]
+        for place in self._written:
+            assert self._scan is not None  # noqa: S101 - for mypy: it writes rows
+            found[place], shapes[place] = self._scan.empty(self._operands[place]), Shape([])
+        for place, product in self._products.items():
+            found[place], shapes[place] = product.x, product.x.shape
+        return found, shapes
+
+    def goes_on(self, xs: Sequence[Tensor]) -> Tensor:
+        """The condition's answer."""
+        given = [self._given(self._condition, place, xs) for place in range(len(xs))]
+        return self._call.translation.block(self._condition, given)[0].full
+
+    def turn(self, xs: Sequence[Tensor], shapes: Sequence[Shape]) -> list[Tensor]:
+        """The variables after an iteration."""
+        given = [self._given(self._body, place, xs) for place in range(len(xs))]
+        made = self._call.translation.block(self._body, given)
+        found = [xs[k] if k in self._products else one.full for k, one in enumerate(made)]
+        for place in self._written:
+            written = inputs_of(found[place], "TensorListSetItem")
+            states = [] if written is None else [is_equal(one, written[2]) for one in found]
+            if any(states):
+                self._states[place] = states.index(True)
         return [_of_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
 
-    shapes = [Shape(value.tensor.shape) for value in body.arguments]
-    variables = [operand.full for operand in call.operands]
-    if not variables:
-        call.refuse("a loop without variables does nothing or never ends")
-    if scan is not None:
-        for place in written:
-            variables[place], shapes[place] = scan.empty(call.operands[place]), Shape([])
-    results: Sequence[Tensor] = while_loop(goes_on, turn, variables, shapes)
-    return [
-        scan.joined(place, one, operand)
-        if scan is not None and place in written
-        else Operand(one, operand.shape)
-        for place, (one, operand) in enumerate(zip(results, call.operands, strict=True))
-    ]
+    def _given(self, block: Block, place: int, xs: Sequence[Tensor]) -> Operand:
+        """A variable as a region sees it."""
+        scan, x = self._scan, xs[place]
+        # Sizes are those of the first iteration: JAX's loop state has static shapes.
+        shape = self._operands[place].shape
+        if scan is not None and place in self._written:
+            return scan.rows(x, shape, xs[scan.counter])
+        if scan is not None and block is self._body and place in scan.counters:
+            return scan.count(place, x)
+        if place in self._products:
+            return ProductRows(self._products[place], x, shape)
+        return self._call.translation.argument(block.arguments[place], x, shape)
+
+    def results(self, made: Sequence[Tensor]) -> list[Operand]:
+        """The op's results."""
+        found: list[Operand] = []
+        for place, (one, operand) in enumerate(zip(made, self._operands, strict=True)):
+            if self._scan is not None and place in self._written:
+                state = self._states.get(place)
+                last = None if state is None else made[state]
+                found.append(self._scan.joined(place, one, operand, last))
+            else:
+                is_same = place in self._products
+                found.append(operand if is_same else Operand(one, operand.shape))
+        return found
 
 
 def _of_shape(x: Tensor, shape: Shape) -> Tensor:

@@ -8,10 +8,11 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type, bits_of
+from pinnace.saved_model.stablehlo.lowering.input_gradients import as_input_gradient
 from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, ops, reshaped
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
-from pinnace.saved_model.stablehlo.lowering.shapes import transposed
-from pinnace.saved_model.stablehlo.lowering.slices import padded
+from pinnace.saved_model.stablehlo.lowering.shapes import reversed_along, transposed
+from pinnace.saved_model.stablehlo.lowering.slices import padded, padded_shape
 from pinnace.saved_model.stablehlo.lowering.windows import Windows
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ def _convolution(call: Call, padding: tuple[tuple[int, int], ...]) -> Operand:
     weights = transposed(weights, [*layouts[1].spatial, layouts[1].first, layouts[1].last])
     turned = [axis for axis, one in enumerate(operation.integers("window_reversal")) if one]
     if turned:
-        weights = Operand(
-            op("ReverseV2", weights.full, constant(turned, dtypes.int32)), weights.shape
-        )
+        weights = Operand(reversed_along(weights.full, turned), weights.shape)
     groups = operation.integer("feature_group_count")
     batches = operation.integer("batch_group_count")
     if groups < 1 or batches < 1 or (groups > 1 and batches > 1):
@@ -123,32 +122,23 @@ def _grouped(call: Call, image: Operand, kernel: Operand, windows: Windows, grou
     """The convolution of an image with channels last."""
     rank = len(windows.stride)
     sizes = call.translation.sizes
+    window = _checked(call, image, kernel, groups)
+    outputs = kernel.shape[-1]
     if any(n > 1 for n in windows.spacing) or any(n < 0 for pair in windows.padding for n in pair):
         low, high = zip(*windows.padding, strict=True)
-        zero = Operand(constant(0, image.dtype), ())
-        image = padded(
-            sizes,
-            image,
-            zero,
-            [0, *low, 0],
-            [0, *high, 0],
-            [0, *(n - 1 for n in windows.spacing), 0],
-        )
-        windows = windows._replace(spacing=(1,) * rank, padding=((0, 0),) * rank)
+        around = [0, *low, 0], [0, *high, 0], [0, *(n - 1 for n in windows.spacing), 0]
+        wide = padded_shape(sizes, image.shape, *around)
+        plain = windows._replace(spacing=(1,) * rank, padding=((0, 0),) * rank)
+        if groups == 1 and any(n > 1 for n in windows.spacing):
+            shape = [image.shape[0], *_places(call, wide, plain, window), outputs]
+            gradient = as_input_gradient(image, kernel, windows, shape)
+            if gradient is not None:
+                return Operand(gradient, shape)
+        image = padded(sizes, image, Operand(constant(0, image.dtype), ()), *around)
+        windows = plain
     extra = max(0, 2 - rank)
-    if rank > 3:
-        call.refuse(f"over {rank} axes it is not translated")
-    window = [n for n in kernel.shape[:rank] if isinstance(n, int)]
-    channels, outputs = kernel.shape[-2], kernel.shape[-1]
-    if len(window) != rank or (groups > 1 and not isinstance(outputs, int)):
-        call.refuse("a kernel of an unknown size is not translated")
-    held = sizes.combined("multiply", channels, groups)
-    if isinstance(held, int) and isinstance(image.shape[-1], int) and held != image.shape[-1]:
-        call.refuse("its groups are none of its channels")
-    if isinstance(outputs, int) and outputs % groups:
-        call.refuse("its groups are none of its channels")
-    shape = [image.shape[0], *_places(call, image, windows, window), outputs]
-    tensor, weights = image.full, kernel.full
+    shape = [image.shape[0], *_places(call, image.shape, windows, window), outputs]
+    channels, tensor, weights = kernel.shape[-2], image.full, kernel.full
     for _ in range(extra):  # two axes are what TensorFlow has ops for
         tensor, weights = op("ExpandDims", tensor, 1), op("ExpandDims", weights, 0)
     padding = [(0, 0)] * extra + list(windows.padding)
@@ -174,10 +164,28 @@ def _grouped(call: Call, image: Operand, kernel: Operand, windows: Windows, grou
     return Operand(found, shape)
 
 
-def _places(call: Call, image: Operand, windows: Windows, window: Sequence[int]) -> list[Dim]:
+def _checked(call: Call, image: Operand, kernel: Operand, groups: int) -> list[int]:
+    """The sizes of a kernel along the axes of space, if it is one for the image."""
+    rank = image.rank - 2
+    if rank > 3:
+        call.refuse(f"over {rank} axes it is not translated")
+    window = [n for n in kernel.shape[:rank] if isinstance(n, int)]
+    channels, outputs = kernel.shape[-2], kernel.shape[-1]
+    if len(window) != rank or (groups > 1 and not isinstance(outputs, int)):
+        call.refuse("a kernel of an unknown size is not translated")
+    held = call.translation.sizes.combined("multiply", channels, groups)
+    if isinstance(held, int) and isinstance(image.shape[-1], int) and held != image.shape[-1]:
+        call.refuse("its groups are none of its channels")
+    if isinstance(outputs, int) and outputs % groups:
+        call.refuse("its groups are none of its channels")
+    return window
+
+
+def _places(call: Call, image: Sequence[Dim], windows: Windows, window: Sequence[int]) -> list[Dim]:
+    """The sizes of the result along the axes of space."""
     sizes = call.translation.sizes
     found: list[Dim] = []
-    for axis, size in enumerate(image.shape[1:-1]):
+    for axis, size in enumerate(image[1:-1]):
         span = (window[axis] - 1) * windows.dilation[axis] + 1
         room = sizes.total("add", [size, sum(windows.padding[axis]) - span], 0)
         steps = sizes.combined("divide", room, windows.stride[axis]) or 0

@@ -15,7 +15,7 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
 from pinnace.saved_model.stablehlo.lowering.sizes import known_dims
-from pinnace.saved_model.stablehlo.lowering.slices import row_of
+from pinnace.saved_model.stablehlo.lowering.slices import between, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,6 +136,9 @@ def _slice(
 ) -> Operand:
     """One slice, at the position of one index vector."""
     sizes, zero = call.translation.sizes, constant(0, indices.dtype)
+    whole = _known_slice(call, x, window, mapped)
+    if whole is not None:
+        return Operand(reshaped(whole.full, result.shape), result.shape)
     starts = []
     for axis in range(x.rank):
         if axis in mapped:
@@ -149,6 +152,29 @@ def _slice(
     if part.shape != Shape(known):
         part = op("EnsureShape", part, shape=Shape(known))
     return Operand(reshaped(part, result.shape), result.shape)
+
+
+def _known_slice(
+    call: Call, x: Operand, window: Sequence[Dim], mapped: Sequence[int]
+) -> Operand | None:
+    """The slice at a position that is known: x[:, 1:-1] of an unknown batch is one."""
+    known = call.operand(1).known
+    if known is None:
+        return None
+    places = dict(zip(mapped, known.reshape(-1).tolist(), strict=True))
+    starts: list[Dim] = []
+    for axis, (size, count) in enumerate(zip(x.shape, window, strict=True)):
+        place, most = places.get(axis, 0), 0
+        if count != size:
+            if not (isinstance(size, int) and isinstance(count, int)):
+                return None
+            most = size - count
+        if not isinstance(place, int):
+            return None
+        starts.append(max(0, min(place, most)))
+    sizes = call.translation.sizes
+    limits = [sizes.total("add", pair, 0) for pair in zip(starts, window, strict=True)]
+    return between(call, x, starts, limits, [1] * x.rank)
 
 
 def _general(

@@ -13,6 +13,7 @@ from pinnace.framework import dtypes
 from pinnace.saved_model.stablehlo.lowering.kept_axes import reduced, reduction_of
 from pinnace.saved_model.stablehlo.lowering.operands import op
 from pinnace.saved_model.stablehlo.lowering.origins import inputs_of, is_same, number_of
+from pinnace.saved_model.stablehlo.lowering.pools import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,11 +38,12 @@ def written(name: str, *operands: Tensor) -> Tensor:
 
 
 def _quotient(x: Tensor, y: Tensor) -> Tensor | None:
-    """A mean, or a softmax."""
+    """A mean, also over windows, or a softmax."""
     logits = _shifted_in(inputs_of(x, "Exp"))
     if logits is not None and _is_total(y, x):
         return op("Softmax", logits)
-    return _mean(x, y)
+    mean = _mean(x, y)
+    return mean_of(x, y) if mean is None else mean
 
 
 def _logarithm(x: Tensor, y: Tensor) -> Tensor | None:
@@ -53,6 +55,13 @@ def _logarithm(x: Tensor, y: Tensor) -> Tensor | None:
     if total is None or found is None or power is None or not is_same(power[0], x):
         return None
     return op("LogSoftmax", logits) if _is_total(total[0], found[1]) else None
+
+
+def _selected(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
+    """A leaky rectifier, or a choice by what is not so."""
+    found = _leaky(chosen, x, y)
+    contrary = None if found is not None else inputs_of(chosen, "LogicalNot")
+    return found if contrary is None else written("SelectV2", contrary[0], y, x)
 
 
 def _leaky(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
@@ -72,7 +81,7 @@ def _leaky(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
 
 _OTHERS: dict[str, Callable[..., Tensor | None]] = {
     "RealDiv": _quotient,
-    "SelectV2": _leaky,
+    "SelectV2": _selected,
     "Sub": _logarithm,
 }
 

@@ -11,6 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
 from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, size_tensor
 from pinnace.saved_model.stablehlo.lowering.shapes import transposed
+from pinnace.saved_model.stablehlo.lowering.units import core_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,11 +42,14 @@ class Indices:
         known = operand.known
         # The only index there is, if it is a size.
         self.number: Dim | None = None if known is None or known.size != 1 else known.reshape(-1)[0]
+        length = 1 if self._is_bare else operand.shape[-1]
+        self.batch: tuple[Dim, ...] = operand.shape if self._is_bare else operand.shape[:-1]
         self._tensor = operand.full
+        core = core_of(operand) if length == 1 and not self._is_bare else None
+        if core is not None and core[1] == tuple(range(len(self.batch))):
+            self._tensor, self._is_bare = core[0], True  # each vector is an index by itself
         if self._tensor.dtype not in {dtypes.int32, dtypes.int64}:
             self._tensor = as_type(self._tensor, dtypes.int64)
-        self.batch: tuple[Dim, ...] = operand.shape if self._is_bare else operand.shape[:-1]
-        length = 1 if self._is_bare else operand.shape[-1]
         if not isinstance(length, int):
             call.refuse("vectors of indices of an unknown length are not translated")
         self.length = length

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.saved_model.stablehlo.lowering.operands import constant, op
-from pinnace.saved_model.stablehlo.lowering.origins import integers_of, node_of
+from pinnace.saved_model.stablehlo.lowering.origins import inputs_of, integers_of, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def reduced(kind: str, x: Tensor, axes: Sequence[int], *, keeps: bool = False) -
         keeps: whether they stay, with size 1.
     """
     if axes and all(x.shape[axis] == 1 for axis in axes):  # each number by itself
-        return x if keeps else op("Squeeze", x, squeeze_dims=tuple(axes))
+        return x if keeps else _without(x, axes)
     made = _made.setdefault(state.tracer, {}) if state.tracer is not None else {}
     key = kind, getattr(x, "value", None), tuple(axes), keeps
     if key[1] is None:
@@ -50,6 +50,15 @@ def reduced(kind: str, x: Tensor, axes: Sequence[int], *, keeps: bool = False) -
     if key not in made:
         made[key] = op(kind, x, constant(list(axes), dtypes.int32), keep_dims=keeps)
     return made[key]
+
+
+def _without(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """A tensor without axes of size 1; what they were added to, if they were."""
+    source = inputs_of(x, "Reshape")
+    left = [size for axis, size in enumerate(x.shape) if axis not in axes]
+    if source is not None and list(source[0].shape) == left and left.count(None) < 2:
+        return source[0]
+    return op("Squeeze", x, squeeze_dims=tuple(axes))
 
 
 def reduction_of(tensor: Tensor, *, keeps: bool) -> tuple[str, Tensor, tuple[int, ...]] | None:

@@ -149,7 +149,7 @@ def count_of(shape: Sequence[Dim]) -> int | None:
 
 def reshaped(x: Tensor, shape: Sequence[Dim]) -> Tensor:
     """A tensor of another shape; one size that is not known need not be computed."""
-    source = inputs_of(x, "Reshape")
+    source = inputs_of(x, "Reshape") or inputs_of(x, "Squeeze")
     x = x if source is None else source[0]
     if _is_of_shape(x, shape):
         return x
@@ -232,7 +232,8 @@ class Operand:
     def full(self) -> Tensor:
         """The broadcast tensor."""
         small = self.small
-        if not self.spread and len(small.shape) == len(self.shape):
+        is_whole = len(small.shape) == len(self.shape)
+        if is_whole and all(self.shape[axis] == 1 for axis in self.spread):
             return small
         made = _made_here(self._full)
         if made is None:

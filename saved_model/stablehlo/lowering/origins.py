@@ -34,6 +34,24 @@ def is_same(x: Tensor, y: Tensor) -> bool:
     return x is y or (value is not None and value is getattr(y, "value", None))
 
 
+def is_equal(x: Tensor, y: Tensor, depth: int = 6) -> bool:
+    """Whether two tensors are one value, or are computed alike from the same values."""
+    if is_same(x, y):
+        return True
+    one, other = node_of(x), node_of(y)
+    if one is None or other is None or one.op is not other.op or one.op.stateful or depth == 0:
+        return False
+    if x.dtype is not y.dtype or one.controls or other.controls or len(one.outputs) != 1:
+        return False
+    if one.op.name == "Const":
+        return np.array_equal(one.attrs["value"], other.attrs["value"])
+    if not one.inputs or len(one.inputs) != len(other.inputs) or one.attrs != other.attrs:
+        return False
+    pairs = zip(one.inputs, other.inputs, strict=True)
+    tensors = [(a.tensor, b.tensor) for a, b in pairs]
+    return all(a is not None and b is not None and is_equal(a, b, depth - 1) for a, b in tensors)
+
+
 def number_of(tensor: Tensor) -> float | int | bool | None:
     """The value of a scalar that is a constant."""
     node = node_of(tensor)

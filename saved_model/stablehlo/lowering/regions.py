@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.framework import dtypes
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, op
 
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
@@ -81,8 +81,3 @@ def start_value(start: Operand) -> float | int | bool | None:
         return None
     value: float | int | bool = node.attrs["value"].item()
     return value
-
-
-def start_of(kind: str, dtype: DType) -> Tensor:
-    """The neutral element of a reducer, as a tensor."""
-    return constant(neutral(kind, dtype), dtype)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.saved_model.stablehlo.lowering.last_rows import remember
 from pinnace.saved_model.stablehlo.lowering.operands import Operand, Rows, Size, constant, op
+from pinnace.saved_model.stablehlo.lowering.row_products import product_of
 from pinnace.saved_model.stablehlo.module import operations_of
 
 if TYPE_CHECKING:
@@ -22,12 +24,14 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
     from pinnace.saved_model.stablehlo.lowering.operands import Dim
+    from pinnace.saved_model.stablehlo.lowering.row_products import RowProduct
     from pinnace.saved_model.stablehlo.lowering.translation import Translation
     from pinnace.saved_model.stablehlo.module import Block, Operation, Value
 
     # A factor of the counter, and what is added.
     _Place: TypeAlias = "tuple[int, int]"
 
+_SLICES = frozenset({"dynamic_slice", "real_dynamic_slice"})
 # How deep calls are looked into.
 _DEPTH = 8
 
@@ -42,12 +46,15 @@ class Scan:
         counters: places of variables that count -> the first value, and what is added each time.
         written: places of tensors that get a row in each iteration, and are not read -> 1 if it is
             the first row in the first iteration, -1 if it is the last.
+        products: places of tensors that stay as they are, and of which rows are read -> what they
+            are products of, if a loop rather multiplies row by row.
     """
 
     counter: int
     turns: int
     counters: Mapping[int, tuple[int, int]]
     written: Mapping[int, int]
+    products: Mapping[int, RowProduct]
 
     def count(self, place: int, tensor: Tensor) -> Operand:
         """A counter in an iteration, whose bounds are known."""
@@ -78,13 +85,24 @@ class Scan:
 
         return Rows(handle, shape, Size(iteration))
 
-    def joined(self, place: int, handle: Tensor, operand: Operand) -> Operand:
-        """The tensor that was written."""
+    def joined(self, place: int, handle: Tensor, operand: Operand, last: Tensor | None) -> Operand:
+        """The tensor that was written.
+
+        Args:
+            place: of the variable.
+            handle: the list of its rows.
+            operand: the tensor before the loop.
+            last: the row of the last iteration, if it is a state, too.
+        """
         shape = constant(_row_shape(operand), dtypes.int32)
         dtype, turns = operand.dtype, self.turns
         tensor = op("TensorListStack", handle, shape, element_dtype=dtype, num_elements=turns)
+        if last is not None:
+            remember(tensor, turns - 1, last)
         if self.written[place] < 0:
             tensor = op("ReverseV2", tensor, constant([0], dtypes.int32))
+            if last is not None:
+                remember(tensor, 0, last)
         return Operand(tensor, operand.shape)
 
 
@@ -119,7 +137,40 @@ def scan_of(
         if k not in counters
         if (way := _written(translation, condition, body, k, places, operand, turns))
     }
-    return Scan(place, turns, counters, written) if place in counters else None
+    products = {
+        k: product
+        for k, operand in enumerate(operands)
+        if body.returned[k] is body.arguments[k]
+        if not _uses(condition, condition.arguments[k])
+        if (product := _product(operand)) is not None
+        if _reads_rows(translation, body, body.arguments[k])
+    }
+    return Scan(place, turns, counters, written, products) if place in counters else None
+
+
+def _product(operand: Operand) -> RowProduct | None:
+    if operand.rank != 3 or operand.spread or len(operand.small.shape) != 3:
+        return None
+    product = product_of(operand.small)
+    return product if product is not None and product.is_held else None
+
+
+def _reads_rows(translation: Translation, block: Block, whole: Value, depth: int = 0) -> bool:
+    """Whether a block, or what it calls, takes one row of a tensor, and else only gives it back."""
+    takers = [one for one in operations_of(block) if whole in one.operands if one.name != "return"]
+    return len(takers) == 1 and _reads_row(translation, takers[0], whole, depth)
+
+
+def _reads_row(translation: Translation, taker: Operation, whole: Value, depth: int) -> bool:
+    if taker.operands.count(whole) > 1 or depth > _DEPTH:
+        return False
+    if taker.name == "call":
+        called = translation.module.function(taker.text("callee"))
+        argument = called.arguments[taker.operands.index(whole)]
+        handed_on = argument in called.returned
+        return not handed_on and _reads_rows(translation, called, argument, depth + 1)
+    is_slice = taker.name in _SLICES and taker.operands[0] is whole
+    return is_slice and taker.results[0].tensor.shape[:1] == (1,)
 
 
 def _counters(

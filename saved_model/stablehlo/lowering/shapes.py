@@ -19,11 +19,12 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
 )
 from pinnace.saved_model.stablehlo.lowering.origins import inputs_of, integers_of
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
+from pinnace.saved_model.stablehlo.lowering.row_products import product_of
 from pinnace.saved_model.stablehlo.lowering.sizes import known_dims, with_sizes
 from pinnace.saved_model.stablehlo.lowering.units import core_of, placed, with_ones
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pinnace.framework.tensor import Array, Tensor
 
@@ -246,6 +247,9 @@ def transposed(x: Operand, order: Sequence[int]) -> Operand:
 
 def _turned(x: Tensor, order: Sequence[int]) -> Tensor:
     """A tensor with its axes in another order; two such ops are one."""
+    product = product_of(x) if list(order) == [1, 0, 2] else None
+    if product is not None and product.widens:  # fewer numbers are moved before the product
+        return product.of(_turned(product.x, order))
     before = inputs_of(x, "Transpose")
     first = None if before is None else integers_of(before[1])
     if before is not None and first is not None:
@@ -261,7 +265,26 @@ def lower_reverse(call: Call) -> Operand:
     x, axes = call.operand(0), call.operation.integers("dimensions")
     if x.is_uniform or not axes:
         return x
-    return Operand(op("ReverseV2", x.full, constant(axes, dtypes.int32)), x.shape)
+    return Operand(reversed_along(x.full, axes), x.shape)
+
+
+def reversed_along(x: Tensor, axes: Iterable[int]) -> Tensor:
+    """A tensor in reverse order along axes; twice along one is not at all.
+
+    Below a transpose, so that two of these become one, too.
+    """
+    axes = set(axes)
+    before = inputs_of(x, "Transpose")
+    order = None if before is None else integers_of(before[1])
+    if before is not None and order is not None:
+        below = reversed_along(before[0], [order[axis] for axis in axes])
+        return _turned(below, order)
+    while (before := inputs_of(x, "ReverseV2")) is not None:
+        already = integers_of(before[1])
+        if already is None:
+            break
+        x, axes = before[0], axes ^ {axis % len(x.shape) for axis in already}
+    return op("ReverseV2", x, constant(sorted(axes), dtypes.int32)) if axes else x
 
 
 @lowers("concatenate")

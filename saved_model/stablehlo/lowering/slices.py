@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework import dtypes
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
+from pinnace.saved_model.stablehlo.lowering.last_rows import known_row
 from pinnace.saved_model.stablehlo.lowering.operands import (
     Operand,
     Rows,
@@ -17,6 +18,7 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
     shape_tensor,
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
+from pinnace.saved_model.stablehlo.lowering.row_products import ProductRows
 from pinnace.saved_model.stablehlo.lowering.sizes import bounds_of, known_dims, with_sizes
 
 if TYPE_CHECKING:
@@ -41,6 +43,11 @@ def lower_slice(call: Call) -> Tensor | Operand:
     if x.is_uniform:
         shape = [n or 0 for n in call.result().shape]
         return Operand(x.small, shape, frozenset(range(x.rank)))
+    others = zip(starts[1:], limits[1:], steps[1:], x.shape[1:], strict=True)
+    if limits[:1] == (starts[0] + 1,) and all(one == (0, one[3], 1, one[3]) for one in others):
+        row = row_of(x, starts[0])
+        if row is not None:
+            return row
     vectors = (constant(one, dtypes.int32) for one in (starts, limits, steps))
     return op("StridedSlice", x.full, *vectors)
 
@@ -59,10 +66,10 @@ def lower_real_dynamic_slice(call: Call) -> Tensor | Operand:
         start, limit, step = starts[0], limits[0], steps[0]
         if isinstance(start, int) and isinstance(limit, int) and isinstance(step, int):
             return with_sizes(x, x.known[start:limit:step])
-    return _between(call, x, starts, limits, steps)
+    return between(call, x, starts, limits, steps)
 
 
-def _between(
+def between(
     call: Call, x: Operand, starts: Sequence[Dim], limits: Sequence[Dim], steps: Sequence[Dim]
 ) -> Operand:
     """From starts to limits, of which some are those of the operand."""
@@ -92,13 +99,21 @@ def _between(
 
 
 def row_of(x: Operand, place: Dim) -> Operand | None:
-    """One row, if its place is known to be in bounds; its axis is there by NumPy's rules."""
+    """One row, if its place is known to be in bounds; its axis is there by NumPy's rules.
+
+    Of places that are numbers, only the row that is another tensor, too.
+    """
+    if isinstance(place, int) and not x.spread:
+        known = known_row(x.small, place)
+        return None if known is None else Operand(known, (1, *x.shape[1:]), frozenset([0]))
     count, bounds = x.shape[0], bounds_of(place)
     if isinstance(place, int) or not isinstance(count, int) or bounds is None or x.spread:
         return None
     if bounds[0] < 0 or bounds[1] >= count:
         return None
-    return Operand(x.full[place.tensor], (1, *x.shape[1:]), frozenset([0]))
+    number = place.tensor
+    row = x.row_at(number) if isinstance(x, ProductRows) else x.full[number]
+    return Operand(row, (1, *x.shape[1:]), frozenset([0]))
 
 
 def _number(x: Operand) -> Dim | None:
@@ -214,11 +229,7 @@ def padded(
     inner: Sequence[int],
 ) -> Operand:
     """An operand with a value around and between its elements."""
-    shape: list[Dim] = []
-    for n, before, after, between in zip(x.shape, low, high, inner, strict=True):
-        gaps = sizes.combined("maximum", sizes.combined("subtract", n, 1) or 0, 0) or 0
-        wide = sizes.total("add", [n, sizes.combined("multiply", gaps, between) or 0], 0)
-        shape.append(sizes.total("add", [wide, before, after], 0))
+    shape = padded_shape(sizes, x.shape, low, high, inner)
     if x.is_uniform and value.is_uniform and x.small is value.small:
         return Operand(x.small, shape, frozenset(range(x.rank)))
     tensor = x.full
@@ -243,6 +254,24 @@ def padded(
         starts = [_negated(_part(n, "Minimum")) for n in low]
         tensor = op("Slice", tensor, shape_tensor(starts), shape_tensor(shape))
     return Operand(tensor, shape)
+
+
+def padded_shape(
+    sizes: Sizes,
+    shape: Sequence[Dim],
+    low: Sequence[Dim],
+    high: Sequence[Dim],
+    inner: Sequence[int],
+) -> list[Dim]:
+    """The sizes of what `padded` makes of a tensor of this shape."""
+    found: list[Dim] = []
+    for n, before, after, between in zip(shape, low, high, inner, strict=True):
+        wide = n
+        if between:
+            gaps = sizes.combined("maximum", sizes.combined("subtract", n, 1) or 0, 0) or 0
+            wide = sizes.total("add", [n, sizes.combined("multiply", gaps, between) or 0], 0)
+        found.append(sizes.total("add", [wide, before, after], 0))
+    return found
 
 
 def _part(amount: Dim, tensorflow_op: str) -> Dim:

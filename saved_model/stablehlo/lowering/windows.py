@@ -15,12 +15,12 @@ from pinnace.saved_model.stablehlo.lowering.operands import (
     reshaped,
     shape_tensor,
 )
+from pinnace.saved_model.stablehlo.lowering.pools import pooled as pool_of
 from pinnace.saved_model.stablehlo.lowering.regions import (
     JOINS,
     joined_with,
     neutral,
     reducer_of,
-    start_of,
 )
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
 from pinnace.saved_model.stablehlo.lowering.scatters import put
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 # Places of a window that a region of its own is run for, one after the other.
 _MOST_PLACES = 1024
-_FLOATS = frozenset({dtypes.float32, dtypes.float64})
-# Of shorter types, a mean would round once more than a sum.
-_POOLED = {"maximum": _FLOATS | {dtypes.float16, dtypes.bfloat16}, "add": _FLOATS}
 _CUMULATED = {"add": "Cumsum", "multiply": "Cumprod"}
 
 
@@ -115,7 +112,7 @@ def reduce_windows(
     if kind in JOINS:
         pooled = _cumulated(xs[0], windows, kind)
         if pooled is None:
-            pooled = _pooled(call, xs[0], windows, kind)
+            pooled = pool_of(xs[0], windows, kind, lambda: _around(call, xs[0], windows, kind))
         if pooled is None:
             pooled = _by_halves(call, xs[0], windows, kind)
         return [Operand(joined_with(kind, pooled, starts[0]), shape)]
@@ -156,55 +153,6 @@ def _cumulated(x: Operand, windows: Windows, kind: str | None) -> Tensor | None:
     return op(_CUMULATED[kind], x.full, axis, reverse=backwards)
 
 
-def _pooled(call: Call, x: Operand, windows: Windows, kind: str) -> Tensor | None:
-    """A pool over two axes, or one, of an image: channels last, or first."""
-    axes = windows.moving
-    if x.dtype not in _POOLED.get(kind, ()) or not windows.plain or not 0 < len(axes) < 3:
-        return None
-    if x.rank not in {3, 4} or min(min(pair) for pair in windows.padding) < 0:
-        return None
-    rest = [axis for axis in range(x.rank) if axis not in axes]
-    # Two axes outside: where there is one to slide over, the third one stands beside it.
-    while len(axes) < 2:
-        axes.append(rest.pop())
-    axes.sort()
-    order = [rest[0], *axes, *rest[1:]]
-    padding = [windows.padding[axis] for axis in order]
-    image = Operand(op("Transpose", x.full, order), [x.shape[axis] for axis in order])
-    if order == sorted(order):
-        image = x
-    named = "SAME" if kind == "maximum" and _is_same(x, windows) else "VALID"
-    if named == "VALID" and any(pair != (0, 0) for pair in padding):
-        edge = Operand(start_of(kind, x.dtype), ())
-        low, high = zip(*padding, strict=True)
-        image = padded(call.translation.sizes, image, edge, low, high, [0] * x.rank)
-    tensor = image.full if x.rank == 4 else op("ExpandDims", image.full, -1)
-    size = [1, windows.size[axes[0]], windows.size[axes[1]], 1]
-    stride = [1, windows.stride[axes[0]], windows.stride[axes[1]], 1]
-    name = "MaxPool" if kind == "maximum" else "AvgPool"
-    pooled = op(name, tensor, ksize=tuple(size), strides=tuple(stride), padding=named)
-    if kind == "add":
-        pooled = op("Mul", pooled, constant(math.prod(size), x.dtype))
-    if x.rank == 3:
-        pooled = op("Squeeze", pooled, squeeze_dims=(3,))
-    if order == sorted(order):
-        return pooled
-    return op("Transpose", pooled, np.argsort(order).tolist())
-
-
-def _is_same(x: Operand, windows: Windows) -> bool:
-    """Whether the padding is what TensorFlow calls SAME: as many windows as steps fit."""
-    for n, k, s, pair in zip(x.shape, windows.size, windows.stride, windows.padding, strict=True):
-        if k == s == 1 and pair == (0, 0):
-            continue
-        if not isinstance(n, int):
-            return False
-        more = max(0, (-(-n // s) - 1) * s + k - n)
-        if pair != (more // 2, more - more // 2):
-            return False
-    return True
-
-
 def _spread_out(call: Call, x: Operand, edge: Operand, windows: Windows) -> Operand:
     """An operand with what lies around and between its elements."""
     low, high = zip(*windows.padding, strict=True) if windows.padding else ((), ())
@@ -212,12 +160,16 @@ def _spread_out(call: Call, x: Operand, edge: Operand, windows: Windows) -> Oper
     return padded(call.translation.sizes, x, edge, low, high, between)
 
 
+def _around(call: Call, x: Operand, windows: Windows, kind: str) -> Operand:
+    edge = Operand(constant(neutral(kind, x.dtype), x.dtype), ())
+    return _spread_out(call, x, edge, windows)
+
+
 def _by_halves(call: Call, x: Operand, windows: Windows, kind: str) -> Tensor:
     """Axis by axis: windows of 2, 4, 8, … elements are made of two of half the size."""
-    edge = Operand(constant(neutral(kind, x.dtype), x.dtype), ())
     if neutral(kind, x.dtype) is None:
         call.refuse(f"of {x.dtype.name} it is not translated")
-    tensor = _spread_out(call, x, edge, windows).full
+    tensor = _around(call, x, windows, kind).full
     for axis, size in enumerate(windows.size):
         if size > 1:
             tensor = _along(tensor, axis, size, windows.dilation[axis], JOINS[kind])

@@ -72,6 +72,7 @@ def constant(*sizes: int) -> st.SearchStrategy[npt.NDArray[np.int32]]:
 
 STEPPED: tuple[Any, ...] = ((2, 1), (1, 1), "SAME")
 SPREAD: tuple[Any, ...] = ((1, 1), (1, 2), "VALID")
+CUT: tuple[Any, ...] = ((2, 1), (1, 1), "VALID")
 CUBIC: tuple[Any, ...] = ((1, 2, 1), (1, 1, 1), "SAME")
 
 
@@ -97,6 +98,14 @@ CASES = [
         st.tuples(constant(1, 4, 3, 2), normal(3, 2, 2, 2), normal(1, 2, 3, 2)),
         lambda sizes, w, dy: adjoint_to_input(sizes, w, dy, *STEPPED),
         attrs=attrs(*STEPPED),
+    ),
+    OpCase(  # of images with a row above, and a column on either side
+        "Conv2DBackpropInput",
+        st.tuples(constant(1, 4, 3, 2), normal(3, 2, 2, 2), normal(1, 2, 4, 2)),
+        lambda sizes, w, dy: adjoint_to_input(np.add(sizes, [0, 1, 2, 0]), w, dy, *CUT)[
+            :, 1:, 1:-1
+        ],
+        attrs={**attrs((2, 1), (1, 1), "EXPLICIT"), "explicit_paddings": (0, 0, 1, 0, 1, 1, 0, 0)},
     ),
     OpCase(
         "Conv2DBackpropFilter",

@@ -13,6 +13,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy import onnx
+from pinnace.engine.build import plan_of
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.graph.walk import ordered
@@ -132,6 +133,35 @@ def test_activations_are_one_op_each() -> None:
     assert ops["Expm1"] == 1
 
 
+def test_transposed_convolutions_are_gradients_of_strided_ones() -> None:
+    ops = ops_of("jax_spread")
+    assert (ops["Conv2DBackpropInput"], ops["Conv3DBackpropInputV2"]) == (10, 2)
+    # A strided one; and what is none: other padding (five), holes in the kernel, groups, strides.
+    assert (ops["Conv2D"], ops["Conv3D"], ops["DepthwiseConv2dNative"]) == (7, 1, 1)
+    # Keras reverses the kernel, which is a variable, as the op does.
+    ops = ops_of("keras_images")
+    assert (ops["Conv2DBackpropInput"], ops["ReverseV2"], ops["Transpose"]) == (1, 0, 0)
+
+
+def test_means_over_windows_are_pools() -> None:
+    ops = ops_of("jax_averaged")
+    assert (ops["MaxPool"], ops["MaxPool3D"], ops["AvgPool3D"]) == (4, 1, 2)
+    # Other numbers, windows and padding than the sum's; counts of twos, and of what is computed.
+    assert ops["RealDiv"] == 6
+    # What is around a window is put there only for three of those, and never for a maximum.
+    assert ops["PadV2"] == 3
+    assert ops_of("keras_images")["AvgPool"] == 1
+    assert not {"Mul", "RealDiv", "Slice", "EnsureShape"} & set(ops_of("keras_images"))
+
+
+def test_rows_that_are_taken_are_gathered_by_the_numbers_themselves() -> None:
+    ops = ops_of("jax_taken")
+    # Each table is read once for the same numbers, whatever stands where they are out of range.
+    assert ops["GatherV2"] == 9
+    # Numbers have no axis for vectors of one, nor has the choice behind them.
+    assert not {"GatherNd", "All", "BroadcastTo"} & set(ops)
+
+
 def test_norms_keep_the_axis_of_their_means() -> None:
     graph = tf.saved_model.load(GOLDEN / "jax_norms" / "model").signatures["serving_default"].graph
     nodes = ordered(fold(inline(graph)))
@@ -172,6 +202,24 @@ def test_loops_with_several_states_have_lists_and_know_their_counters() -> None:
     assert len(clamped) == 3
     for body, variables in loops:
         assert variables.count("variant") == body.get("TensorListSetItem", 0)
+
+
+def test_small_products_of_rows_are_computed_in_the_loop_that_reads_them() -> None:
+    loops = [body for body, _ in loops_of("jax_projected")]
+    products = [body["MatMul"] for body in loops]
+    # The others are too large, are narrower than the rows, are changed first, or are read twice.
+    assert (products.count(2), products.count(1)) == (5, 8)
+
+
+def test_last_rows_that_are_states_are_taken_from_those() -> None:
+    loaded = tf.saved_model.load(GOLDEN / "jax_last_rows" / "model")
+    plan = plan_of(loaded.signatures["serving_default"].graph)
+    loops = [step.node for step in plan.steps if step.node.op.runs == "loop"]
+    lists = [sum(value.dtype.name == "variant" for value in node.inputs) for node in loops]
+    # Seven plans have no list then. What is no last row, or no state, is one.
+    assert (lists.count(0), lists.count(1)) == (7, 10)
+    # A choice by what is not so is one by what is so, of the other one.
+    assert not {"LogicalNot"} & set(ops_of("jax_last_rows"))
 
 
 def test_rows_that_are_read_too_stay_tensors() -> None:
