@@ -1,0 +1,165 @@
+"""Decision forests that only compare numbers, as machine code without branches on what is compared.
+
+Both kernels begin by preparing columns, in which a missing number stands for what it leads to, so
+that each condition is one comparison: `number >= threshold`. `ops.trees.comparisons` makes the
+arrays, and chooses.
+
+"forest words" asks all conditions of a tree at once, of a block of rows in vectors (`leaf_words`).
+Its cost is that of the conditions of a tree: it is for trees with few leaves.
+
+"forest steps" descends. A step of many lanes is taken before the next one, so that they wait for
+their own memory and not for one another's; lanes are the rows of a block in one tree, or for few
+rows the trees that one row passes through. A node is four contiguous words: its column, its
+threshold, and the negative and the positive child. A leaf is its own child; in place of a threshold
+it has what it gives, or its number where leaves give several.
+"""
+
+from __future__ import annotations
+
+_TYPES = """
+FLOATS = types.Array(float32, 1, "C", readonly=True)
+WORDS = types.Array(types.int32, 1, "C", readonly=True)
+SUMS = types.Array(types.float64, 1, "C")
+INFINITE = np.float32(np.inf)
+
+
+@njit(inline="always")
+def prepared(x, form):
+    if form == 0:
+        return x
+    if form == 1:
+        return INFINITE if x != x else x
+    return np.float32(1) if x != x else np.float32(0)
+
+"""
+
+_WORDS = (
+    "from pinnace.engine.codegen.leaf_words import LEAVES, ROWS, look_up, narrow\n"
+    + _TYPES
+    + """
+@njit([void(int64, int64, int64, int64, int64, FLOATS, WORDS, WORDS, WORDS, WORDS, FLOATS, SUMS)],
+      cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, wide, outputs, stride, numbers, sources, operations, parts, trees, values,
+           sums):
+    whole_vectors()
+    width = max(outputs, stride)
+    block = np.empty(ROWS * (sources.size >> 1), np.float32)
+    found = np.empty(ROWS * outputs, np.float32)
+    words = np.zeros(ROWS, np.int32)
+    totals = np.zeros(ROWS * width, np.float64)
+    block_at, found_at = int64(block.ctypes.data), int64(found.ctypes.data)
+    words_at, values_at = int64(words.ctypes.data), int64(values.ctypes.data)
+    operations_at = int64(operations.ctypes.data)
+    for first in range(start, stop, ROWS):
+        rows = min(ROWS, stop - first)
+        for column in range(sources.size >> 1):
+            line = block[column * ROWS : (column + 1) * ROWS]
+            source, form = first * wide + sources[2 * column], sources[2 * column + 1]
+            for row in range(rows):
+                line[row] = prepared(numbers[source + row * wide], form)
+        for row in range(rows):
+            for k in range(width):
+                totals[k * ROWS + row] = sums[(first + row) * width + k]
+        for tree in range(trees.size - 1):
+            begin = int64(trees[tree])
+            for part in range(begin, trees[tree + 1]):
+                at = int64(parts[part])
+                count = int64(parts[part + 1]) - at
+                narrow(block_at, operations_at + 12 * at, count, words_at)
+                for k in range(outputs):
+                    look_up(words_at, values_at + 4 * LEAVES * (part * outputs + k),
+                            int64(part == begin), found_at + 4 * ROWS * k)
+            for k in range(outputs):
+                given = found[k * ROWS : (k + 1) * ROWS]
+                total = totals[(tree % stride + k) * ROWS : (tree % stride + k + 1) * ROWS]
+                for row in range(ROWS):
+                    total[row] += given[row]
+        for row in range(rows):
+            for k in range(width):
+                sums[(first + row) * width + k] = totals[k * ROWS + row]
+"""
+)
+
+_STEPS = (
+    _TYPES
+    + """
+LANES = 64
+
+
+@njit
+def descend(places, lines, lanes, steps, nodes, thresholds, columns):
+    for _ in range(steps):
+        for lane in range(lanes):
+            at = np.uint64(places[lane]) << np.uint64(2)
+            x = columns[np.uint64(lines[lane]) + np.uint64(nodes[at])]
+            up = np.uint64(x >= thresholds[at + np.uint64(1)])
+            places[lane] = int64(nodes[at + np.uint64(2) + up])
+
+
+@njit
+def prepare(row, wide, numbers, sources, line):
+    for column in range(line.size):
+        x = numbers[row * wide + sources[2 * column]]
+        line[column] = prepared(x, sources[2 * column + 1])
+
+
+@njit([void(int64, int64, int64, int64, int64, int64, FLOATS, WORDS, WORDS, FLOATS, WORDS, WORDS,
+            FLOATS, SUMS)],
+      cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, few, wide, outputs, stride, numbers, sources, nodes, thresholds, roots,
+           depths, values, sums):
+    width, columns_wide = max(outputs, stride), sources.size >> 1
+    places = np.empty(LANES, np.int64)
+    lines = np.empty(LANES, np.int64)
+    columns = np.empty(LANES * columns_wide, np.float32)
+    if few == 1:
+        for lane in range(LANES):
+            lines[lane] = 0
+        for row in range(start, stop):
+            prepare(row, wide, numbers, sources, columns[:columns_wide])
+            for first in range(0, roots.size, LANES):
+                lanes, steps = min(LANES, roots.size - first), int64(0)
+                for lane in range(lanes):
+                    places[lane] = roots[first + lane]
+                    steps = max(steps, int64(depths[first + lane]))
+                descend(places, lines, lanes, steps, nodes, thresholds, columns)
+                if width == 1:
+                    total = sums[row]
+                    for lane in range(lanes):
+                        total += thresholds[np.uint64(places[lane]) << np.uint64(2) | np.uint64(1)]
+                    sums[row] = total
+                    continue
+                for lane in range(lanes):
+                    at = np.uint64(places[lane]) << np.uint64(2) | np.uint64(1)
+                    if outputs == 1:
+                        sums[row * stride + (first + lane) % stride] += thresholds[at]
+                        continue
+                    leaf = int64(nodes[at]) * outputs
+                    for k in range(outputs):
+                        sums[row * outputs + k] += values[leaf + k]
+        return
+    for lane in range(LANES):
+        lines[lane] = lane * columns_wide
+    for first in range(start, stop, LANES):
+        lanes = min(LANES, stop - first)
+        for lane in range(lanes):
+            line = columns[lane * columns_wide : (lane + 1) * columns_wide]
+            prepare(first + lane, wide, numbers, sources, line)
+        for tree in range(roots.size):
+            for lane in range(lanes):
+                places[lane] = roots[tree]
+            descend(places, lines, lanes, int64(depths[tree]), nodes, thresholds, columns)
+            if outputs == 1:
+                cell = first * stride + tree % stride
+                for lane in range(lanes):
+                    at = np.uint64(places[lane]) << np.uint64(2) | np.uint64(1)
+                    sums[cell + lane * stride] += thresholds[at]
+                continue
+            for lane in range(lanes):
+                leaf = int64(nodes[4 * places[lane] + 1]) * outputs
+                for k in range(outputs):
+                    sums[(first + lane) * outputs + k] += values[leaf + k]
+"""
+)
+
+TEXTS = {"forest words": _WORDS, "forest steps": _STEPS}

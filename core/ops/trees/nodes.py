@@ -1,0 +1,60 @@
+"""The nodes of a decision forest and the features of rows, as arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
+
+# Kinds of nodes. A leaf leads to itself.
+LEAF, HIGHER, MISSING, CONTAINS, MISSING_CATEGORY, CONTAINS_ANY, MISSING_SET, OBLIQUE = range(8)
+
+
+class Features(NamedTuple):
+    """The features of rows.
+
+    Args:
+        numbers: [rows, columns] of float32; NaN is missing. Booleans are 0 and 1.
+        categories: [rows, columns] of int32; -1 is missing.
+        items: of all sets, int32.
+        bounds: [rows * columns + 1]: the set of a row and a column is `items[bounds[k] :
+            bounds[k + 1]]`, k = row * columns + column; one that begins with -1 is missing.
+        set_columns: how many columns of sets there are.
+    """
+
+    numbers: Array
+    categories: Array
+    items: Array
+    bounds: Array
+    set_columns: int
+
+
+class Nodes(NamedTuple):
+    """The nodes of all trees, [nodes] each.
+
+    Args:
+        kind: uint8.
+        column: int32, of the numbers, categories or sets.
+        threshold: float32; what is at least as great goes to the positive child.
+        missing: whether what is missing goes to the positive child.
+        positive: int32, that child; the negative one is the next node.
+        start: int32; of CONTAINS: the first bit in `bits`; of OBLIQUE: the first weight.
+        terms: int32; how many weights.
+        bits: uint8, one bit for each category of each CONTAINS, 1 where it goes to the positive.
+        columns: int32, of the weights.
+        weights: float32.
+        replacements: float32, what stands for a missing number; NaN where nothing does.
+    """
+
+    kind: Array
+    column: Array
+    threshold: Array
+    missing: Array
+    positive: Array
+    start: Array
+    terms: Array
+    bits: Array
+    columns: Array
+    weights: Array
+    replacements: Array

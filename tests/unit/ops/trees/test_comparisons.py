@@ -1,0 +1,199 @@
+"""Forests that only compare numbers give the same bits by each of their kernels as row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinnace.engine.codegen import compiler, general
+from pinnace.ops.kernels import compiled
+from pinnace.ops.trees import comparisons
+from pinnace.ops.trees.forest import Forest
+from pinnace.ops.trees.nodes import HIGHER, LEAF, MISSING, Features, Nodes
+
+COLUMNS = 5
+
+
+@pytest.fixture(scope="module")
+def kernels() -> dict[str, Any]:
+    requests = {
+        name: compiler.request(general.text(name))
+        for name in ("forest", "forest words", "forest steps")
+    }
+    for request in requests.values():
+        assert request.done.wait(120)
+        assert request.function is not None
+    return {name: request.function for name, request in requests.items()}
+
+
+@pytest.fixture(autouse=True)
+def compiled_kernels(kernels: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "made", kernels.__getitem__)
+
+
+def grow(random: np.random.Generator, rows: list[list[Any]], leaves: int, share: float) -> None:
+    """A tree with so many leaves, the share of them in the negative child, in preorder."""
+    if leaves == 1:
+        rows.append([LEAF, 0, 0.0, False, len(rows)])
+        return
+    at = len(rows)
+    kind = MISSING if random.random() < 0.1 else HIGHER
+    threshold = random.choice([-np.inf, -1.5, -0.0, 0.0, 0.5, 1.0, np.inf, np.nan, 1e-3])
+    rows.append([kind, int(random.integers(COLUMNS)), threshold, random.random() < 0.5, 0])
+    negative = min(leaves - 1, max(1, round(leaves * share)))
+    grow(random, rows, negative, share)
+    rows[at][4] = len(rows)
+    grow(random, rows, leaves - negative, share)
+
+
+def forest_of(
+    sizes: list[int], share: float = 0.5, outputs: int = 1, stride: int = 1, seed: int = 0
+) -> Forest:
+    random = np.random.default_rng(seed)
+    rows: list[list[Any]] = []
+    roots = []
+    for size in sizes:
+        roots.append(len(rows))
+        grow(random, rows, size, share)
+    kind, column, threshold, missing, positive = zip(*rows, strict=True) if rows else [()] * 5
+    none, count = np.zeros(0, np.float32), len(rows)
+    nodes = Nodes(
+        np.array(kind, np.uint8),
+        np.array(column, np.int32),
+        np.array(threshold, np.float32),
+        np.array(missing, bool),
+        np.array(positive, np.int32),
+        np.zeros(count, np.int32),
+        np.zeros(count, np.int32),
+        np.zeros(0, np.uint8),
+        np.zeros(0, np.int32),
+        none,
+        none,
+    )
+    is_leaf = nodes.kind == LEAF
+    values = random.standard_normal((int(is_leaf.sum()), outputs)).astype(np.float32)
+    sums = max(outputs, stride)
+    return Forest(
+        nodes=nodes,
+        roots=np.array(roots, np.int32),
+        depth=max(sizes, default=0),
+        slots=np.where(is_leaf, np.cumsum(is_leaf) - 1, -1).astype(np.int32),
+        values=values,
+        stride=stride,
+        start=random.standard_normal(sums),
+        link="none",
+        denominator=0.0,
+        labels=(b"",) * sums,
+        cuts=np.zeros(0, np.int64),
+        set_cuts=np.zeros(0, np.int64),
+    )
+
+
+def numbers(rows: int, seed: int = 1) -> np.ndarray:
+    """Many are at a threshold; some are missing, infinite or a negative zero."""
+    random = np.random.default_rng(seed)
+    x = random.choice([-2.0, -1.5, -0.0, 0.0, 0.5, 1.0, 3.0], (rows, COLUMNS)).astype(np.float32)
+    for value in (np.nan, np.inf, -np.inf):
+        x[random.random(x.shape) < 0.1] = value
+    return x
+
+
+def expected(forest: Forest, x: np.ndarray) -> np.ndarray:
+    """The sums over trees in order: each tree splits the rows at each node."""
+    nodes = forest.nodes
+    sums = np.tile(forest.start, (len(x), 1))
+
+    def visit(tree: int, at: int, rows: np.ndarray) -> None:
+        if nodes.kind[at] == LEAF:
+            value = forest.values[forest.slots[at]].astype(np.float64)
+            if forest.stride > 1:
+                sums[rows, tree % forest.stride] += value[0]
+            else:
+                sums[rows] += value
+            return
+        number = x[rows, nodes.column[at]]
+        up = np.isnan(number) & nodes.missing[at]
+        if nodes.kind[at] == HIGHER:
+            up |= number >= nodes.threshold[at]
+        visit(tree, at + 1, rows[~up])
+        visit(tree, int(nodes.positive[at]), rows[up])
+
+    for tree, root in enumerate(forest.roots.tolist()):
+        visit(tree, root, np.arange(len(x)))
+    return sums.astype(np.float32)
+
+
+def predicted(forest: Forest, x: np.ndarray) -> np.ndarray:
+    nothing = np.zeros((len(x), 0), np.int32)
+    features = Features(x, nothing, np.zeros(0, np.int32), np.zeros(1, np.int64), 0)
+    return np.asarray(forest.predict(features, len(x)))
+
+
+def check(forest: Forest, x: np.ndarray) -> None:
+    wanted = expected(forest, x)
+    np.testing.assert_array_equal(predicted(forest, x), wanted)
+    forest.__dict__["_comparisons"] = None  # by the kernel for any forest
+    np.testing.assert_array_equal(predicted(forest, x), wanted)
+
+
+ROWS = [0, 1, 7, 8, 9, 15, 16, 31, 32, 33, 63, 64, 65, 127, 129, 1000]
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_any_number_of_rows(rows: int) -> None:
+    check(forest_of([20, 1, 2, 32, 33, 64, 65, 7, 100], seed=rows), numbers(rows))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("leaves", [1, 2, 31, 32, 33, 63, 64, 65, 96, 97, 200])
+def test_any_number_of_leaves_on_either_side(leaves: int, share: float) -> None:
+    for trees in (1, 3, 65):
+        forest = forest_of([leaves] * trees, share, seed=leaves)
+        for rows in (3, 70):
+            check(forest, numbers(rows))
+            del forest.__dict__["_comparisons"]
+
+
+@pytest.mark.parametrize(("outputs", "stride"), [(3, 1), (1, 3), (1, 2), (40, 1)])
+@pytest.mark.parametrize("rows", [1, 5, 8, 100])
+def test_several_sums(outputs: int, stride: int, rows: int) -> None:
+    sizes = [4, 40, 32, 1, 65, 9] * 12
+    check(forest_of(sizes, 0.4, outputs, stride), numbers(rows))
+
+
+def test_no_trees_give_what_sums_begin_with() -> None:
+    for rows in (1, 100):
+        check(forest_of([]), numbers(rows))
+
+
+def test_trees_with_many_leaves_are_descended() -> None:
+    many, few = forest_of([700] * 3), forest_of([30] * 3)
+    assert many._comparisons is not None
+    assert many._comparisons._words is None
+    assert few._comparisons is not None
+    assert few._comparisons._words is not None
+    check(many, numbers(300))
+
+
+@pytest.mark.parametrize("sizes", [[12, 30, 64] * 4, [700] * 3])
+def test_threads_share_rows(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparisons, "_SHARED_WORDS", 1)
+    monkeypatch.setattr(comparisons, "_SHARED_STEPS", 1)
+    for rows in (8, 65, 10_001):
+        forest = forest_of(sizes)
+        np.testing.assert_array_equal(
+            predicted(forest, numbers(rows)), expected(forest, numbers(rows))
+        )
+
+
+def test_columns_that_no_tree_asks_for() -> None:
+    check(forest_of([1, 1, 1]), numbers(10))
+    forest = forest_of([1, 2])
+    wide = np.concatenate([numbers(40), numbers(40, 2)], axis=1)
+    np.testing.assert_array_equal(predicted(forest, wide), expected(forest, wide))
+    # Of other layouts, as a transposition or a slice has.
+    turned = np.asfortranarray(wide)
+    np.testing.assert_array_equal(predicted(forest, turned), expected(forest, wide))
+    np.testing.assert_array_equal(predicted(forest, wide[::2]), expected(forest, wide[::2]))
