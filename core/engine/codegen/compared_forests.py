@@ -1,17 +1,26 @@
-"""Decision forests that only compare numbers, as machine code without branches on what is compared.
+"""Decision forests of simple conditions, as machine code without branches on what is compared.
 
 Both kernels begin by preparing columns, in which a missing number stands for what it leads to, so
-that each condition is one comparison: `number >= threshold`. `ops.trees.comparisons` makes the
-arrays, and chooses.
+that a condition on numbers is one comparison: `number >= threshold` (`ops.trees.comparisons`).
 
 "forest words" asks all conditions of a tree at once, of a block of rows in vectors (`leaf_words`).
-Its cost is that of the conditions of a tree: it is for trees with few leaves.
+Its cost is that of the conditions of a tree: it is for trees with few leaves. A part is a word of
+leaves of a tree; the answer of a part replaces those of the parts before it. The arrays are made by
+`ops.trees.leaf_words`:
 
-"forest steps" descends. A step of many lanes is taken before the next one, so that they wait for
-their own memory and not for one another's; lanes are the rows of a block in one tree, or for few
-rows the trees that one row passes through. A node is four contiguous words: its column, its
-threshold, and the negative and the positive child. A leaf is its own child; in place of a threshold
-it has what it gives, or its number where leaves give several.
+- `sources`: the column and the form of each prepared column. One of categories has the bit of the
+  row's category among 32, or none; `cuts` has the number of categories.
+- `operations`: the prepared column, the operand, and the leaves that remain where the condition
+  holds.
+- `parts`: of each its first operation that compares, and its first that tests for common bits.
+- `trees`: the first part of each.
+- `values`: what leaves give, [parts, outputs, 32].
+
+"forest steps" descends, comparing numbers alone (`ops.trees.steps`). A step of many lanes is taken
+before the next one, so that they wait for their own memory and not for one another's; lanes are the
+rows of a block in one tree, or for few rows the trees that one row passes through. A node is four
+contiguous words: its column, its threshold, and the negative and the positive child. A leaf is its
+own child; in place of a threshold it has what it gives, or its number where leaves give several.
 """
 
 from __future__ import annotations
@@ -19,6 +28,7 @@ from __future__ import annotations
 _TYPES = """
 FLOATS = types.Array(float32, 1, "C", readonly=True)
 WORDS = types.Array(types.int32, 1, "C", readonly=True)
+LONGS = types.Array(int64, 1, "C", readonly=True)
 SUMS = types.Array(types.float64, 1, "C")
 INFINITE = np.float32(np.inf)
 
@@ -37,13 +47,15 @@ _WORDS = (
     "from pinnace.engine.codegen.leaf_words import LEAVES, ROWS, look_up, narrow\n"
     + _TYPES
     + """
-@njit([void(int64, int64, int64, int64, int64, FLOATS, WORDS, WORDS, WORDS, WORDS, FLOATS, SUMS)],
+@njit([void(int64, int64, int64, int64, int64, int64, FLOATS, WORDS, LONGS, WORDS, WORDS, WORDS,
+            WORDS, FLOATS, SUMS)],
       cache=True, nogil=True, error_model="numpy")
-def kernel(start, stop, wide, outputs, stride, numbers, sources, operations, parts, trees, values,
-           sums):
+def kernel(start, stop, wide, categories_wide, outputs, stride, numbers, categories, cuts, sources,
+           operations, parts, trees, values, sums):
     whole_vectors()
     width = max(outputs, stride)
     block = np.empty(ROWS * (sources.size >> 1), np.float32)
+    bits = block.view(np.int32)
     found = np.empty(ROWS * outputs, np.float32)
     words = np.zeros(ROWS, np.int32)
     totals = np.zeros(ROWS * width, np.float64)
@@ -53,19 +65,30 @@ def kernel(start, stop, wide, outputs, stride, numbers, sources, operations, par
     for first in range(start, stop, ROWS):
         rows = min(ROWS, stop - first)
         for column in range(sources.size >> 1):
-            line = block[column * ROWS : (column + 1) * ROWS]
-            source, form = first * wide + sources[2 * column], sources[2 * column + 1]
+            source, form = int64(sources[2 * column]), sources[2 * column + 1]
+            if form < 3:
+                line = block[column * ROWS : (column + 1) * ROWS]
+                for row in range(rows):
+                    line[row] = prepared(numbers[(first + row) * wide + source], form)
+                continue
+            cut = cuts[source]
             for row in range(rows):
-                line[row] = prepared(numbers[source + row * wide], form)
+                category = int64(categories[(first + row) * categories_wide + source])
+                if category == -1:
+                    category = cut
+                elif category < 0 or category >= cut:
+                    category = 0
+                is_here = category >> 5 == form - 3
+                bits[column * ROWS + row] = np.int32(is_here << (category & 31))
         for row in range(rows):
             for k in range(width):
                 totals[k * ROWS + row] = sums[(first + row) * width + k]
         for tree in range(trees.size - 1):
             begin = int64(trees[tree])
             for part in range(begin, trees[tree + 1]):
-                at = int64(parts[part])
-                count = int64(parts[part + 1]) - at
-                narrow(block_at, operations_at + 12 * at, count, words_at)
+                at, tests = int64(parts[2 * part]), int64(parts[2 * part + 1])
+                end = int64(parts[2 * part + 2])
+                narrow(block_at, operations_at + 12 * at, tests - at, end - tests, words_at)
                 for k in range(outputs):
                     look_up(words_at, values_at + 4 * LEAVES * (part * outputs + k),
                             int64(part == begin), found_at + 4 * ROWS * k)

@@ -12,13 +12,16 @@ Source:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _FLOAT, _I1, _I32, _I64 = ir.FloatType(), ir.IntType(1), ir.IntType(32), ir.IntType(64)
 _WORDS = ir.VectorType(_I32, LANES)
@@ -29,7 +32,7 @@ _VECTORS = 4 if LANES == _WHOLE else 8
 ROWS = LANES * _VECTORS
 # Leaves of a word.
 LEAVES = 32
-# Bytes of an operation: the number of its column, its threshold, and the leaves that remain.
+# Bytes of an operation: the number of its column, its operand, and the leaves that remain.
 _OPERATION = 12
 
 
@@ -41,57 +44,91 @@ def _vector_at(builder: Any, address: Any, index: int, kind: Any) -> Any:
     return builder.load(_pointer(builder, address, 4 * LANES * index, kind), align=4)
 
 
-def _narrow_type(context: Any, block: Any, operations: Any, count: Any, words: Any) -> Any:
+def _narrow_type(
+    context: Any, block: Any, operations: Any, comparisons: Any, tests: Any, words: Any
+) -> Any:
     """Set `words`, int32 [ROWS], to the leaves that remain.
 
     Args:
         context: Numba's.
-        block: address of float32 [columns, ROWS].
-        operations: address of `count` operations: a leaf of those whose bits are not set in the
-            last part is ruled out in rows whose number is at least the threshold.
-        count: of them.
+        block: address of [columns, ROWS]: float32 where it is compared, int32 where it is tested.
+        operations: their address. In rows for which one holds, leaves whose bits are not set in its
+            last part are ruled out.
+        comparisons: how many hold where the number is at least the threshold.
+        tests: how many, behind them, hold where a bit is set in both.
         words: address of the result.
     """
     del context
 
     def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
-        block, operations, count, words = arguments
+        block, operations, comparisons, tests, words = arguments
         writer = VectorWriter(builder, LANES)
-        before = builder.block
-        head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        at = builder.phi(_I64)
-        at.add_incoming(integer(0), before)
-        found = [builder.phi(_WORDS) for _ in range(_VECTORS)]
-        for one in found:
-            one.add_incoming(ir.Constant(_WORDS, [-1] * LANES), before)
-        builder.cbranch(builder.icmp_signed("<", at, count), body, done)
-        builder.position_at_end(body)
-        here = builder.add(operations, builder.mul(at, integer(_OPERATION)))
-        column, threshold, remain = (
-            builder.load(_pointer(builder, here, offset, kind))
-            for offset, kind in ((0, _I32), (4, _FLOAT), (8, _I32))
-        )
-        limits = writer.spread(threshold, writer.vector)
-        remaining = writer.spread(remain, _WORDS)
-        line = builder.mul(builder.zext(column, _I64), integer(4 * ROWS))
-        line = builder.add(block, line)
-        for index, one in enumerate(found):
-            numbers = _vector_at(builder, line, index, writer.vector)
-            holds = builder.fcmp_ordered(">=", numbers, limits)
-            less = builder.select(holds, builder.and_(one, remaining), one)
-            one.add_incoming(less, body)
-        at.add_incoming(builder.add(at, integer(1)), body)
-        builder.branch(head)
-        builder.position_at_end(done)
+        found = [ir.Constant(_WORDS, [-1] * LANES)] * _VECTORS
+
+        def is_higher(numbers: Any, limits: Any) -> Any:
+            return builder.fcmp_ordered(">=", numbers, limits)
+
+        def is_common(bits: Any, wanted: Any) -> Any:
+            common = builder.and_(bits, wanted)
+            return builder.icmp_signed("!=", common, ir.Constant(_WORDS, [0] * LANES))
+
+        where = block, operations, comparisons
+        found = _asked(writer, where, found, (_FLOAT, writer.vector), is_higher)
+        size = builder.mul(comparisons, integer(_OPERATION))
+        where = block, builder.add(operations, size), tests
+        found = _asked(writer, where, found, (_I32, _WORDS), is_common)
         for index, one in enumerate(found):
             pointer = _pointer(builder, words, 4 * LANES * index, _WORDS)
             builder.store(one, pointer, align=4)
         return compiled.get_dummy_value()
 
-    return types.void(block, operations, count, words), generate
+    return types.void(block, operations, comparisons, tests, words), generate
+
+
+def _asked(
+    writer: VectorWriter,
+    where: tuple[Any, Any, Any],
+    words: list[Any],
+    kinds: tuple[Any, Any],
+    holds: Callable[[Any, Any], Any],
+) -> list[Any]:
+    """What remains of the leaves after some operations.
+
+    Args:
+        writer: of vectors.
+        where: the addresses of block and operations, and how many.
+        words: the leaves that remain before.
+        kinds: of the operand and of vectors of it.
+        holds: whether the condition does, of vectors of the column and the operand.
+    """
+    builder, (block, operations, count) = writer.builder, where
+    before = builder.block
+    head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    at = builder.phi(_I64)
+    at.add_incoming(integer(0), before)
+    found = [builder.phi(_WORDS) for _ in words]
+    writer.join(found, words, before)
+    builder.cbranch(builder.icmp_signed("<", at, count), body, done)
+    builder.position_at_end(body)
+    here = builder.add(operations, builder.mul(at, integer(_OPERATION)))
+    column, operand, remain = (
+        builder.load(_pointer(builder, here, offset, kind))
+        for offset, kind in ((0, _I32), (4, kinds[0]), (8, _I32))
+    )
+    operands, remaining = writer.spread(operand, kinds[1]), writer.spread(remain, _WORDS)
+    line = builder.mul(builder.zext(column, _I64), integer(4 * ROWS))
+    line = builder.add(block, line)
+    for index, one in enumerate(found):
+        is_so = holds(_vector_at(builder, line, index, kinds[1]), operands)
+        less = builder.select(is_so, builder.and_(one, remaining), one)
+        one.add_incoming(less, body)
+    at.add_incoming(builder.add(at, integer(1)), body)
+    builder.branch(head)
+    builder.position_at_end(done)
+    return found
 
 
 narrow: Any = intrinsic(_narrow_type)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from pinnace.ops.kernels import compiled
-from pinnace.ops.trees.comparisons import Comparisons
+from pinnace.ops.trees.leaf_words import KINDS, LeafWords, leaf_words
 from pinnace.ops.trees.nodes import (
     CONTAINS,
     CONTAINS_ANY,
@@ -21,7 +21,8 @@ from pinnace.ops.trees.nodes import (
     Features,
     Nodes,
 )
-from pinnace.ops.trees.row_pieces import share_rows
+from pinnace.ops.trees.row_pieces import FEW, share_rows
+from pinnace.ops.trees.steps import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,19 +109,28 @@ class Forest:
     def _walked(self, features: Features, sums: Array) -> bool:
         """`sums` by machine code; False if there is none."""
         sums[:] = self.start
-        if self._comparisons is not None:
-            return self._comparisons.add(features.numbers, sums)
+        if len(sums) >= FEW and self._words is not None:
+            return self._words.add(features, sums)
+        if self._steps is not None:
+            return self._steps.add(features.numbers, sums)
         kernel = compiled.made("forest")
         if kernel is not None:
             self._walk(kernel, features, sums)
         return kernel is not None
 
     @functools.cached_property
-    def _comparisons(self) -> Comparisons | None:
+    def _words(self) -> LeafWords | None:
+        """If asking all conditions is less work than descending."""
+        if not self._kinds <= KINDS:
+            return None
+        return leaf_words(self.nodes, self.roots, self.slots, self.values, self.stride, self.cuts)
+
+    @functools.cached_property
+    def _steps(self) -> Steps | None:
         """If the forest does nothing but compare numbers."""
         if not self._kinds <= {LEAF, *_OF_NUMBERS}:
             return None
-        return Comparisons(self.nodes, self.roots, self.slots, self.values, self.stride)
+        return Steps(self.nodes, self.roots, self.slots, self.values, self.stride)
 
     def _walk(self, kernel: Callable[..., None], features: Features, sums: Array) -> None:
         """Add to `sums` by the machine code for any forest; threads share the rows."""

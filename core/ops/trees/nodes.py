@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
@@ -58,3 +60,17 @@ class Nodes(NamedTuple):
     columns: Array
     weights: Array
     replacements: Array
+
+
+def depths_of(nodes: Nodes, roots: Array) -> Array:
+    """The steps from each root to the farthest leaf, int32 [trees]."""
+    depths = np.zeros(roots.size, np.int32)
+    here, trees = roots.astype(np.int64), np.arange(roots.size)
+    while True:
+        inner = nodes.kind[here] != LEAF
+        here, trees = here[inner], trees[inner]
+        if not here.size:
+            return depths
+        depths[trees] += 1  # once for each tree, however often it is named
+        here = np.concatenate([here + 1, nodes.positive[here]])
+        trees = np.concatenate([trees, trees])

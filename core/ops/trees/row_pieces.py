@@ -9,6 +9,8 @@ from pinnace.ops.kernels import team
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Fewer rows descend one after another: a block that is asked all conditions takes as long as seven.
+FEW = 8
 # Rows of a piece are a multiple of this, and of the rows that machine code takes at once.
 BLOCK = 64
 # Pieces of each thread, so that one that starts late takes fewer.
