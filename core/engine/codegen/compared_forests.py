@@ -16,11 +16,13 @@ leaves of a tree; the answer of a part replaces those of the parts before it. Th
 - `trees`: the first part of each.
 - `values`: what leaves give, [parts, outputs, 32].
 
-"forest steps" descends, comparing numbers alone (`ops.trees.steps`). A step of many lanes is taken
-before the next one, so that they wait for their own memory and not for one another's; lanes are the
-rows of a block in one tree, or for few rows the trees that one row passes through. A node is four
-contiguous words: its column, its threshold, and the negative and the positive child. A leaf is its
-own child; in place of a threshold it has what it gives, or its number where leaves give several.
+"forest steps" descends (`ops.trees.steps`). A step of many lanes is taken before the next one, so
+that they wait for their own memory and not for one another's; lanes are the rows of a block in one
+tree, or for few rows the trees that one row passes through. A node is four contiguous words: its
+prepared column, its threshold, and the negative and the positive child. A leaf is its own child; in
+place of a threshold it has what it gives, or its number where leaves give several. In a forest that
+looks categories up, too (`mixed`), the first word is twice the column, plus 1 for a node that does,
+which has the first of its bits in place of a threshold.
 """
 
 from __future__ import annotations
@@ -106,6 +108,7 @@ def kernel(start, stop, wide, categories_wide, outputs, stride, numbers, categor
 _STEPS = (
     _TYPES
     + """
+BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 LANES = 64
 
 
@@ -120,68 +123,88 @@ def descend(places, lines, lanes, steps, nodes, thresholds, columns):
 
 
 @njit
-def prepare(row, wide, numbers, sources, line):
+def descend_mixed(places, lines, lanes, steps, nodes, thresholds, bits, columns, whole):
+    for _ in range(steps):
+        for lane in range(lanes):
+            at = np.uint64(places[lane]) << np.uint64(2)
+            head = np.uint64(nodes[at])
+            place = np.uint64(lines[lane]) + (head >> np.uint64(1))
+            looks_up = head & np.uint64(1)
+            # Of a comparison it is the first bit, which is not looked at.
+            bit = (np.uint64(nodes[at + np.uint64(1)]) + np.uint64(whole[place])) * looks_up
+            has = np.uint64(bits[bit >> np.uint64(3)]) >> (bit & np.uint64(7)) & looks_up
+            is_high = np.uint64(columns[place] >= thresholds[at + np.uint64(1)])
+            up = has | is_high & (looks_up ^ np.uint64(1))
+            places[lane] = int64(nodes[at + np.uint64(2) + up])
+
+
+@njit
+def prepare(row, wide, categories_wide, numbers, categories, cuts, sources, line, whole):
     for column in range(line.size):
-        x = numbers[row * wide + sources[2 * column]]
-        line[column] = prepared(x, sources[2 * column + 1])
+        source, form = int64(sources[2 * column]), sources[2 * column + 1]
+        if form < 3:
+            line[column] = prepared(numbers[row * wide + source], form)
+            continue
+        category = int64(categories[row * categories_wide + source])
+        if category == -1:
+            category = cuts[source]
+        elif category < 0 or category >= cuts[source]:
+            category = 0
+        whole[column] = np.int32(category)
 
 
-@njit([void(int64, int64, int64, int64, int64, int64, FLOATS, WORDS, WORDS, FLOATS, WORDS, WORDS,
-            FLOATS, SUMS)],
+@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, FLOATS, WORDS, LONGS, WORDS,
+            WORDS, FLOATS, BYTES, WORDS, WORDS, FLOATS, SUMS)],
       cache=True, nogil=True, error_model="numpy")
-def kernel(start, stop, few, wide, outputs, stride, numbers, sources, nodes, thresholds, roots,
-           depths, values, sums):
+def kernel(start, stop, few, mixed, wide, categories_wide, outputs, stride, numbers, categories,
+           cuts, sources, nodes, thresholds, bits, roots, depths, values, sums):
     width, columns_wide = max(outputs, stride), sources.size >> 1
     places = np.empty(LANES, np.int64)
     lines = np.empty(LANES, np.int64)
     columns = np.empty(LANES * columns_wide, np.float32)
-    if few == 1:
-        for lane in range(LANES):
-            lines[lane] = 0
-        for row in range(start, stop):
-            prepare(row, wide, numbers, sources, columns[:columns_wide])
-            for first in range(0, roots.size, LANES):
-                lanes, steps = min(LANES, roots.size - first), int64(0)
-                for lane in range(lanes):
-                    places[lane] = roots[first + lane]
-                    steps = max(steps, int64(depths[first + lane]))
-                descend(places, lines, lanes, steps, nodes, thresholds, columns)
-                if width == 1:
-                    total = sums[row]
-                    for lane in range(lanes):
-                        total += thresholds[np.uint64(places[lane]) << np.uint64(2) | np.uint64(1)]
-                    sums[row] = total
-                    continue
-                for lane in range(lanes):
-                    at = np.uint64(places[lane]) << np.uint64(2) | np.uint64(1)
-                    if outputs == 1:
-                        sums[row * stride + (first + lane) % stride] += thresholds[at]
-                        continue
-                    leaf = int64(nodes[at]) * outputs
-                    for k in range(outputs):
-                        sums[row * outputs + k] += values[leaf + k]
-        return
+    whole = columns.view(np.int32)
     for lane in range(LANES):
-        lines[lane] = lane * columns_wide
-    for first in range(start, stop, LANES):
-        lanes = min(LANES, stop - first)
-        for lane in range(lanes):
-            line = columns[lane * columns_wide : (lane + 1) * columns_wide]
-            prepare(first + lane, wide, numbers, sources, line)
-        for tree in range(roots.size):
-            for lane in range(lanes):
-                places[lane] = roots[tree]
-            descend(places, lines, lanes, int64(depths[tree]), nodes, thresholds, columns)
-            if outputs == 1:
-                cell = first * stride + tree % stride
+        lines[lane] = 0 if few == 1 else lane * columns_wide
+    # Few rows are taken one by one, with their trees as lanes.
+    rows_at_once = 1 if few == 1 else LANES
+    trees_at_once = LANES if few == 1 else 1
+    for first_row in range(start, stop, rows_at_once):
+        rows = min(rows_at_once, stop - first_row)
+        for row in range(rows):
+            begin, end = row * columns_wide, (row + 1) * columns_wide
+            prepare(first_row + row, wide, categories_wide, numbers, categories, cuts, sources,
+                    columns[begin:end], whole[begin:end])
+        for first_tree in range(0, roots.size, trees_at_once):
+            trees = min(trees_at_once, roots.size - first_tree)
+            lanes, steps = max(rows, trees), int64(0)
+            if few == 1:
                 for lane in range(lanes):
-                    at = np.uint64(places[lane]) << np.uint64(2) | np.uint64(1)
-                    sums[cell + lane * stride] += thresholds[at]
+                    places[lane] = roots[first_tree + lane]
+                    steps = max(steps, int64(depths[first_tree + lane]))
+            else:
+                steps = int64(depths[first_tree])
+                for lane in range(lanes):
+                    places[lane] = roots[first_tree]
+            if mixed == 1:
+                descend_mixed(places, lines, lanes, steps, nodes, thresholds, bits, columns, whole)
+            else:
+                descend(places, lines, lanes, steps, nodes, thresholds, columns)
+            if few == 1 and width == 1:
+                total = sums[first_row]
+                for lane in range(lanes):
+                    total += thresholds[np.uint64(places[lane]) << np.uint64(2) | np.uint64(1)]
+                sums[first_row] = total
                 continue
             for lane in range(lanes):
-                leaf = int64(nodes[4 * places[lane] + 1]) * outputs
+                row = first_row if few == 1 else first_row + lane
+                at = np.uint64(places[lane]) << np.uint64(2) | np.uint64(1)
+                if outputs == 1:
+                    tree = first_tree + lane if few == 1 else first_tree
+                    sums[row * stride + tree % stride] += thresholds[at]
+                    continue
+                leaf = int64(nodes[at]) * outputs
                 for k in range(outputs):
-                    sums[(first + lane) * outputs + k] += values[leaf + k]
+                    sums[row * outputs + k] += values[leaf + k]
 """
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from pinnace.ops.kernels import compiled
-from pinnace.ops.trees.leaf_words import KINDS, LeafWords, leaf_words
+from pinnace.ops.trees.leaf_words import LeafWords, leaf_words
 from pinnace.ops.trees.nodes import (
     CONTAINS,
     CONTAINS_ANY,
@@ -22,7 +22,7 @@ from pinnace.ops.trees.nodes import (
     Nodes,
 )
 from pinnace.ops.trees.row_pieces import FEW, share_rows
-from pinnace.ops.trees.steps import Steps
+from pinnace.ops.trees.steps import KINDS, Steps, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +112,7 @@ class Forest:
         if len(sums) >= FEW and self._words is not None:
             return self._words.add(features, sums)
         if self._steps is not None:
-            return self._steps.add(features.numbers, sums)
+            return self._steps.add(features, sums)
         kernel = compiled.made("forest")
         if kernel is not None:
             self._walk(kernel, features, sums)
@@ -127,10 +127,10 @@ class Forest:
 
     @functools.cached_property
     def _steps(self) -> Steps | None:
-        """If the forest does nothing but compare numbers."""
-        if not self._kinds <= {LEAF, *_OF_NUMBERS}:
+        """If no condition is on sets or weighted sums."""
+        if not self._kinds <= KINDS:
             return None
-        return Steps(self.nodes, self.roots, self.slots, self.values, self.stride)
+        return steps_of(self.nodes, self.roots, self.slots, self.values, self.stride, self.cuts)
 
     def _walk(self, kernel: Callable[..., None], features: Features, sums: Array) -> None:
         """Add to `sums` by the machine code for any forest; threads share the rows."""

@@ -20,6 +20,7 @@ from pinnace.ops.trees.nodes import (
     MISSING_CATEGORY,
     Features,
     Nodes,
+    categories_of,
     depths_of,
 )
 from pinnace.ops.trees.row_pieces import share_rows
@@ -27,12 +28,11 @@ from pinnace.ops.trees.row_pieces import share_rows
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
-KINDS = frozenset({LEAF, HIGHER, MISSING, CONTAINS, MISSING_CATEGORY})
 # Leaves, or categories, of a word.
 _WORD = 32
 # So many conditions of a tree are asked in the time of a step of a row that descends it, where all
-# compare numbers; steps in a forest of other conditions take longer.
-_OF_A_STEP, _OF_A_SLOW_STEP = 20, 80
+# compare numbers; steps among which some look categories up take longer.
+_OF_A_STEP, _OF_A_SLOW_STEP = 20, 40
 # Pairs of a row and a tree from which threads share rows: some 150 us of one.
 _SHARED = 1 << 18
 # The numbers of leaves, with those that fill up the words, and the bits of categories that are
@@ -57,7 +57,7 @@ class _Conditions(NamedTuple):
 
 
 class LeafWords:
-    """A forest with conditions of `KINDS`, none of which is asked of few rows.
+    """A forest that is asked of more than few rows.
 
     Args:
         arrays: what the kernel reads: `engine/codegen/compared_forests.py` tells how.
@@ -104,7 +104,7 @@ def leaf_words(
     """The forest by words of leaves; None if that is more work than descending.
 
     Args:
-        nodes: in preorder, the negative child first, of kinds `KINDS`.
+        nodes: in preorder, the negative child first; without conditions on sets or weighted sums.
         roots: [trees], the first node of each.
         slots: [nodes], the number of a leaf, counted through all trees.
         values: [leaves, outputs]: what leaves give.
@@ -164,16 +164,10 @@ def _conditions(nodes: Nodes, cuts: Array) -> _Conditions | None:
     on_category = (nodes.kind == CONTAINS) | (nodes.kind == MISSING_CATEGORY)
     for column in np.unique(nodes.column[on_category]).tolist():
         mine = np.flatnonzero(on_category & (nodes.column == column))
-        cut = int(cuts[column])
-        if mine.size * (cut + _WORD) > _MOST_BITS:
+        if mine.size * (cuts[column] + _WORD) > _MOST_BITS:
             return None
-        # A missing category is one more, behind the others.
-        holds = np.zeros((mine.size, -(-(cut + 1) // _WORD) * _WORD), np.uint8)
-        bit = nodes.start[mine, None] + np.arange(cut)
-        has = nodes.kind[mine] == CONTAINS
-        bit = bit[has]
-        holds[has, :cut] = (nodes.bits[bit >> 3] >> (bit & 7)) & 1
-        holds[:, cut] = nodes.missing[mine]
+        holds = categories_of(nodes, mine, int(cuts[column]))
+        holds = np.pad(holds, ((0, 0), (0, -holds.shape[1] % _WORD)))
         words = np.packbits(holds, axis=1, bitorder="little").view("<u4")
         node, word = np.nonzero(words)
         operand = words[node, word].astype(np.uint32).view(np.int32)

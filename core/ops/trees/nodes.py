@@ -74,3 +74,21 @@ def depths_of(nodes: Nodes, roots: Array) -> Array:
         depths[trees] += 1  # once for each tree, however often it is named
         here = np.concatenate([here + 1, nodes.positive[here]])
         trees = np.concatenate([trees, trees])
+
+
+def categories_of(nodes: Nodes, chosen: Array, cut: int) -> Array:
+    """Which categories lead to the positive child, uint8 [nodes, cut + 1].
+
+    A missing category is one more, behind the others.
+
+    Args:
+        nodes: of a forest.
+        chosen: which of them: of kinds CONTAINS and MISSING_CATEGORY, on one column.
+        cut: the highest category of the column, plus 1.
+    """
+    found = np.zeros((chosen.size, cut + 1), np.uint8)
+    has = nodes.kind[chosen] == CONTAINS
+    bit = nodes.start[chosen[has], None].astype(np.int64) + np.arange(cut)
+    found[has, :cut] = (nodes.bits[bit >> 3] >> (bit & 7)) & 1
+    found[:, cut] = nodes.missing[chosen]
+    return found

@@ -222,7 +222,6 @@ def test_several_sums(outputs: int, stride: int, rows: int) -> None:
 def test_categories_too(rows: int, of_categories: float) -> None:
     forest = forest_of([20, 1, 2, 33, 64, 7], 0.4, seed=rows, of_categories=of_categories)
     assert forest._words is not None
-    assert forest._steps is None
     check(forest, numbers(rows))
 
 
@@ -235,7 +234,20 @@ def test_many_categories_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaf_words, "_MOST_BITS", 1000)
     forest = forest_of([60] * 5, of_categories=0.5)
     assert forest._words is None
+    assert forest._steps is not None
     check(forest, numbers(50))
+    monkeypatch.setattr(steps, "_MOST_BITS", 1000)
+    forest = forest_of([60] * 5, of_categories=0.5)
+    assert forest._steps is None
+    check(forest, numbers(50))
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 65])
+@pytest.mark.parametrize(("outputs", "stride"), [(1, 1), (3, 1), (1, 3)])
+def test_large_trees_on_categories(rows: int, outputs: int, stride: int) -> None:
+    forest = forest_of([900, 5, 300] * 3, 0.5, outputs, stride, of_categories=0.4)
+    assert forest._words is None
+    check(forest, numbers(rows))
 
 
 def test_no_trees_give_what_sums_begin_with() -> None:
