@@ -25,8 +25,8 @@ from pinnace.deploy.lite.files.parsing import parsed
 from pinnace.deploy.lite.reading.saving import functions_of
 from pinnace.engine.build import plan_of
 from pinnace.framework.errors import NotFoundError
-from pinnace.ops.trees.forest import Features
 from pinnace.ops.trees.forest_files import read_forest
+from pinnace.ops.trees.nodes import Features
 from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from pinnace.proto.checkpoint_pb2 import TrackableObjectGraph
 from pinnace.proto.saved_model_pb2 import SavedModel

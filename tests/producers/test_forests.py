@@ -115,7 +115,7 @@ def test_a_folder_of_ydf_has_its_trees_and_leaves(name: str) -> None:
 
 def of_rows(io: dict[str, Any], columns: Any) -> tuple[Any, int]:
     """The features as arrays, as the graph of a SavedModel makes them of its inputs."""
-    from pinnace.ops.trees.forest import Features
+    from pinnace.ops.trees.nodes import Features
 
     def named(index: int) -> Any:
         return io[f"in/{columns.column(index).name.decode()}"]

@@ -1,7 +1,6 @@
 """Decision forests as machine code: rows descend the trees, and their leaves are summed.
 
-Forests that only compare numbers, which most do, take a step of all rows of a block before the
-next one: rows wait for their own memory then, not for one another's, and nothing is guessed.
+Any forest; `compared_forests` has the code of those without sets and weighted sums, as most are.
 
 A node is four contiguous words: its kind, the direction of missing values and its column (`kind |
 missing << 4 | column << 5`), the bits of the threshold, the positive child, and the index of its
@@ -25,40 +24,19 @@ def is_set(bits, at):
     return (bits[at >> 3] >> (at & 7)) & 1 == 1
 
 
-@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, FLOATS, WORDS, WORDS, LONGS,
-            WORDS, FLOATS, WORDS, BYTES, WORDS, FLOATS, FLOATS, LONGS, LONGS, WORDS, WORDS,
-            FLOATS, SUMS)],
+@njit([void(int64, int64, int64, int64, int64, int64, int64, FLOATS, WORDS, WORDS, LONGS, WORDS,
+            FLOATS, WORDS, BYTES, WORDS, FLOATS, FLOATS, LONGS, LONGS, WORDS, WORDS, FLOATS,
+            SUMS)],
       cache=True, nogil=True, error_model="numpy")
-def kernel(start, stop, plain, wide, categories_wide, sets_wide, outputs, stride, numbers,
-           categories, items, bounds, nodes, thresholds, counts, bits, columns, weights,
-           replacements, cuts, set_cuts, roots, slots, values, sums):
-    places = np.empty(64, np.int64)
+def kernel(start, stop, wide, categories_wide, sets_wide, outputs, stride, numbers, categories,
+           items, bounds, nodes, thresholds, counts, bits, columns, weights, replacements, cuts,
+           set_cuts, roots, slots, values, sums):
     for first in range(start, stop, 64):
         last = min(first + 64, stop)
         for tree in range(roots.size):
-            root = roots[tree]
-            goes_on = plain == 1
-            for place in range(last - first):
-                places[place] = root
-            while goes_on:
-                going = np.uint64(0)
-                for place in range(last - first):
-                    at = np.uint64(places[place])
-                    head = np.uint64(nodes[np.uint64(4) * at])
-                    limit = thresholds[np.uint64(4) * at + np.uint64(1)]
-                    positive = np.uint64(nodes[np.uint64(4) * at + np.uint64(2)])
-                    kind = head & np.uint64(15)
-                    cell = np.uint64((first + place) * wide)
-                    x = numbers[cell + (head >> np.uint64(5))]
-                    lacks = (x != x) & ((head >> np.uint64(4)) & np.uint64(1) == np.uint64(1))
-                    up = ((kind == np.uint64(1)) & (x >= limit)) | lacks
-                    below = positive if up else at + np.uint64(1)
-                    places[place] = np.int64(below if kind != np.uint64(0) else at)
-                    going |= kind
-                goes_on = going != np.uint64(0)
             for row in range(first, last):
-                at = places[row - first]
-                while plain == 0:
+                at = np.int64(roots[tree])
+                while True:
                     head = nodes[4 * at]
                     kind = head & 15
                     if kind == 0:

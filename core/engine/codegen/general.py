@@ -17,6 +17,7 @@ _MODULES = {
         "rectified_projections",
         "rectified_slopes",
     ),
+    "compared_forests": ("forest words", "forest steps"),
     "cross_entropies": ("cross_entropies",),
     "descents": ("adam", "nesterov adam", "momentum", "nesterov momentum", "descent"),
     "extremes": ("extremes", "shared_extremes"),

@@ -195,13 +195,18 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 def _pack_kernel(values: tuple[Array, ...], *, axis: int) -> Array:
     first = values[0]
-    for i, x in enumerate(values):
-        if x.shape != first.shape:
-            raise InvalidArgumentError(
-                f"Pack: shapes of values must be equal, got {list(first.shape)} for values[0] and "
-                f"{list(x.shape)} for values[{i}]"
-            )
+    shape = first.shape
+    if [x.shape for x in values].count(shape) != len(values):
+        i, other = next((i, x.shape) for i, x in enumerate(values) if x.shape != shape)
+        raise InvalidArgumentError(
+            f"Pack: shapes of values must be equal, got {list(shape)} for values[0] and "
+            f"{list(other)} for values[{i}]"
+        )
     at = normal_axis("Pack", axis, first.ndim + 1)
+    if first.size == 1 and first.ndim:
+        # One row of a table: np.stack makes a view of each number first.
+        line = np.concatenate(values, axis=None)
+        return line.reshape(*shape[:at], len(values), *shape[at:])
     if at == 0:
         # Of objects np.array would keep the scalar arrays, not what is in them.
         plain = first.ndim == 0 and first.dtype != object

@@ -23,13 +23,14 @@ from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall
 from pinnace.ops.registry import define, scalar
 from pinnace.ops.shared_resources import shared
 from pinnace.ops.state.variables import resource_of
-from pinnace.ops.trees.forest import Features, Forest
+from pinnace.ops.trees.nodes import Features
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
+    from pinnace.ops.trees.forest import Forest
     from pinnace.ops.trees.forest_files import Columns
 
 __all__: list[str] = []
@@ -41,6 +42,9 @@ _FEATURES = (
     "categorical_set_int_features_row_splits_dim_1: int64, "
     "categorical_set_int_features_row_splits_dim_2: int64"
 )
+
+# The inputs with a column for each feature.
+_KINDS = ("numerical_features", "boolean_features", "categorical_int_features")
 
 
 class LoadedForest:
@@ -200,21 +204,14 @@ def _features(op: str, columns: Columns, arrays: tuple[Array, ...]) -> tuple[Fea
     """
     numbers, booleans, categories, items, bounds, rows = arrays
     wanted = (len(columns.numerical), len(columns.boolean), len(columns.categorical))
-    batch = 0
     # Kinds of features that the model has not may come without rows.
-    sizes = [len(one) for one in (numbers, booleans, categories)] + [max(0, len(rows) - 1)]
-    for size in sizes:
-        if size and batch and size != batch:
-            raise InvalidArgumentError(
-                f"{op}: all features must have the same number of rows, got {sizes}"
-            )
-        batch = max(batch, size)
-    for name, one, count in zip(
-        ("numerical_features", "boolean_features", "categorical_int_features"),
-        (numbers, booleans, categories),
-        wanted,
-        strict=True,
-    ):
+    sizes = [len(numbers), len(booleans), len(categories), max(0, len(rows) - 1)]
+    batch = max(sizes)
+    if batch and sizes.count(0) + sizes.count(batch) != len(sizes):
+        raise InvalidArgumentError(
+            f"{op}: all features must have the same number of rows, got {sizes}"
+        )
+    for name, one, count in zip(_KINDS, arrays, wanted, strict=False):
         if count and one.shape != (batch, count):
             raise InvalidArgumentError(
                 f"{op}: {name} must have shape [{batch}, {count}], got {list(one.shape)}"

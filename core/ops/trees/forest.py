@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from pinnace.ops.kernels import compiled, team
+from pinnace.ops.kernels import compiled
+from pinnace.ops.trees.leaf_words import LeafWords, leaf_words
+from pinnace.ops.trees.nodes import (
+    CONTAINS,
+    CONTAINS_ANY,
+    HIGHER,
+    LEAF,
+    MISSING,
+    MISSING_CATEGORY,
+    MISSING_SET,
+    OBLIQUE,
+    Features,
+    Nodes,
+)
+from pinnace.ops.trees.row_pieces import FEW, share_rows
+from pinnace.ops.trees.steps import KINDS, Steps, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +32,6 @@ if TYPE_CHECKING:
 # What makes predictions of the sums over all trees.
 Link: TypeAlias = Literal["none", "mean", "share", "sigmoid", "softmax", "exp", "isolation"]
 
-# Kinds of nodes. A leaf leads to itself.
-LEAF, HIGHER, MISSING, CONTAINS, MISSING_CATEGORY, CONTAINS_ANY, MISSING_SET, OBLIQUE = range(8)
 # Kinds that look at numbers, at categories, at sets.
 _OF_NUMBERS = (HIGHER, MISSING)
 _OF_CATEGORIES = (CONTAINS, MISSING_CATEGORY)
@@ -28,60 +41,8 @@ _OF_SETS = (CONTAINS_ANY, MISSING_SET)
 _AT_ONCE = 1 << 15
 # ydf's bound of what it takes the exponential of, for counts.
 MOST_EXPONENT = 19.0
-# Pairs of a row and a tree from which threads share rows; rows of a piece at least, and pieces of
-# each thread.
-_SHARED, _ROWS, _MOST_PIECES = 1 << 15, 64, 4
-# Rows from which they go through a tree step by step, all together.
-_TOGETHER = 8
-
-
-class Features(NamedTuple):
-    """The features of rows.
-
-    Args:
-        numbers: [rows, columns] of float32; NaN is missing. Booleans are 0 and 1.
-        categories: [rows, columns] of int32; -1 is missing.
-        items: of all sets, int32.
-        bounds: [rows * columns + 1]: the set of a row and a column is `items[bounds[k] :
-            bounds[k + 1]]`, k = row * columns + column; one that begins with -1 is missing.
-        set_columns: how many columns of sets there are.
-    """
-
-    numbers: Array
-    categories: Array
-    items: Array
-    bounds: Array
-    set_columns: int
-
-
-class Nodes(NamedTuple):
-    """The nodes of all trees, [nodes] each.
-
-    Args:
-        kind: uint8.
-        column: int32, of the numbers, categories or sets.
-        threshold: float32; what is at least as great goes to the positive child.
-        missing: whether what is missing goes to the positive child.
-        positive: int32, that child; the negative one is the next node.
-        start: int32; of CONTAINS: the first bit in `bits`; of OBLIQUE: the first weight.
-        terms: int32; how many weights.
-        bits: uint8, one bit for each category of each CONTAINS, 1 where it goes to the positive.
-        columns: int32, of the weights.
-        weights: float32.
-        replacements: float32, what stands for a missing number; NaN where nothing does.
-    """
-
-    kind: Array
-    column: Array
-    threshold: Array
-    missing: Array
-    positive: Array
-    start: Array
-    terms: Array
-    bits: Array
-    columns: Array
-    weights: Array
-    replacements: Array
+# Pairs of a row and a tree from which threads share rows.
+_SHARED = 1 << 15
 
 
 class Forest:
@@ -137,42 +98,56 @@ class Forest:
     def predict(self, features: Features, rows: int) -> Array:
         """The forest's prediction for each row, [rows, labels] of float32."""
         sums = np.empty((rows, self.start.size), np.float64)
+        if not self._walked(features, sums):
+            step = max(1, _AT_ONCE // max(1, self.roots.size * self.values.shape[1]))
+            for first in range(0, rows, step):
+                last = min(first + step, rows)
+                self._sum(self.reached(features, first, last), sums[first:last])
+        return self._linked(sums).astype(np.float32)
+
+    def _walked(self, features: Features, sums: Array) -> bool:
+        """`sums` by machine code; False if there is none."""
+        sums[:] = self.start
+        if len(sums) >= FEW and self._words is not None:
+            return self._words.add(features, sums)
+        if self._steps is not None:
+            return self._steps.add(features, sums)
         kernel = compiled.made("forest")
         if kernel is not None:
             self._walk(kernel, features, sums)
-            return self._linked(sums).astype(np.float32)
-        step = max(1, _AT_ONCE // max(1, self.roots.size * self.values.shape[1]))
-        for first in range(0, rows, step):
-            last = min(first + step, rows)
-            self._sum(self.reached(features, first, last), sums[first:last])
-        return self._linked(sums).astype(np.float32)
+        return kernel is not None
+
+    @functools.cached_property
+    def _words(self) -> LeafWords | None:
+        """If asking all conditions is less work than descending."""
+        if not self._kinds <= KINDS:
+            return None
+        return leaf_words(self.nodes, self.roots, self.slots, self.values, self.stride, self.cuts)
+
+    @functools.cached_property
+    def _steps(self) -> Steps | None:
+        """If no condition is on sets or weighted sums."""
+        if not self._kinds <= KINDS:
+            return None
+        return steps_of(self.nodes, self.roots, self.slots, self.values, self.stride, self.cuts)
 
     def _walk(self, kernel: Callable[..., None], features: Features, sums: Array) -> None:
-        """`sums` by machine code; threads share the rows."""
-        sums[:] = self.start
+        """Add to `sums` by the machine code for any forest; threads share the rows."""
         rows, trees = len(sums), max(1, self.roots.size)
-        pieces = 1
-        if rows * trees >= _SHARED:
-            pieces = min(-(-rows // _ROWS), _MOST_PIECES * team.size())
         numbers, categories, items, bounds = (
             np.ascontiguousarray(one).reshape(-1)
             for one in (features.numbers, features.categories, features.items, features.bounds)
         )
         width = features.numbers.shape[1], features.categories.shape[1], features.set_columns
-        plain = int(rows >= _TOGETHER and width[0] > 0 and self._kinds <= {LEAF, *_OF_NUMBERS})
         given = (
-            plain, *width, self.values.shape[1], self.stride, numbers, categories, items, bounds,
+            *width, self.values.shape[1], self.stride, numbers, categories, items, bounds,
             *self._packed, sums.reshape(-1),
         )  # fmt: skip
-        if pieces == 1:
-            kernel(0, rows, *given)
-            return
-        share = -(-rows // pieces)
-        team.share(
-            pieces,
-            lambda piece: kernel(piece * share, min((piece + 1) * share, rows), *given),
-            team.size(),
-        )
+
+        def work(first: int, stop: int) -> None:
+            kernel(first, stop, *given)
+
+        share_rows(rows, work, are_many=rows * trees >= _SHARED)
 
     @functools.cached_property
     def _packed(self) -> tuple[Array, ...]:

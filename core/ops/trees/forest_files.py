@@ -13,8 +13,9 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, UnimplementedError
-from pinnace.ops.trees import forest as walking
-from pinnace.ops.trees.forest import Forest, Nodes
+from pinnace.ops.trees import nodes as kinds
+from pinnace.ops.trees.forest import Forest
+from pinnace.ops.trees.nodes import Nodes
 from pinnace.proto import decision_forest_pb2 as proto
 from pinnace.storage.blob_sequence import blobs
 
@@ -459,7 +460,7 @@ class _Reader:
             raise InvalidArgumentError(
                 f"decision forest: its leaves have more than {_MOST_VALUES} numbers"
             )
-        self._rows.append([walking.LEAF, 0, 0.0, False, index, 0, 0])
+        self._rows.append([kinds.LEAF, 0, 0.0, False, index, 0, 0])
         self._slots.append(len(self._values))
         self._values.append(self._of.leaf(node, depth))
 
@@ -476,16 +477,16 @@ class _Reader:
         }
         missing = node.na_value
         if form == "na_condition":
-            kind = walking.MISSING_SET if is_set else walking.MISSING_CATEGORY
-            return [walking.MISSING if is_number else kind, place, 0.0, True, 0, 0, 0]
+            kind = kinds.MISSING_SET if is_set else kinds.MISSING_CATEGORY
+            return [kinds.MISSING if is_number else kind, place, 0.0, True, 0, 0, 0]
         if form in {"contains_condition", "contains_bitmap_condition"} and not is_number:
             start = self._contained(column, node.condition)
-            kind = walking.CONTAINS_ANY if is_set else walking.CONTAINS
+            kind = kinds.CONTAINS_ANY if is_set else kinds.CONTAINS
             return [kind, place, 0.0, missing, 0, start, 0]
         if is_number:
             threshold = _threshold(form, column, node.condition)
             if threshold is not None:
-                return [walking.HIGHER, place, threshold, missing, 0, 0, 0]
+                return [kinds.HIGHER, place, threshold, missing, 0, 0, 0]
         raise UnimplementedError(
             f"decision forest: a condition {form} of {_name(column)}, a column of type "
             f"{_TYPES.Type.Name(column.type)}, is not known"
@@ -537,7 +538,7 @@ class _Reader:
                     "number"
                 )
             self._weights.append((place, weight, instead))
-        return [walking.OBLIQUE, 0, of.threshold, node.na_value, 0, start, count]
+        return [kinds.OBLIQUE, 0, of.threshold, node.na_value, 0, start, count]
 
 
 def _threshold(form: str | None, column: proto.DataColumn, condition: Any) -> float | None:

@@ -17,7 +17,16 @@ from pinnace.deploy.onnx.ir.graph import Held
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.ops.trees import forest as walking
+from pinnace.ops.trees.forest import MOST_EXPONENT
+from pinnace.ops.trees.nodes import (
+    CONTAINS,
+    CONTAINS_ANY,
+    LEAF,
+    MISSING,
+    MISSING_CATEGORY,
+    MISSING_SET,
+    OBLIQUE,
+)
 
 if TYPE_CHECKING:
     from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
     from pinnace.ops.trees.forest import Forest
     from pinnace.ops.trees.forest_files import Columns
 
-_OF_CATEGORIES = (walking.CONTAINS, walking.MISSING_CATEGORY)
+_OF_CATEGORIES = (CONTAINS, MISSING_CATEGORY)
 
 
 def _forest(call: NodeView, handle: Value) -> tuple[Forest, Columns]:
@@ -65,7 +74,7 @@ def predict(
     """Trees that sum what their leaves give, and what the loss makes of the sums."""
     forest, columns = _forest(call, handle)
     kinds = set(np.unique(forest.nodes.kind).tolist())
-    if kinds & {walking.CONTAINS_ANY, walking.MISSING_SET}:
+    if kinds & {CONTAINS_ANY, MISSING_SET}:
         call.fail("its trees ask about sets of categories, which ONNX's trees cannot")
     if not forest.roots.size:
         call.fail("it has no trees")
@@ -73,7 +82,7 @@ def predict(
     made = _Columns(numeric, forest.nodes.column.astype(np.int64))
     width = len(columns.numerical) + len(columns.boolean)
     width = _add_categories(g, forest, categories, made, width)
-    if walking.OBLIQUE in kinds:
+    if OBLIQUE in kinds:
         _add_sums(g, forest, g.concat(numeric, 1), made, width)
     x = made.values[0] if len(made.values) == 1 else g.concat(made.values, 1)
     outputs = forest.start.size
@@ -98,7 +107,7 @@ def _add_categories(
         for node in mine.tolist():
             table = np.zeros(cut + 1, np.uint8)
             table[0] = nodes.missing[node]
-            if nodes.kind[node] == walking.CONTAINS:
+            if nodes.kind[node] == CONTAINS:
                 table[1:] = bits[nodes.start[node] : nodes.start[node] + cut]
             made.of[node] = width + tables.setdefault(table.tobytes(), len(tables))
         rows = np.stack([np.frombuffer(one, np.uint8) for one in tables], 1).astype(np.float32)
@@ -119,7 +128,7 @@ def _add_categories(
 def _add_sums(g: GraphBuilder, forest: Forest, numbers: Value, made: _Columns, width: int) -> None:
     """A column for each weighted sum, NaN if a number without a replacement is missing."""
     nodes = forest.nodes
-    mine = np.flatnonzero(nodes.kind == walking.OBLIQUE)
+    mine = np.flatnonzero(nodes.kind == OBLIQUE)
     size = int(nodes.columns.max()) + 1
     weights = np.zeros((size, mine.size), np.float32)
     # What stands for a missing number may differ from sum to sum: it is weighed here.
@@ -152,13 +161,13 @@ def _attributes(forest: Forest, column: Array) -> dict[str, Any]:
     nodes, count = forest.nodes, len(forest.nodes.kind)
     tree = np.searchsorted(forest.roots, np.arange(count), side="right") - 1
     own = np.arange(count) - forest.roots[tree]
-    is_leaf = nodes.kind == walking.LEAF
+    is_leaf = nodes.kind == LEAF
     thresholds = nodes.threshold.astype(np.float32)
     # Categories and asking for what is missing: the columns are 0 and 1.
     of_categories = np.isin(nodes.kind, _OF_CATEGORIES)
     thresholds[of_categories] = 0.5
     # No number is above infinity, and a missing one goes where it is told.
-    never = (nodes.kind == walking.MISSING) | np.isnan(thresholds)
+    never = (nodes.kind == MISSING) | np.isnan(thresholds)
     thresholds[never] = np.inf
     modes = np.where(is_leaf, b"LEAF", np.where(never, b"BRANCH_GT", b"BRANCH_GTE"))
     leaves = np.flatnonzero(is_leaf)
@@ -204,8 +213,8 @@ def _linked(g: GraphBuilder, forest: Forest, sums: Value) -> Value:
     if forest.link == "softmax":
         return g.op("Softmax", sums, axis=-1)
     if forest.link == "exp":
-        most = walking.MOST_EXPONENT
-        low, high = (g.constant(np.array(x, np.float32)) for x in (-most, most))
+        most = np.array(MOST_EXPONENT, np.float32)
+        low, high = g.constant(-most), g.constant(most)
         return g.op("Exp", g.op("Clip", sums, low, high))
     if forest.link == "isolation":
         power = g.binary("Mul", sums, -math.log(2) / trees / max(forest.denominator, 1e-30))

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 import pinnace as tf
 from pinnace.engine.codegen import kernels
 from pinnace.ops.kernels import compiled
-from pinnace.ops.trees import forest as forest_module
-from pinnace.ops.trees.forest import Forest
 from pinnace.ops.trees.forest_files import mean_path, read_forest
 from pinnace.proto import decision_forest_pb2 as proto
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pinnace.ops.trees.forest import Forest
 
 # Columns of the data: two numbers, a discretised one, a boolean, a category, a set, a label.
 NUMBER, OTHER, CUT, TRUTH, CATEGORY, SET, LABEL = range(7)
@@ -349,19 +349,22 @@ NAMES = (
 
 
 @pytest.fixture(scope="module")
-def kernel() -> Any:
-    return kernels.function("forest")
+def machine() -> dict[str, Any]:
+    return {name: kernels.function(name) for name in ("forest", "forest words", "forest steps")}
 
 
 @given(drawn=forests(), rows=st.lists(ROW, min_size=1, max_size=9))
 def test_predictions_are_those_of_a_walk_node_by_node(
-    drawn: Any, rows: list[dict[int, Any]], kernel: Any, tmp_path_factory: pytest.TempPathFactory
+    drawn: Any,
+    rows: list[dict[int, Any]],
+    machine: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     found, forest, link = drawn
     handle = loaded(tmp_path_factory.mktemp("forest"), found)
     inputs = dict(zip(NAMES, map(tf.constant, arrays(rows)), strict=True))
     wanted = np.array([expected(forest, link, row) for row in rows])
-    for made in (lambda _: None, lambda _: kernel):
+    for made in (lambda _: None, machine.__getitem__):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(compiled, "made", made)
             y, labels = tf.raw_ops.SimpleMLInferenceOpWithHandle(
@@ -372,89 +375,6 @@ def test_predictions_are_those_of_a_walk_node_by_node(
     assert labels.numpy().tolist() == names
     leaves = tf.raw_ops.SimpleMLInferenceLeafIndexOpWithHandle(**inputs, model_handle=handle)
     assert leaves.numpy().tolist() == [[leaf_of(tree, row)[2] for tree in forest] for row in rows]
-
-
-def of_numbers(random: np.random.Generator, trees: int, columns: int) -> Forest:
-    """Trees of up to six levels that only compare numbers, or ask whether they are missing."""
-    rows: list[list[Any]] = []  # kind, column, threshold, missing, positive, what a leaf gives
-
-    def grow(depth: int) -> None:
-        if depth == 6 or random.random() < 0.2:
-            rows.append([forest_module.LEAF, 0, 0.0, False, 0, float(random.standard_normal())])
-            return
-        at = len(rows)
-        kind = forest_module.MISSING if random.random() < 0.2 else forest_module.HIGHER
-        is_missing = kind == forest_module.MISSING or random.random() < 0.5
-        threshold = float(random.integers(-2, 3))
-        rows.append([kind, int(random.integers(columns)), threshold, is_missing, 0, 0.0])
-        grow(depth + 1)
-        rows[at][4] = len(rows)
-        grow(depth + 1)
-
-    roots = []
-    for _ in range(trees):
-        roots.append(len(rows))
-        grow(0)
-    kinds, column, threshold, missing, positive, values = (
-        np.array(x) for x in zip(*rows, strict=True)
-    )
-    count, none = len(rows), np.zeros(0, np.float32)
-    leaf = kinds == forest_module.LEAF
-    nodes = forest_module.Nodes(
-        kinds.astype(np.uint8),
-        column.astype(np.int32),
-        threshold.astype(np.float32),
-        missing.astype(bool),
-        positive.astype(np.int32),
-        np.zeros(count, np.int32),
-        np.zeros(count, np.int32),
-        np.zeros(0, np.uint8),
-        np.zeros(0, np.int32),
-        none,
-        none,
-    )
-    slots = np.where(leaf, np.cumsum(leaf) - 1, -1).astype(np.int32)
-    none_cut = np.zeros(0, np.int64)
-    return Forest(
-        nodes,
-        np.array(roots, np.int32),
-        7,
-        slots,
-        values[leaf].astype(np.float32).reshape(-1, 1),
-        1,
-        np.zeros(1),
-        "none",
-        0.0,
-        (b"",),
-        none_cut,
-        none_cut,
-    )
-
-
-@pytest.mark.parametrize("rows", [1, 7, 8, 63, 64, 65, 200])
-def test_rows_that_go_through_trees_together_reach_what_each_reaches(
-    rows: int, kernel: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    random = np.random.default_rng(rows)
-    forest = of_numbers(random, 9, 4)
-    # Many are at a threshold; some are missing, or infinite.
-    x = random.integers(-3, 4, (rows, 4)).astype(np.float32)
-    x[random.random(x.shape) < 0.2] = np.nan
-    x[random.random(x.shape) < 0.05] = np.inf
-    nodes, wanted = forest.nodes, np.zeros(rows)
-    for row in range(rows):
-        for root in forest.roots.tolist():
-            at = root
-            while nodes.kind[at] != forest_module.LEAF:
-                number = x[row, nodes.column[at]]
-                up = nodes.kind[at] == forest_module.HIGHER and number >= nodes.threshold[at]
-                up = bool(nodes.missing[at]) if np.isnan(number) else up
-                at = int(nodes.positive[at]) if up else at + 1
-            wanted[row] += forest.values[forest.slots[at], 0]
-    nothing = np.zeros((rows, 0), np.int32)
-    given = forest_module.Features(x, nothing, np.zeros(0, np.int32), np.zeros(1, np.int64), 0)
-    monkeypatch.setattr(compiled, "made", lambda _: kernel)
-    np.testing.assert_allclose(forest.predict(given, rows)[:, 0], wanted, rtol=1e-5, atol=1e-5)
 
 
 def simple() -> tuple[dict[str, bytes], list[Any]]:

@@ -1,0 +1,51 @@
+"""Conditions on numbers as one comparison each, `number >= threshold`.
+
+A missing number is replaced ahead by one that leads where it leads. A column is prepared once for
+each way in which it is asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.ops.trees.nodes import MISSING, Nodes
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
+
+# What a prepared column has: the number itself; infinity where it is missing, which is at least any
+# threshold; 1 where it is missing and 0 elsewhere.
+_ITSELF, _AT_LEAST, _IS_MISSING = range(3)
+# From here on: the bit of a category among 32, the first of which is 32 * (form - WORDS).
+WORDS = 3
+
+
+class Comparisons:
+    """Nodes of kinds HIGHER and MISSING as comparisons, each [nodes].
+
+    Args:
+        nodes: of a forest.
+        chosen: which of them.
+
+    Attributes:
+        column: of the numbers.
+        form: what stands there in place of a missing number.
+        threshold: float32.
+    """
+
+    def __init__(self, nodes: Nodes, chosen: Array) -> None:
+        leads, threshold = nodes.missing[chosen], nodes.threshold[chosen]
+        # No number is at least NaN.
+        never = (nodes.kind[chosen] == MISSING) | np.isnan(threshold)
+        self.column = nodes.column[chosen].astype(np.int64)
+        self.form = np.where(leads, np.where(never, _IS_MISSING, _AT_LEAST), _ITSELF)
+        instead = np.where(leads, 0.5, np.nan)
+        self.threshold: Array = np.where(never, instead, threshold).astype(np.float32)
+
+
+def unique_sources(column: Array, form: Array) -> tuple[Array, Array]:
+    """Each pair of a column and a form once, int32 [pairs * 2], and the number of each one's."""
+    found, numbers = np.unique(np.stack([column, form], axis=1), axis=0, return_inverse=True)
+    return found.astype(np.int32).reshape(-1), np.asarray(numbers.reshape(-1))

@@ -1,0 +1,88 @@
+"""Arguments that a signature takes by name: each is checked, however alike they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def signature(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Of six columns: numbers, of which one is of a known size, integers and texts."""
+    specs = {name: tf.TensorSpec([None], tf.float32, name) for name in ("a", "b", "c")}
+    specs |= {
+        "pair": tf.TensorSpec([2], tf.float32, "pair"),
+        "whole": tf.TensorSpec([None], tf.int32, "whole"),
+        "words": tf.TensorSpec([None], tf.string, "words"),
+    }
+
+    class Table(tf.Module):
+        @tf.function(input_signature=[specs])
+        def columns(self, given: dict[str, Any]) -> dict[str, Any]:
+            return {f"{name} again": tf.identity(x) for name, x in given.items()}
+
+    folder: Path = tmp_path_factory.mktemp("table")
+    table = Table()
+    tf.saved_model.save(table, folder, signatures=table.columns)
+    loaded = tf.saved_model.load(folder)
+    found = loaded.signatures["serving_default"]
+    found.keeps_it = loaded
+    return found
+
+
+def columns() -> dict[str, Any]:
+    numbers = {name: tf.constant([k, k + 1.0]) for k, name in enumerate(("a", "b", "c", "pair"))}
+    return {**numbers, "whole": tf.constant([1, 2]), "words": tf.constant(["x", "y"])}
+
+
+def check(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    assert set(found) == {f"{name} again" for name in wanted}
+    for name, x in wanted.items():
+        assert found[f"{name} again"].numpy().tolist() == np.asarray(x).tolist()
+
+
+def test_tensors_arrays_lists_and_variables(signature: Any) -> None:
+    check(signature(**columns()), columns())
+    given = {**columns(), "a": np.array([5, 6], np.float32), "b": [7.0, 8.0]}
+    check(signature(**given), given)
+    given = {**columns(), "c": tf.Variable([9.0, 3.0])}
+    check(signature(**given), {**given, "c": [9.0, 3.0]})
+    # Columns may differ in length: the graph decides.
+    given = {**columns(), "b": tf.constant([1.0])}
+    check(signature(**given), given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        (
+            "b",
+            tf.constant([[1.0, 2.0]]),
+            r"argument 'b' must be float32\[\?\], got float32\[1, 2\]",
+        ),
+        ("pair", tf.constant([1.0]), r"argument 'pair' must be float32\[2\], got float32\[1\]"),
+        ("c", tf.constant([1, 2]), "argument 'c' must be float32"),
+        ("whole", tf.constant([1.0, 2.0]), "argument 'whole' must be int32"),
+        ("words", tf.constant([1.0, 2.0]), "argument 'words' must be string"),
+        ("a", tf.constant(["x", "y"]), "argument 'a' must be float32"),
+    ],
+)
+def test_one_that_does_not_fit_is_named(signature: Any, name: str, value: Any, said: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+        signature(**{**columns(), name: value})
+
+
+def test_missing_and_unknown_ones_are_named(signature: Any) -> None:
+    given = columns()
+    del given["pair"]
+    with pytest.raises(TypeError, match="missing pair"):
+        signature(**given)
+    with pytest.raises(TypeError, match="missing pair; unknown pear"):
+        signature(**given, pear=tf.constant([1.0, 2.0]))
