@@ -28,6 +28,7 @@ _SOURCES = (
     "codegen/digits.py",
     "codegen/entry_points.py",
     "codegen/function_numbers.py",
+    "codegen/leaf_words.py",
     "codegen/mathematics.py",
     "codegen/number_views.py",
     "codegen/objects.py",
