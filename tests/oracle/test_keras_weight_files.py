@@ -1,4 +1,4 @@
-"""Files of weights restore what they restore in Keras, and are edited as there."""
+"""Files of weights restore what they restore in Keras."""
 
 from pathlib import Path
 from typing import Any
