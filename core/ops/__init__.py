@@ -107,7 +107,6 @@ registry.later.add(
     "pinnace.ops.array.slice_updates",
     "pinnace.ops.math.accumulation",
     "pinnace.ops.math.bessel",
-    "pinnace.ops.math.clustering",
     "pinnace.ops.math.integrals",
     "pinnace.ops.math.sobol",
     "pinnace.ops.math.sparse_products",

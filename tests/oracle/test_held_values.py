@@ -1,4 +1,4 @@
-"""Lists, compressed rows and bundles as ops do what they do in TensorFlow."""
+"""Lists and bundles as ops do what they do in TensorFlow."""
 
 from pathlib import Path
 from typing import Any

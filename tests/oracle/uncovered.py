@@ -32,10 +32,7 @@ UNCOVERED: dict[str, str] = {
         _NO_KERNEL,
     ),
     **dict.fromkeys(
-        (
-            *("AccumulateNV2", "Conv2DBackpropFilterV2", "Conv2DBackpropInputV2"),
-            "GenerateBoundingBoxProposals",
-        ),
+        ("AccumulateNV2", "Conv2DBackpropFilterV2", "Conv2DBackpropInputV2"),
         _NO_KERNEL,
     ),
     **dict.fromkeys(
@@ -50,15 +47,11 @@ UNCOVERED: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *("CSRSparseMatrixComponents", "CSRSparseMatrixToDense", "DenseToCSRSparseMatrix"),
-            *("CSRSparseMatrixToSparseTensor", "SparseMatrixMatMul", "SparseMatrixNNZ"),
-            *("SparseMatrixSparseMatMul", "SparseMatrixTranspose", "SparseTensorToCSRSparseMatrix"),
             *("TensorListConcatLists", "TensorListPushBackBatch", "AnonymousHashTable"),
             *("AnonymousMutableDenseHashTable", "AnonymousMutableHashTable", "DeviceIndex"),
             *("AnonymousMutableHashTableOfTensors", "FusedPadConv2D", "FusedResizeAndPadConv2D"),
-            "ResourceCountUpTo",
-            *("GenerateVocabRemapping", "LoadAndRemapMatrix", "MergeV2Checkpoints"),
-            *("RestoreV2", "SaveV2", "MutexV2", "MutexLock", "ConsumeMutexLock", "FIFOQueueV2"),
+            *("ResourceCountUpTo", "MergeV2Checkpoints", "RestoreV2", "SaveV2"),
+            *("MutexV2", "MutexLock", "ConsumeMutexLock", "FIFOQueueV2"),
             *("PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2", "QueueCloseV2"),
             *("QueueDequeueManyV2", "QueueDequeueUpToV2", "QueueDequeueV2", "QueueEnqueueV2"),
             *("QueueEnqueueManyV2", "QueueIsClosedV2", "QueueSizeV2"),
