@@ -43,7 +43,7 @@ UNCOVERED: dict[str, str] = {
             *("CheckNumericsV2", "DecodeJSONExample", "DeepCopy", "Empty"),
             *("GuaranteeConst", "Timestamp"),
         ),
-        "tests/oracle/test_rare_ops.py compares it",
+        "tests/oracle/rare_op_programs.py compares it",
     ),
     **dict.fromkeys(
         (
@@ -56,7 +56,7 @@ UNCOVERED: dict[str, str] = {
             *("QueueDequeueManyV2", "QueueDequeueUpToV2", "QueueDequeueV2", "QueueEnqueueV2"),
             *("QueueEnqueueManyV2", "QueueIsClosedV2", "QueueSizeV2"),
         ),
-        "tests/oracle/test_held_values.py compares it",
+        "tests/oracle/held_value_programs.py compares it",
     ),
     **dict.fromkeys(("WriteHistogramSummary", "WriteImageSummary"), _SUMMARIES),
     "_FusedDepthwiseConv2dNative": (
