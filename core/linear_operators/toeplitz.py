@@ -129,7 +129,7 @@ class LinearOperatorToeplitz(LinearOperator):
         rows = matrix_transpose(cast(longer, spectrum.dtype))
         found = fourier.ifft(fourier.fft(rows) * reshaping.expand_dims(spectrum, -2))
         found = cast(matrix_transpose(found), self.dtype)
-        return found[..., : self.domain_dimension_tensor(), :]  # type: ignore[no-any-return]
+        return found[..., : self.domain_dimension_tensor(), :]
 
     def _to_dense(self) -> Tensor:
         col, row = self._vectors()
