@@ -26,10 +26,6 @@ class Programs(NamedTuple):
 
 # By the beginning of the file's name.
 FILES = {
-    # Divisions may be in another order.
-    "cell_wrapper": Programs(
-        "Cells around cells do what they do in TensorFlow, with the same seeds too.", 2e-6, 2e-6
-    ),
     # Losses are sums of float32.
     "checking": Programs(
         "Numbers that are not finite are found where TensorFlow finds them.", 1e-6, 1e-6
