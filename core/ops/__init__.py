@@ -111,7 +111,6 @@ registry.later.add(
     "pinnace.ops.math.sobol",
     "pinnace.ops.math.sparse_products",
     "pinnace.ops.nn.data_formats",
-    "pinnace.ops.nn.general_convolutions",
     "pinnace.ops.nn.pooling.fractional",
     "pinnace.ops.nn.packed_rnn",
     "pinnace.ops.nn.padded_convolutions",

@@ -31,13 +31,10 @@ UNCOVERED: dict[str, str] = {
         ),
         _NO_KERNEL,
     ),
-    **dict.fromkeys(
-        ("AccumulateNV2", "Conv2DBackpropFilterV2", "Conv2DBackpropInputV2"),
-        _NO_KERNEL,
-    ),
+    "AccumulateNV2": _NO_KERNEL,
     **dict.fromkeys(
         (
-            *("Conv", "DecodeProtoV2", "EncodeProto", "ExtractGlimpse", "ExtractGlimpseV2"),
+            *("DecodeProtoV2", "EncodeProto", "ExtractGlimpse", "ExtractGlimpseV2"),
             *("ParallelConcat", "QuantizedConcat", "RaggedFillEmptyRows"),
             *("RaggedFillEmptyRowsGrad", "StatelessParameterizedTruncatedNormal"),
             *("CheckNumericsV2", "DecodeJSONExample", "DeepCopy", "Empty"),

@@ -121,7 +121,7 @@ _REASONS = {
         Betainc Igamma Igammac Ndtri NextAfter Polygamma Zeta
     """,
     "is a step of training: the gradient of a convolution for its weights": """
-        Conv2DBackpropFilter Conv2DBackpropFilterV2 Conv3DBackpropFilterV2
+        Conv2DBackpropFilter Conv3DBackpropFilterV2
         DepthwiseConv2dNativeBackpropFilter
     """,
     "is a step of training: the gradient of a cropping": """
@@ -144,12 +144,6 @@ _REASONS = {
     """,
     "is a step of training: the gradient of a resizing": """
         ResizeBicubicGrad ResizeBilinearGrad ResizeNearestNeighborGrad ScaleAndTranslateGrad
-    """,
-    "is a step of training: the gradient of a convolution by a tensor of the input's shape": """
-        Conv2DBackpropInputV2
-    """,
-    "has any number of batch axes, and no converter yet; Conv2D and Conv3D have one": """
-        Conv
     """,
     "is a table of bits that grows with the number of points; give the model the points": """
         SobolSample
