@@ -323,13 +323,6 @@ if TYPE_CHECKING:
     from pinnace.ops.nn.dilated import (
         required_space_to_batch_paddings as required_space_to_batch_paddings,
     )
-    from pinnace.ops.nn.general_convolutions import conv as conv
-    from pinnace.ops.nn.general_convolutions import (
-        conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
-    )
-    from pinnace.ops.nn.general_convolutions import (
-        conv2d_backprop_input_v2 as conv2d_backprop_input_v2,
-    )
     from pinnace.ops.nn.nearest import approx_top_k as approx_top_k
     from pinnace.ops.ragged.filling import ragged_fill_empty_rows as ragged_fill_empty_rows
     from pinnace.ops.ragged.filling import (
@@ -369,9 +362,6 @@ _ON_FIRST_USE = {
     "autograph": "pinnace.functions.autograph",
     "compat": "pinnace.compat",
     "constant_initializer": "pinnace.keras.initializers:Constant",
-    "conv": "pinnace.ops.nn.general_convolutions:conv",
-    "conv2d_backprop_filter_v2": ("pinnace.ops.nn.general_convolutions:conv2d_backprop_filter_v2"),
-    "conv2d_backprop_input_v2": "pinnace.ops.nn.general_convolutions:conv2d_backprop_input_v2",
     "data": "pinnace.data",
     "deploy": "pinnace.deploy",
     "distribute": "pinnace.distribute",

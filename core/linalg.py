@@ -9,13 +9,6 @@ from pinnace.linear_operators.block_diagonal import (
 from pinnace.linear_operators.block_triangular import (
     LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular,
 )
-from pinnace.linear_operators.circulant import LinearOperatorCirculant as LinearOperatorCirculant
-from pinnace.linear_operators.circulant import (
-    LinearOperatorCirculant2D as LinearOperatorCirculant2D,
-)
-from pinnace.linear_operators.circulant import (
-    LinearOperatorCirculant3D as LinearOperatorCirculant3D,
-)
 from pinnace.linear_operators.composition import (
     LinearOperatorComposition as LinearOperatorComposition,
 )
@@ -33,14 +26,10 @@ from pinnace.linear_operators.low_rank import (
     LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
 )
 from pinnace.linear_operators.operator import LinearOperator as LinearOperator
-from pinnace.linear_operators.permutation import (
-    LinearOperatorPermutation as LinearOperatorPermutation,
-)
 from pinnace.linear_operators.toeplitz import LinearOperatorToeplitz as LinearOperatorToeplitz
 from pinnace.linear_operators.triangular import (
     LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
 )
-from pinnace.linear_operators.tridiagonal import LinearOperatorTridiag as LinearOperatorTridiag
 from pinnace.linear_operators.wrapped import LinearOperatorAdjoint as LinearOperatorAdjoint
 from pinnace.linear_operators.wrapped import LinearOperatorInversion as LinearOperatorInversion
 from pinnace.linear_operators.zeros import LinearOperatorZeros as LinearOperatorZeros

@@ -11,7 +11,6 @@ import numpy as np
 from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY
 from pinnace.checkpoint.object_graph import describe, encode_object_graph, own_children, tree_of
 from pinnace.checkpoint.restoring import NothingRestored, Restoration, restore
-from pinnace.checkpoint.sharding import write_in_shards
 from pinnace.checkpoint.state_file import write_state
 from pinnace.framework import dtypes, jobs
 from pinnace.framework.autotrackable import AutoTrackable
@@ -39,7 +38,7 @@ class CheckpointOptions:
         experimental_write_callbacks: called with the path, or nothing, after writing.
         enable_async: accepted, as above.
         experimental_skip_slot_variables: accepted; slots are children here.
-        experimental_sharding_callback: says which values, or parts of them, share a data file.
+        experimental_sharding_callback: accepted; see `max_shard_bytes`.
         max_shard_bytes: begin another data file before one would grow beyond this.
     """
 
@@ -58,6 +57,11 @@ class CheckpointOptions:
             "CheckpointOptions",
             why,
             experimental_io_device=self.experimental_io_device,
+        )
+        ignored(
+            "CheckpointOptions",
+            "max_shard_bytes says how large a data file becomes",
+            experimental_sharding_callback=self.experimental_sharding_callback,
         )
         ignored(
             "CheckpointOptions",
@@ -141,13 +145,7 @@ class Checkpoint(AutoTrackable):
         path = os.fspath(file_prefix)
         chosen = options or CheckpointOptions()
         with jobs.chief_path(f"writing checkpoint {path!r}", path) as own:
-            write_objects(
-                own,
-                self._top,
-                self._children_of_all,
-                chosen.max_shard_bytes,
-                chosen.experimental_sharding_callback,
-            )
+            write_objects(own, self._top, self._children_of_all, chosen.max_shard_bytes)
         for callback in chosen.experimental_write_callbacks or ():
             _notify(callback, path)
         return path
@@ -221,7 +219,6 @@ def write_objects(
     root: Trackable,
     children_of: ChildrenOf = own_children,
     max_shard_bytes: int | None = None,
-    sharding: Callable[..., Any] | None = None,
 ) -> None:
     """Write every value below `root`, and by which names it is found.
 
@@ -230,17 +227,13 @@ def write_objects(
         root: where to begin.
         children_of: which children an object has.
         max_shard_bytes: begin another data file before one would grow beyond this.
-        sharding: see `sharding.ShardingCallback`.
     """
     graph, values = describe(tree_of(root, children_of))
     objects = np.empty((), object)
     objects[()] = encode_object_graph(graph).SerializeToString(deterministic=True)
     with BundleWriter(path, max_shard_bytes=max_shard_bytes) as bundle:
-        if sharding is not None:
-            write_in_shards(bundle, sharding, {key: read() for key, read in values.items()})
-        else:
-            for key, read in values.items():
-                bundle.add(key, read())
+        for key, read in values.items():
+            bundle.add(key, read())
         bundle.add(OBJECT_GRAPH_KEY, objects)
 
 

@@ -95,6 +95,7 @@ NAMESPACES = {
     "pinnace.keras.wrappers": "tf.keras.wrappers",
     "pinnace.linalg": "tf.linalg",
     "pinnace.linear_operators.experimental": "tf.linalg.experimental",
+    "pinnace.lite": "tf.lite",
     "pinnace.lookup": "tf.lookup",
     "pinnace.lookup.experimental": "tf.lookup.experimental",
     "pinnace.numpy_names": "tf.experimental.numpy",

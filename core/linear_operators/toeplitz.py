@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.linear_operators import batches, hints
-from pinnace.linear_operators.circulant import LinearOperatorCirculant, complex_of
 from pinnace.linear_operators.operator import LinearOperator
 from pinnace.linear_operators.parameters import check_rank, constructor_arguments, kept
 from pinnace.linear_operators.specs import composite
@@ -15,6 +15,7 @@ from pinnace.ops.array.broadcasting import broadcast_to
 from pinnace.ops.array.casting import cast
 from pinnace.ops.control import assertions
 from pinnace.ops.linalg.matrices import adjoint as adjoint_of
+from pinnace.ops.linalg.matrices import matrix_transpose
 from pinnace.ops.math import complexes, ranges
 from pinnace.ops.signal import fourier
 
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
     from pinnace.linear_operators.hints import Hint
 
 __all__ = ["LinearOperatorToeplitz"]
+
+
+def _complex_of(x: Tensor) -> Tensor:
+    """x as complex numbers of as many bits."""
+    if x.dtype.is_complex:
+        return x
+    return cast(x, dtypes.complex128 if x.dtype is dtypes.float64 else dtypes.complex64)
 
 
 @composite
@@ -114,12 +122,14 @@ class LinearOperatorToeplitz(LinearOperator):
         column = joining.concat(
             [col, constants.zeros_like(col[..., :1]), permutations.reverse(row[..., 1:], [-1])], -1
         )
-        whole = LinearOperatorCirculant(
-            fourier.fft(complex_of(column)), input_output_dtype=self.dtype
-        )
+        # The Fourier transform of that column has its eigenvalues.
+        spectrum = fourier.fft(_complex_of(column))
+        spectrum = complexes.conj(spectrum) if adjoint else spectrum
         longer = joining.concat([x, constants.zeros_like(x)], -2)
-        found = whole.matmul(longer, adjoint=adjoint)
-        return found[..., : self.domain_dimension_tensor(), :]  # type: ignore[no-any-return]
+        rows = matrix_transpose(cast(longer, spectrum.dtype))
+        found = fourier.ifft(fourier.fft(rows) * reshaping.expand_dims(spectrum, -2))
+        found = cast(matrix_transpose(found), self.dtype)
+        return found[..., : self.domain_dimension_tensor(), :]
 
     def _to_dense(self) -> Tensor:
         col, row = self._vectors()

@@ -36,16 +36,6 @@ def parse_slice(text: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]
     return shape, tuple(box)
 
 
-def slice_text(shape: Iterable[int], box: Iterable[tuple[int, int]]) -> str:
-    """The text that `parse_slice` reads."""
-    sizes = list(shape)
-    axes = [
-        "-" if (start, length) == (0, size) else f"{start},{length}"
-        for size, (start, length) in zip(sizes, box, strict=True)
-    ]
-    return f"{' '.join(map(str, sizes))} {':'.join(axes)}"
-
-
 def slice_key(name: str, extents: Iterable[tuple[int, int]]) -> bytes:
     """The key of one part.
 

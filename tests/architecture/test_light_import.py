@@ -2,6 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from support.fresh_process import run_fresh
 
@@ -32,24 +35,29 @@ print(json.dumps({"seconds": seconds, "modules": sorted(sys.modules)}))
 """
 
 
-def test_import_loads_nothing_heavy() -> None:
-    found = json.loads(run_fresh(LOOK))
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """What a process has that imported pinnace; it printed nothing else."""
+    found: dict[str, Any] = json.loads(run_fresh(LOOK))
+    return found
+
+
+def test_import_loads_nothing_heavy(found: dict[str, Any]) -> None:
     print(f"import pinnace: {found['seconds'] * 1e3:.0f} ms after numpy")  # noqa: T201 - `pytest -s`
     heavy = sorted(HEAVY & set(found["modules"]))
     assert not heavy, f"loaded: {heavy}; Try: python -X importtime -c 'import pinnace'"
 
 
-def test_import_loads_neither_server_nor_converters() -> None:
+def test_import_loads_neither_server_nor_converters(found: dict[str, Any]) -> None:
     late = ("pinnace.serving.", "pinnace.deploy.")
-    modules = json.loads(run_fresh(LOOK))["modules"]
-    assert not [name for name in modules if name.startswith(late)]
+    assert not [name for name in found["modules"] if name.startswith(late)]
 
 
-def test_import_loads_no_op_that_few_programs_want() -> None:
+def test_import_loads_no_op_that_few_programs_want(found: dict[str, Any]) -> None:
     families = ("audio", "dataset", "image", "io", "linalg", "quantization", "ragged", "signal")
     late = tuple(f"pinnace.ops.{name}" for name in (*families, "sparse", "strings", "summary"))
-    modules = json.loads(run_fresh(LOOK))["modules"]
-    assert not [name for name in modules if name.startswith((*late, "pinnace.functions.autograph"))]
+    absent = (*late, "pinnace.functions.autograph")
+    assert not [name for name in found["modules"] if name.startswith(absent)]
 
 
 LATE = """
@@ -87,7 +95,3 @@ def test_an_export_of_layers_loads_no_family_that_they_do_not_need(tmp_path: Pat
     rare = ("audio", "image", "linalg", "random", "signal", "sparse", "strings")
     late = (*(f"{converters}.{name}" for name in rare), "pinnace.ops.sparse", "rich")
     assert not [name for name in modules if name.startswith(late)]
-
-
-def test_import_prints_nothing() -> None:
-    assert run_fresh("import pinnace") == ""

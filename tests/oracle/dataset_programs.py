@@ -1,6 +1,6 @@
 """Pipelines that run with TensorFlow and with pinnace: elements, specs and cardinalities as JSON.
 
-Run as `python dataset_programs.py tensorflow|pinnace FOLDER`; see test_datasets.py.
+Run as `python dataset_programs.py tensorflow|pinnace FOLDER`; see test_program_files.py.
 """
 
 import importlib

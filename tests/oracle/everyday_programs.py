@@ -1,6 +1,6 @@
 """Lines that users write every day, where a trial found other answers than TensorFlow's.
 
-Run as `python everyday_programs.py tensorflow|pinnace FOLDER`; see test_everyday.py.
+Run as `python everyday_programs.py tensorflow|pinnace FOLDER`; see test_program_files.py.
 """
 
 import importlib

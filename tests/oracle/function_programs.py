@@ -1,7 +1,7 @@
 """Functions that TensorFlow and pinnace trace: what they give as JSON.
 
-Run as `python function_programs.py tensorflow|pinnace FOLDER`; see test_functions.py. Numbers are
-chosen so that they are exact in either library, or rounded where they are said to be.
+Run as `python function_programs.py tensorflow|pinnace FOLDER`; see test_program_files.py. Numbers
+are chosen so that they are exact in either library, or rounded where they are said to be.
 """
 
 # ruff: noqa: ARG005, B905, C417, SIM108, SIM201, SIM210 (written as AutoGraph is to see them)

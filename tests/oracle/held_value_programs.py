@@ -1,4 +1,4 @@
-"""Values behind variants and names: lists, compressed rows, files; see `both`.
+"""Values behind variants and names: lists, files; see `both`.
 
 python held_value_programs.py tensorflow|pinnace FOLDER
 """
@@ -78,66 +78,6 @@ def lists() -> Any:
     ]
 
 
-def compressed() -> Any:
-    found = []
-    rng = np.random.default_rng(0)
-    for dtype in (np.float32, np.complex128):
-        for batch in ((), (2,)):
-            dense = rng.integers(-4, 5, (*batch, 4, 5)).astype(dtype)
-            dense *= rng.random(dense.shape) < 0.5
-            if dtype is np.complex128:
-                dense = dense * (1 + 2j)
-            places = np.argwhere(dense)
-            x = tf.Variable(dense)
-            kind = x.dtype
-            flat = tf.constant(dense[tuple(places.T)])
-            csr = raw.SparseTensorToCSRSparseMatrix(
-                indices=places, values=flat, dense_shape=list(dense.shape)
-            )
-            same = raw.DenseToCSRSparseMatrix(dense_input=x, indices=places)
-            flips = {"conjugate": True, "type": kind}
-            turned = raw.SparseMatrixTranspose(input=csr, **flips)
-            for handle in (csr, same, turned):
-                found += [
-                    raw.CSRSparseMatrixToDense(sparse_input=handle, type=kind),
-                    list(raw.CSRSparseMatrixToSparseTensor(sparse_matrix=handle, type=kind)),
-                    raw.SparseMatrixNNZ(sparse_matrix=handle),
-                    list(
-                        raw.CSRSparseMatrixComponents(
-                            csr_sparse_matrix=handle, index=len(batch), type=kind
-                        )
-                    ),
-                ]
-            found += compressed_products(csr, same, x, rng, places)
-    return found
-
-
-def compressed_products(csr: Any, same: Any, x: Any, rng: Any, places: Any) -> Any:
-    found = []
-    kind, batch = x.dtype, x.shape[:-2].as_list()
-    for options in (
-        {},
-        {"transpose_a": True},
-        {"adjoint_a": True, "transpose_b": True},
-        {"adjoint_b": True, "transpose_output": True, "conjugate_output": True},
-    ):
-        inner = 4 if options.get("transpose_a") or options.get("adjoint_a") else 5
-        shape = (3, inner) if "transpose_b" in options or "adjoint_b" in options else (inner, 3)
-        b = tf.Variable(rng.integers(-3, 4, (*batch, *shape)).astype(kind.as_numpy_dtype))
-        with tf.GradientTape() as tape:
-            handle = raw.DenseToCSRSparseMatrix(dense_input=x, indices=places)
-            product = raw.SparseMatrixMatMul(a=handle, b=b, **options)
-            loss = tf.reduce_sum(product * product)
-        if not options.get("transpose_output") and not kind.is_complex:
-            found.append(tape.gradient(loss, [x, b]))
-        found.append(product)
-    for options in ({"transpose_b": True}, {"adjoint_a": True}):
-        c = raw.SparseMatrixSparseMatMul(a=csr, b=same, type=kind, **options)
-        found.append(raw.CSRSparseMatrixToDense(sparse_input=c, type=kind))
-    found.append(told(lambda: raw.SparseMatrixSparseMatMul(a=csr, b=same, type=kind).shape))
-    return found
-
-
 def bundles() -> Any:
     prefix = str(FOLDER / "a" / "ckpt")
     values = [tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant(["x", "yz"]), tf.constant(7)]
@@ -170,50 +110,6 @@ def bundles() -> Any:
         sorted(path.name for path in (FOLDER / "c").iterdir()),
         (FOLDER / "a").exists(),
         (FOLDER / "b").exists(),
-    ]
-
-
-def vocabularies() -> Any:
-    old, new = FOLDER / "old.txt", FOLDER / "new.txt"
-    old.write_text("a\nb\nc\nd\n")
-    new.write_text("x\nd\na\ny\nc")
-    prefix = str(FOLDER / "m" / "ckpt")
-    matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
-    raw.SaveV2(prefix=prefix, tensor_names=["m"], shape_and_slices=[""], tensors=[matrix])
-
-    def remapped(offset: int, count: int, size: int = -1) -> Any:
-        return list(
-            raw.GenerateVocabRemapping(
-                new_vocab_file=str(new),
-                old_vocab_file=str(old),
-                new_vocab_offset=offset,
-                num_new_vocab=count,
-                old_vocab_size=size,
-            )
-        )
-
-    def loaded(rows: Any, columns: Any, values: Any, height: int, width: int) -> Any:
-        return raw.LoadAndRemapMatrix(
-            ckpt_path=prefix,
-            old_tensor_name="m",
-            row_remapping=tf.constant(rows, tf.int64),
-            col_remapping=tf.constant(columns, tf.int64),
-            initializing_values=tf.constant(values, tf.float32),
-            num_rows=height,
-            num_cols=width,
-        )
-
-    return [
-        remapped(0, 5),
-        remapped(1, 3),
-        remapped(0, 5, 2),
-        told(lambda: remapped(3, 3)),
-        loaded([2, 0], [], [], 2, 3),
-        loaded([3, -1, 1], [2, 0], [100.0, 200.0], 3, 2),
-        loaded([3, 1], [-1, 2], [7.0, 8.0], 2, 2),
-        told(lambda: loaded([3, -1], [2, 0], [100.0], 2, 2)),
-        told(lambda: loaded([4, 1], [], [], 2, 3)),
-        told(lambda: loaded([1, 1], [], [], 2, 3)),
     ]
 
 
@@ -350,9 +246,7 @@ PROGRAMS = {
     "counting": counting,
     "padded convolutions": padded_convolutions,
     "lists": lists,
-    "compressed": compressed,
     "bundles": bundles,
-    "vocabularies": vocabularies,
 }
 
 

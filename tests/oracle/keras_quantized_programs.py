@@ -164,21 +164,6 @@ def trained(optimizer: Any, callbacks: Any = (), **options: Any) -> Any:
     return [made.get_weights(), found.history]
 
 
-def several() -> Any:
-    kinds = keras.optimizers
-    chosen = kinds.OptimizerMap(kinds.SGD(0.0625), {".*encoder.*": kinds.Adam(0.0625)})
-    return trained(kinds.MultiOptimizer(chosen), epochs=2)
-
-
-def averaged(swap_on_epoch: bool) -> Any:
-    optimizer = keras.optimizers.SGD(0.0625, use_ema=True, ema_momentum=0.5)
-    swap = keras.callbacks.SwapEMAWeights(swap_on_epoch)
-    data = (numbers(8, 3, seed=3), numbers(8, 1, seed=4))
-    return trained(optimizer, [swap], epochs=3, validation_data=data)
-
-
-# Not ScheduleFreeAdamW: on TensorFlow Keras reads z after it was changed where the paper has it
-# before, so that x is another sequence; the unit test holds ours beside the paper's formulas.
 PROGRAMS = {
     "absolute": lambda: absolute(False),
     "absolute_in_numpy": lambda: absolute(True),
@@ -195,9 +180,6 @@ PROGRAMS = {
     "int4_groups": lambda: every_layer("int4_groups", False),
     "int4_groups_adapted": lambda: every_layer("int4_groups", True),
     "int4_default": lambda: every_layer("int4_default", False),
-    "several": several,
-    "averaged": lambda: averaged(False),
-    "averaged_epochs": lambda: averaged(True),
     "steps": lambda: trained(keras.optimizers.SGD(0.0625), epochs=4, steps_per_epoch=2),
     "steps_even": lambda: trained(keras.optimizers.SGD(0.0625), epochs=3, steps_per_epoch=5),
     "validation_steps": lambda: trained(

@@ -1,11 +1,9 @@
-"""What .weights.h5 files hold, restore and are edited to, as programs that both run: see `both`.
+"""What .weights.h5 files hold and restore, as programs that both run: see `both`.
 
 python keras_weight_file_programs.py tensorflow|pinnace FOLDER
 """
 
-import contextlib
 import importlib
-import io
 import json
 import os
 import sys
@@ -19,9 +17,6 @@ import numpy as np
 tf: Any = importlib.import_module(sys.argv[1])
 keras = tf.keras
 layers = keras.layers
-# TensorFlow's `tf.keras` does not have it.
-NAMES = {"tensorflow": "keras.saving", "pinnace": "pinnace.keras.saving"}
-saving: Any = importlib.import_module(NAMES[sys.argv[1]])
 FOLDER = Path(sys.argv[2])
 X, Y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
 
@@ -80,79 +75,6 @@ def restored(ending: str) -> Any:
     return [found, np.abs(other(X).numpy() - model(X).numpy()).max() < 1e-6]
 
 
-def status(editor: Any, model: Any) -> Any:
-    """Keras counts the matches of inner groups more than once."""
-    found = quiet(editor.compare, model)
-    return [found["status"], bool(found["error_count"]), bool(found["match_count"])]
-
-
-def network(*sizes: int) -> Any:
-    x = inputs = keras.Input((2,))
-    for place, size in enumerate(sizes):
-        x = layers.Dense(size, name=f"layer_{place}")(x)
-    return keras.Model(inputs, x)
-
-
-def quiet(call: Any, *args: Any) -> Any:
-    with contextlib.redirect_stdout(io.StringIO()):
-        return call(*args)
-
-
-def refused(call: Any, *args: Any) -> Any:
-    try:
-        quiet(call, *args)
-    except ValueError as error:
-        said = str(error)
-        words = ("not found", "more than once", "does not appear", "should be a dict", "leaf name")
-        return [word in said for word in (*words, "extension")]
-    return "taken"
-
-
-def edited() -> Any:
-    """A file of a network with two layers becomes that of one with three."""
-    path, there = str(FOLDER / "two.keras"), str(FOLDER / "three.weights.h5")
-    network(3, 3).save(path)
-    target = network(3, 3, 3)
-    editor = quiet(saving.KerasFileEditor, path)
-    found = [status(editor, network(3, 3)), editor.config["class_name"]]
-    kernel, bias = np.ones((3, 3), "float32"), np.zeros(3, "float32")
-    editor.add_object("layers/dense_9", weights={"0": kernel})
-    editor.rename_object("dense_9", "dense_7")
-    editor.rename_object("layers/dense_7", "dense_2")
-    found.append(status(editor, target))
-    editor.add_weights("dense_2", weights={"1": bias})
-    found.append(status(editor, target))
-    editor.save(there)
-    target.load_weights(there)
-    found.append([x.tolist() for x in target.layers[-1].get_weights()])
-    editor.delete_weight("dense_2", "1")
-    found.append(status(editor, target))
-    editor.add_weights("dense_2", {"1": np.zeros(7)})
-    found.append(status(editor, target))
-    editor.delete_object("layers/dense_2")
-    again = quiet(saving.KerasFileEditor, there)
-    quiet(again.summary)
-    shapes = {
-        name: {key: list(value.shape) for key, value in values.items()}
-        for name, values in again.weights_dict["layers"].items()
-    }
-    return [
-        *found,
-        sorted(editor.weights_dict["layers"]),
-        shapes,
-        refused(editor.delete_object, "nowhere"),
-        refused(editor.delete_object, "layers/nowhere"),
-        refused(editor.delete_object, "0"),
-        refused(editor.rename_object, "dense", "layers/other"),
-        refused(editor.add_object, "nowhere/dense", {}),
-        refused(editor.add_object, "layers/dense_5", [kernel]),
-        refused(editor.add_weights, "dense", [kernel]),
-        refused(editor.delete_weight, "dense", "5"),
-        refused(editor.save, str(FOLDER / "three.h5")),
-        refused(saving.KerasFileEditor, str(FOLDER / "three.npz")),
-    ]
-
-
 class Plain(keras.Model):
     def __init__(self) -> None:
         super().__init__()
@@ -192,7 +114,6 @@ PROGRAMS = {
     "renamed": renamed,
     "restored_weights": lambda: restored(".weights.h5"),
     "restored_model_file": lambda: restored(".keras"),
-    "edited": edited,
 }
 
 

@@ -72,19 +72,7 @@ OPERATORS: dict[str, Callable[[], Any]] = {
         3, tf.constant([2.0, -3.0], "float64")
     ),
     "Householder": lambda: L.LinearOperatorHouseholder(DIAG),
-    "Permutation": lambda: L.LinearOperatorPermutation([2, 0, 1], dtype=tf.float64),
     "Toeplitz": lambda: L.LinearOperatorToeplitz(DIAG + KERNEL, DIAG),
-    "Tridiag": lambda: L.LinearOperatorTridiag(FULL),
-    "Tridiag, sequence": lambda: L.LinearOperatorTridiag(
-        [FULL[:, 0], FULL[:, 1], FULL[:, 2]], "sequence"
-    ),
-    "Tridiag, matrix": lambda: L.LinearOperatorTridiag(np.triu(np.tril(FULL, 1), -1), "matrix"),
-    "Circulant": lambda: L.LinearOperatorCirculant(
-        np.fft.fft(KERNEL), input_output_dtype=tf.float64
-    ),
-    "Circulant, real": lambda: L.LinearOperatorCirculant(
-        KERNEL[None].repeat(2, 0), input_output_dtype=tf.complex128
-    ),
     "LowRankUpdate": lambda: L.LinearOperatorLowRankUpdate(full(), U, DIAG[0, :2], V),
     "LowRankUpdate, spd": lambda: L.LinearOperatorLowRankUpdate(
         L.LinearOperatorDiag(DIAG**2, is_positive_definite=True), U
@@ -107,13 +95,6 @@ OPERATORS: dict[str, Callable[[], Any]] = {
     "Zeros": lambda: L.LinearOperatorZeros(3, batch_shape=[2], dtype=tf.float64),
     "Zeros, wide": lambda: L.LinearOperatorZeros(
         3, 4, dtype=tf.float64, is_square=False, is_self_adjoint=False
-    ),
-    "Circulant2D": lambda: L.LinearOperatorCirculant2D(
-        np.fft.fft2(np.arange(1.0, 7.0).reshape(2, 3) + 9 * np.eye(2, 3)),
-        input_output_dtype=tf.complex128,
-    ),
-    "Circulant3D": lambda: L.LinearOperatorCirculant3D(
-        np.arange(1.0, 9.0).reshape(2, 2, 2), input_output_dtype=tf.complex128
     ),
 }
 
@@ -249,11 +230,7 @@ def of_method(kind: str, method: str) -> Callable[[], Any]:
     return lambda: METHODS[method](OPERATORS[kind]())
 
 
-ALGEBRA = [
-    kind
-    for kind in OPERATORS
-    if "complex" not in kind and kind not in {"Circulant, real", "Circulant2D", "Circulant3D"}
-]
+ALGEBRA = [kind for kind in OPERATORS if "complex" not in kind]
 
 
 def of_pair(left: str, right: str, method: str) -> Callable[[], Any]:
@@ -325,7 +302,6 @@ def gradient_through(kind: str) -> Callable[[], Any]:
                 "LowerTriangular": lambda: L.LinearOperatorLowerTriangular(scale * FULL),
                 "Householder": lambda: L.LinearOperatorHouseholder(scale * scale * DIAG + scale),
                 "Toeplitz": lambda: L.LinearOperatorToeplitz(scale * (DIAG + KERNEL), DIAG),
-                "Tridiag": lambda: L.LinearOperatorTridiag(scale * FULL),
                 "LowRankUpdate": lambda: L.LinearOperatorLowRankUpdate(full(), scale * U),
                 "ScaledIdentity": lambda: L.LinearOperatorScaledIdentity(3, scale),
             }[kind]()
@@ -360,8 +336,6 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "rows of an operator": lambda: full().matmul(L.LinearOperatorIdentity(4, dtype=tf.float64)),
     "integers": lambda: L.LinearOperatorFullMatrix([[1]]),
     "rank": lambda: L.LinearOperatorDiag(1.0),
-    "no permutation": lambda: L.LinearOperatorPermutation([0, 0]),
-    "permutation of floats": lambda: L.LinearOperatorPermutation([0.0, 1.0]),
     "identity that is not": lambda: L.LinearOperatorIdentity(2, is_self_adjoint=False),
     "identity of floats": lambda: L.LinearOperatorIdentity(2.0),
     "identity below 0": lambda: L.LinearOperatorIdentity(-1),
@@ -369,7 +343,6 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "no operators": lambda: L.LinearOperatorComposition([]),
     "two dtypes": lambda: L.LinearOperatorBlockDiag([full(), L.LinearOperatorIdentity(2)]),
     "toeplitz of two lengths": lambda: L.LinearOperatorToeplitz([1.0, 2.0], [1.0]),
-    "format": lambda: L.LinearOperatorTridiag(FULL, "dense"),
     "rows of blocks": lambda: L.LinearOperatorBlockLowerTriangular([[full()], [full()]]),
     "eigvals": lambda: full().eigvals(),
     "transposed": lambda: tf.matmul(full(), X, transpose_a=True),
@@ -399,7 +372,6 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
             "LowerTriangular",
             "Householder",
             "Toeplitz",
-            "Tridiag",
             "LowRankUpdate",
             "ScaledIdentity",
         )

@@ -144,29 +144,6 @@ def stacking() -> Any:
     ]
 
 
-def convolutions() -> Any:
-    rng = np.random.default_rng(1)
-
-    def drawn(*sizes: int) -> Any:
-        # Whole numbers: sums are exact in any order.
-        return rng.integers(-4, 5, sizes).astype(np.float32)
-
-    x, w = drawn(2, 6, 7, 4), drawn(3, 2, 4, 6)
-    options = {"strides": [1, 2, 2, 1], "padding": "SAME"}
-    volume, kernel = drawn(2, 4, 5, 5, 3), drawn(2, 2, 3, 3, 2)
-    explicit = {"padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 2, 0, 1, 0, 0]}
-    ones = [1, 1, 1, 1]
-    return [
-        told(lambda: tf.conv(x, w, **options)),
-        told(lambda: tf.conv(x, w, ones, "VALID", dilations=[1, 2, 3, 1])),
-        told(lambda: tf.conv(x, w, ones, **explicit)),
-        told(lambda: tf.conv(x[None], w, ones, "VALID", batch_dims=2)),
-        told(lambda: tf.conv(volume, kernel, [1] * 5, "SAME")),
-        told(lambda: tf.conv(x[0], w, ones, "VALID")),
-        told(lambda: tf.conv(x, w[:, :, :3], ones, "VALID")),
-    ]
-
-
 def quantized() -> Any:
     rng = np.random.default_rng(2)
     found = []
@@ -386,7 +363,6 @@ PROGRAMS = {
     "truncated": truncated,
     "filling": filling,
     "stacking": stacking,
-    "convolutions": convolutions,
     "quantized": quantized,
     "protos": protos,
     "proto errors": proto_errors,

@@ -9,34 +9,10 @@ from oracle import both
 
 PROGRAMS = Path(__file__).with_name("linear_operator_programs.py")
 # What TensorFlow refuses, or gets wrong. Program -> why it is not followed.
-_BATCHES = "its tridiagonal product wants arguments with the batch of the operator"
 _BROADCAST = "it multiplies a batch of diagonals with one of matrices as if it were one matrix"
-_HALF = "adjoints and products of circulant operators are complex64 there, whatever they are of"
 _REAL = "the inverse of a complex multiple of the identity is self-adjoint there"
 _SLICED = "a slice of L + U Uᴴ is one of L + U Vᴴ there, of which no hint is known"
 DEVIATIONS = {
-    **{
-        f"{kind}: {method}": _BATCHES
-        for kind in ("Tridiag", "Tridiag, sequence", "Tridiag, matrix")
-        for method in (
-            "matmul",
-            "matmul, adjoint",
-            "matmul, adjoint_arg",
-            "@",
-            "tf.matmul",
-            "tf.matmul, from the left",
-            "matvec",
-            "matvec, adjoint",
-            "in a function",
-            "gradients",
-        )
-    },
-    **{
-        f"{kind}: {method}": _HALF
-        for kind in ("Circulant", "Circulant2D")
-        for method in ("H", "tf.linalg.inv, adjoint")
-    },
-    **{f"Circulant {method} Circulant": _HALF for method in ("matmul", "solve")},
     "LowRankUpdate: assert_self_adjoint": "it calls itself for ever",
     "LowRankUpdate, spd: slice": _SLICED,
     "LowRankUpdate, spd: slices": _SLICED,
@@ -64,7 +40,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -
 def test_every_program_gives_what_it_gives_in_tensorflow(outcomes: Outcomes) -> None:
     theirs, ours = outcomes["tensorflow"], outcomes["pinnace"]
     assert theirs.keys() == ours.keys()
-    assert len(theirs) > 2500
+    assert len(theirs) > 1800
     for name in theirs.keys() - DEVIATIONS.keys():
         # Printed with six digits behind the point.
         both.same(ours[name], theirs[name], name, rtol=2e-6, atol=2e-6)
@@ -72,7 +48,7 @@ def test_every_program_gives_what_it_gives_in_tensorflow(outcomes: Outcomes) -> 
 
 def test_most_programs_run(outcomes: Outcomes) -> None:
     ran = [name for name, found in outcomes["pinnace"].items() if not str(found).startswith("err")]
-    assert len(ran) > 2000
+    assert len(ran) > 1300
 
 
 @pytest.mark.parametrize("name", DEVIATIONS)

@@ -137,15 +137,6 @@ def householder(g: Numbers) -> Case:
     return Case(linalg.LinearOperatorHouseholder, [g.away(g.n)], dense)
 
 
-def permutation(g: Numbers) -> Case:
-    perm = np.argsort(g.rng.random((*g.batch, g.n)), -1).astype(np.int32)
-    return Case(
-        lambda: linalg.LinearOperatorPermutation(perm, dtype=g.dtype),
-        [],
-        lambda: np.eye(g.n, dtype=g.dtype)[perm],
-    )
-
-
 def toeplitz(g: Numbers) -> Case:
     def dense(col: Array, row: Array) -> Array:
         entries = [
@@ -157,57 +148,6 @@ def toeplitz(g: Numbers) -> Case:
     col = g(g.n)
     col[..., 0] += 4 * g.n
     return Case(linalg.LinearOperatorToeplitz, [col, g(g.n)], dense)
-
-
-def tridiagonal(form: str) -> Callable[[Numbers], Case]:
-    def dense(above: Array, main: Array, below: Array) -> Array:
-        found = diagonal_matrix(main)
-        for i in range(main.shape[-1] - 1):
-            found[..., i, i + 1] = above[..., i]
-            found[..., i + 1, i] = below[..., i + 1]
-        return found
-
-    def draw(g: Numbers) -> Case:
-        three = [g(g.n), g(g.n) + 8, g(g.n)]
-        if form == "sequence":
-            return Case(lambda *d: linalg.LinearOperatorTridiag(d, form), three, dense)
-        if form == "compact":
-            return Case(
-                lambda d: linalg.LinearOperatorTridiag(d, form),
-                [np.stack(three, -2)],
-                lambda d: dense(d[..., 0, :], d[..., 1, :], d[..., 2, :]),
-            )
-        return Case(lambda d: linalg.LinearOperatorTridiag(d, form), [dense(*three)], lambda d: d)
-
-    return draw
-
-
-def circulant(kind: str, depth: int) -> Callable[[Numbers], Case]:
-    """A circulant of the drawn dtype: a real one has a Hermitian spectrum."""
-
-    def dense(spectrum: Array, *, whole: bool) -> Array:
-        shape = spectrum.shape[-depth:]
-        axes = tuple(range(-depth, 0))
-        unit = np.eye(int(np.prod(shape))).reshape(-1, *shape)  # one column after the other
-        columns = np.fft.ifftn(
-            np.fft.fftn(unit, axes=axes) * np.expand_dims(spectrum, -depth - 1), axes=axes
-        )
-        found = columns.reshape(*columns.shape[:-depth], -1).swapaxes(-1, -2)
-        return found if whole else found.real
-
-    def draw(g: Numbers) -> Case:
-        kernel = g(*(1 + (g.n + i) % 3 for i in range(depth)))
-        first: Any = (..., *[0] * depth)
-        kernel[first] += 4 * g.n**depth + 16
-        spectrum = np.fft.fftn(kernel, axes=tuple(range(-depth, 0)))
-        make = getattr(linalg, kind)
-        return Case(
-            lambda s: make(s, input_output_dtype=g.dtype),
-            [spectrum],
-            lambda s: dense(s, whole=g.dtype.kind == "c"),
-        )
-
-    return draw
 
 
 def low_rank(*, symmetric: bool) -> Callable[[Numbers], Case]:
@@ -313,14 +253,7 @@ KINDS: dict[str, Callable[[Numbers], Case]] = {
     "Identity": identity,
     "ScaledIdentity": scaled,
     "Householder": householder,
-    "Permutation": permutation,
     "Toeplitz": toeplitz,
-    "Tridiag, compact": tridiagonal("compact"),
-    "Tridiag, sequence": tridiagonal("sequence"),
-    "Tridiag, matrix": tridiagonal("matrix"),
-    "Circulant": circulant("LinearOperatorCirculant", 1),
-    "Circulant2D": circulant("LinearOperatorCirculant2D", 2),
-    "Circulant3D": circulant("LinearOperatorCirculant3D", 3),
     "LowRankUpdate": low_rank(symmetric=False),
     "LowRankUpdate, positive definite": low_rank(symmetric=True),
     "Composition": of_two(

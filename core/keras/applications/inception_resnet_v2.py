@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.applications import imagenet_utils
-from pinnace.keras.applications.arguments import Arguments
+from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
+from pinnace.keras.applications.constructors import usual
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from pinnace.keras.applications.published import Published
 from pinnace.keras.applications.residual_layers import CustomScaleLayer
@@ -20,6 +20,7 @@ from pinnace.keras.layers import (
 )
 
 if TYPE_CHECKING:
+    from pinnace.keras.applications.arguments import Arguments
     from pinnace.keras.models.model import Model
 
 _URL = (
@@ -40,55 +41,19 @@ _BRANCHES: dict[str, tuple[tuple[_Step, ...], ...]] = {
     "block17": (((192, 1),), ((128, 1), (160, (1, 7)), (192, (7, 1)))),
     "block8": (((192, 1),), ((192, 1), (224, (1, 3)), (256, (3, 1)))),
 }
+# For the docstring.
+_GIVES = """8, 8, 1536]
+    for 299 x 299, pooled [batch, 1536]. Give it what `preprocess_input` gives."""
 
 
-def InceptionResNetV2(  # noqa: N802 (Keras' name)
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str | None = "inception_resnet_v2",
-) -> Model:
+@usual("inception_resnet_v2", _GIVES, _LEAST_SIZE)
+def InceptionResNetV2(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
     """InceptionResNetV2: 40 residual blocks of branches, for pictures of 299 x 299.
-
-    Args:
-        include_top: whether it ends in classes.
-        weights: None for random values, `imagenet` for those that Keras publishes, or the path of a
-            file of weights.
-        input_tensor: a KerasTensor to begin with, instead of an Input of its own.
-        input_shape: (height, width, channels), at least 75 x 75; height and width may be None
-            without the top.
-        pooling: without the top: None, `avg` or `max`, over height and width.
-        classes: how many, with the top.
-        classifier_activation: of the last layer; None gives logits.
-        name: of the model.
-
-    Returns:
-        A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch, 8, 8,
-        1536] for 299 x 299, pooled [batch, 1536]. Give it what `preprocess_input` gives.
-
-    Raises:
-        ValueError: an argument that does not go with the others.
-        NotFoundError: the published weights are not in Keras' cache and cannot be fetched.
 
     Source:
         Szegedy et al., "Inception-v4, Inception-ResNet and the Impact of Residual Connections on
         Learning", 2017; branches, names and order of layers are Keras'.
     """
-    asked = Arguments(
-        who="InceptionResNetV2",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
     image = asked.image(asked.checked_shape(_SIZE, _LEAST_SIZE))
     x = _residuals(_mixed_5b(_stem(image)), "block35", 10, 0.17)
     x = _residuals(_mixed_6a(x), "block17", 20, 0.1)
@@ -179,13 +144,3 @@ def _residual(x: Any, kind: str, number: int, scale: float, *, activated: bool =
     residual = Conv2D(x.shape[-1], 1, padding="same", name=f"{name}_conv")(mixed)
     x = CustomScaleLayer(scale)([x, residual])
     return Activation("relu", name=f"{name}_ac")(x) if activated else x
-
-
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """Pixels from -1 to 1; see `imagenet_utils.preprocess_input`.
-
-    Args:
-        x: pictures, red, green, blue in 0 to 255.
-        data_format: `channels_last` or `channels_first`; None is `keras.config`'s.
-    """
-    return imagenet_utils.preprocess_input(x, data_format, "tf")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.applications import imagenet_utils
-from pinnace.keras.applications.arguments import Arguments
+from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
+from pinnace.keras.applications.constructors import usual
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from pinnace.keras.applications.published import Published
 from pinnace.keras.layers import (
@@ -19,6 +19,7 @@ from pinnace.keras.layers import (
 )
 
 if TYPE_CHECKING:
+    from pinnace.keras.applications.arguments import Arguments
     from pinnace.keras.models.model import Model
 
 _URL = (
@@ -31,55 +32,19 @@ _FILES = {
 }
 _SIZE = 299
 _LEAST_SIZE = 75
+# For the docstring.
+_GIVES = """8, 8, 2048]
+    for 299 x 299, pooled [batch, 2048]. Give it what `preprocess_input` gives."""
 
 
-def InceptionV3(  # noqa: N802 (Keras' name)
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str | None = "inception_v3",
-) -> Model:
+@usual("inception_v3", _GIVES, _LEAST_SIZE)
+def InceptionV3(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
     """InceptionV3: 11 blocks of branches, for pictures of 299 x 299.
-
-    Args:
-        include_top: whether it ends in classes.
-        weights: None for random values, `imagenet` for those that Keras publishes, or the path of a
-            file of weights.
-        input_tensor: a KerasTensor to begin with, instead of an Input of its own.
-        input_shape: (height, width, channels), at least 75 x 75; height and width may be None
-            without the top.
-        pooling: without the top: None, `avg` or `max`, over height and width.
-        classes: how many, with the top.
-        classifier_activation: of the last layer; None gives logits.
-        name: of the model.
-
-    Returns:
-        A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch, 8, 8,
-        2048] for 299 x 299, pooled [batch, 2048]. Give it what `preprocess_input` gives.
-
-    Raises:
-        ValueError: an argument that does not go with the others.
-        NotFoundError: the published weights are not in Keras' cache and cannot be fetched.
 
     Source:
         Szegedy et al., "Rethinking the Inception Architecture for Computer Vision", 2016; branches,
         names and order of layers are Keras'.
     """
-    asked = Arguments(
-        who="InceptionV3",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
     image = asked.image(asked.checked_shape(_SIZE, _LEAST_SIZE))
     x = _halved(image, 32)
     x = _convolved(x, 32, 3, 3, padding="valid")
@@ -182,13 +147,3 @@ def _forks(x: Any, place: int) -> Any:
 def _fork(x: Any, name: str | None) -> Any:
     both = [_convolved(x, 384, 1, 3), _convolved(x, 384, 3, 1)]
     return concatenate(both, axis=3, name=name)
-
-
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """Pixels from -1 to 1; see `imagenet_utils.preprocess_input`.
-
-    Args:
-        x: pictures, red, green, blue in 0 to 255.
-        data_format: `channels_last` or `channels_first`; None is `keras.config`'s.
-    """
-    return imagenet_utils.preprocess_input(x, data_format, "tf")

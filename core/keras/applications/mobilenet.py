@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.applications import imagenet_utils
+from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
 from pinnace.keras.applications.arguments import Arguments
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from pinnace.keras.applications.published import Published
@@ -107,16 +107,6 @@ def MobileNet(  # noqa: N802 (Keras' name)
         x = _pair(x, number, int(channels * alpha), stride, depth_multiplier)
     x = _top(x, asked, dropout) if include_top else asked.pooled(x)
     return asked.model(image, x, file)
-
-
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """From -1 to 1; see `imagenet_utils.preprocess_input`.
-
-    Args:
-        x: pictures, red, green, blue in 0 to 255.
-        data_format: `channels_last` or `channels_first`; None is `keras.config`'s.
-    """
-    return imagenet_utils.preprocess_input(x, data_format, "tf")
 
 
 def _pair(x: Any, number: int, channels: int, stride: int, depth_multiplier: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.applications import imagenet_utils
+from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
 from pinnace.keras.applications.arguments import Arguments
 from pinnace.keras.applications.halving import multiple_near, padding_before
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
@@ -108,16 +108,6 @@ def MobileNetV2(  # noqa: N802 (Keras' name)
     x = ReLU(6.0, name="out_relu")(_normalized(x, "Conv_1_bn"))
     x = asked.classified(GlobalAveragePooling2D()(x)) if include_top else asked.pooled(x)
     return asked.model(image, x, file)
-
-
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """From -1 to 1; see `imagenet_utils.preprocess_input`.
-
-    Args:
-        x: pictures, red, green, blue in 0 to 255.
-        data_format: `channels_last` or `channels_first`; None is `keras.config`'s.
-    """
-    return imagenet_utils.preprocess_input(x, data_format, "tf")
 
 
 def _default_size(asked: Arguments) -> int:

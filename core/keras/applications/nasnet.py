@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pinnace.keras.applications import imagenet_utils
+from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
 from pinnace.keras.applications.arguments import Arguments
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from pinnace.keras.applications.nasnet_cells import normal_cell, normalized, reduction_cell
@@ -179,13 +179,3 @@ def _cells(x: Any, kind: _Kind) -> Any:
             which = f"{number + 1 if row else number}"
             previous, x = x, normal_cell(x, previous, filters * 2**row, which)
     return x
-
-
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """Pixels from -1 to 1; see `imagenet_utils.preprocess_input`.
-
-    Args:
-        x: pictures, red, green, blue in 0 to 255.
-        data_format: `channels_last` or `channels_first`; None is `keras.config`'s.
-    """
-    return imagenet_utils.preprocess_input(x, data_format, "tf")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.applications import imagenet_utils
-from pinnace.keras.applications.arguments import Arguments
+from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
+from pinnace.keras.applications.constructors import usual
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from pinnace.keras.applications.published import Published
 from pinnace.keras.layers import (
@@ -19,6 +19,7 @@ from pinnace.keras.layers import (
 )
 
 if TYPE_CHECKING:
+    from pinnace.keras.applications.arguments import Arguments
     from pinnace.keras.models.model import Model
 
 _URL = (
@@ -32,56 +33,20 @@ _FILES = {
 _SIZE = 299
 _LEAST_SIZE = 71
 _MIDDLE = 728
+# For the docstring.
+_GIVES = """about
+    height / 32, about width / 32, 2048], pooled [batch, 2048]. Give it what
+    `preprocess_input` gives."""
 
 
-def Xception(  # noqa: N802 (Keras' name)
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str | None = "xception",
-) -> Model:
+@usual("xception", _GIVES, _LEAST_SIZE)
+def Xception(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
     """Xception: 14 blocks of separable convolutions, for pictures of 299 x 299.
-
-    Args:
-        include_top: whether it ends in classes.
-        weights: None for random values, `imagenet` for those that Keras publishes, or the path of a
-            file of weights.
-        input_tensor: a KerasTensor to begin with, instead of an Input of its own.
-        input_shape: (height, width, channels), at least 71 x 71; height and width may be None
-            without the top.
-        pooling: without the top: None, `avg` or `max`, over height and width.
-        classes: how many, with the top.
-        classifier_activation: of the last layer; None gives logits.
-        name: of the model.
-
-    Returns:
-        A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch,
-        about height / 32, about width / 32, 2048], pooled [batch, 2048]. Give it what
-        `preprocess_input` gives.
-
-    Raises:
-        ValueError: an argument that does not go with the others.
-        NotFoundError: the published weights are not in Keras' cache and cannot be fetched.
 
     Source:
         Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017, figure 5;
         names and order of layers are Keras'.
     """
-    asked = Arguments(
-        who="Xception",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
     image = asked.image(asked.checked_shape(_SIZE, _LEAST_SIZE))
     x = image
     for place, (filters, strides) in enumerate(((32, 2), (64, 1)), 1):
@@ -128,13 +93,3 @@ def _halving(x: Any, block: int, filters: tuple[int, int], *, activates_first: b
         x = _separable(x, number, step)
     pool = MaxPooling2D((3, 3), strides=(2, 2), padding="same", name=f"block{block}_pool")
     return add([pool(x), beside])
-
-
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """Pixels from -1 to 1; see `imagenet_utils.preprocess_input`.
-
-    Args:
-        x: pictures, red, green, blue in 0 to 255.
-        data_format: `channels_last` or `channels_first`; None is `keras.config`'s.
-    """
-    return imagenet_utils.preprocess_input(x, data_format, "tf")

@@ -1,6 +1,5 @@
 """Callbacks: hooks of training, evaluation and prediction."""
 
-from pinnace.keras.callbacks.averages import SwapEMAWeights as SwapEMAWeights
 from pinnace.keras.callbacks.callback import Callback as Callback
 from pinnace.keras.callbacks.callback_list import CallbackList as CallbackList
 from pinnace.keras.callbacks.checkpoints import BackupAndRestore as BackupAndRestore
@@ -12,6 +11,5 @@ from pinnace.keras.callbacks.learning_rate import ReduceLROnPlateau as ReduceLRO
 from pinnace.keras.callbacks.logs import CSVLogger as CSVLogger
 from pinnace.keras.callbacks.logs import TensorBoard as TensorBoard
 from pinnace.keras.callbacks.progress import ProgbarLogger as ProgbarLogger
-from pinnace.keras.callbacks.remote import RemoteMonitor as RemoteMonitor
 from pinnace.keras.callbacks.stopping import EarlyStopping as EarlyStopping
 from pinnace.keras.callbacks.stopping import TerminateOnNaN as TerminateOnNaN

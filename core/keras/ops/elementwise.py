@@ -27,133 +27,78 @@ from pinnace.ops.math import (
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
+# The docstrings of functions of two arguments.
+_OPERANDS = """Args:
+    x1: [...], a number type or a Python number.
+    x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
 
-@operation("numpy", "Add", sparse="add")
+Returns:
+    The broadcast shape, """
+_PAIR = f"{_OPERANDS}the common dtype."
+_FLOATS = f"{_OPERANDS}the common dtype; a float type for integers."
+_COMPARED = f"{_OPERANDS}bool."
+_BOOLS = """Args:
+    x1: [...], cast to bool.
+    x2: [...], broadcastable to `x1`, cast to bool.
+
+Returns:
+    The broadcast shape, bool."""
+
+
+@operation("numpy", "Add", sparse="add", takes=_PAIR)
 def add(x1: Any, x2: Any) -> Tensor:
-    """x1 + x2.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """x1 + x2."""
     return arithmetic.add(*pair(x1, x2))
 
 
-@operation("numpy", "Subtract", sparse="subtract")
+@operation("numpy", "Subtract", sparse="subtract", takes=_PAIR)
 def subtract(x1: Any, x2: Any) -> Tensor:
-    """x1 - x2.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """x1 - x2."""
     return arithmetic.subtract(*pair(x1, x2))
 
 
-@operation("numpy", "Multiply", sparse="multiply")
+@operation("numpy", "Multiply", sparse="multiply", takes=_PAIR)
 def multiply(x1: Any, x2: Any) -> Tensor:
-    """x1 x2, element by element.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """x1 x2, element by element."""
     return arithmetic.multiply(*pair(x1, x2))
 
 
-@operation("numpy", "Divide", sparse="divide")
+@operation("numpy", "Divide", sparse="divide", takes=_FLOATS)
 def divide(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2; integers become floats.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype; a float type for integers.
-    """
+    """x1 / x2; integers become floats."""
     return division.divide(*float_pair(x1, x2))
 
 
-@operation("numpy", "TrueDivide", sparse="divide")
+@operation("numpy", "TrueDivide", sparse="divide", takes=_FLOATS)
 def true_divide(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2; integers become floats.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype; a float type for integers.
-    """
+    """x1 / x2; integers become floats."""
     return division.divide(*float_pair(x1, x2))
 
 
-@operation("numpy", "DivideNoNan")
+@operation("numpy", "DivideNoNan", takes=_FLOATS)
 def divide_no_nan(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2, 0 where x2 is 0.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype; a float type for integers.
-    """
+    """x1 / x2, 0 where x2 is 0."""
     return division.divide_no_nan(*float_pair(x1, x2))
 
 
-@operation("numpy", "FloorDivide")
+@operation("numpy", "FloorDivide", takes=_PAIR)
 def floor_divide(x1: Any, x2: Any) -> Tensor:
-    """The largest whole number that is not above x1 / x2.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The largest whole number that is not above x1 / x2."""
     return division.floordiv(*pair(x1, x2))
 
 
-@operation("numpy", "Mod")
+@operation("numpy", "Mod", takes=_PAIR)
 def mod(x1: Any, x2: Any) -> Tensor:
-    """The remainder of floor division, with the sign of x2.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The remainder of floor division, with the sign of x2."""
     a, b = met(x1, x2)
     if a.dtype.is_bool:
         a, b = casting.cast(a, dtypes.int32), casting.cast(b, dtypes.int32)
     return division.floormod(a, b)
 
 
-@operation("numpy", "Power")
+@operation("numpy", "Power", takes=_PAIR)
 def power(x1: Any, x2: Any) -> Tensor:
-    """x1 to the power x2.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """x1 to the power x2."""
     a, b = pair(x1, x2)
     if a.dtype.is_unsigned:  # the op has none of them
         kind = result_type(a.dtype)
@@ -162,31 +107,15 @@ def power(x1: Any, x2: Any) -> Tensor:
     return exponents.pow(a, b)
 
 
-@operation("numpy", "Maximum", sparse="maximum")
+@operation("numpy", "Maximum", sparse="maximum", takes=_PAIR)
 def maximum(x1: Any, x2: Any) -> Tensor:
-    """The larger of both.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The larger of both."""
     return arithmetic.maximum(*pair(x1, x2))
 
 
-@operation("numpy", "Minimum", sparse="minimum")
+@operation("numpy", "Minimum", sparse="minimum", takes=_PAIR)
 def minimum(x1: Any, x2: Any) -> Tensor:
-    """The smaller of both.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The smaller of both."""
     return arithmetic.minimum(*pair(x1, x2))
 
 
@@ -274,17 +203,9 @@ def log10(x: Any) -> Tensor:
     return exponents.log(floating(x)) / 2.302585092994046
 
 
-@operation("numpy", "Logaddexp")
+@operation("numpy", "Logaddexp", takes=_FLOATS)
 def logaddexp(x1: Any, x2: Any) -> Tensor:
-    """log(exp(x1) + exp(x2)), without overflow.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype; a float type for integers.
-    """
+    """log(exp(x1) + exp(x2)), without overflow."""
     a, b = (floating(x) for x in alike(x1, x2))
     return arithmetic.maximum(a, b) + exponents.log1p(exponents.exp(-polar.abs(a - b)))
 
@@ -372,17 +293,9 @@ def arctan(x: Any) -> Tensor:
     return trigonometry.atan(floating(x))
 
 
-@operation("numpy", "Arctan2")
+@operation("numpy", "Arctan2", takes=_FLOATS)
 def arctan2(x1: Any, x2: Any) -> Tensor:
-    """The angle of the point (x2, x1).
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype; a float type for integers.
-    """
+    """The angle of the point (x2, x1)."""
     return trigonometry.atan2(*float_pair(x1, x2))
 
 
@@ -410,129 +323,57 @@ def erf(x: Any) -> Tensor:
     return error_and_gamma.erf(floating(x))
 
 
-@operation("numpy", "Equal")
+@operation("numpy", "Equal", takes=_COMPARED)
 def equal(x1: Any, x2: Any) -> Tensor:
-    """Elementwise equality.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Elementwise equality."""
     return comparison.equal(*pair(x1, x2))
 
 
-@operation("numpy", "NotEqual")
+@operation("numpy", "NotEqual", takes=_COMPARED)
 def not_equal(x1: Any, x2: Any) -> Tensor:
-    """Elementwise inequality.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Elementwise inequality."""
     return comparison.not_equal(*pair(x1, x2))
 
 
-@operation("numpy", "Greater")
+@operation("numpy", "Greater", takes=_COMPARED)
 def greater(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 is greater, element by element.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Whether x1 is greater, element by element."""
     return comparison.greater(*pair(x1, x2))
 
 
-@operation("numpy", "GreaterEqual")
+@operation("numpy", "GreaterEqual", takes=_COMPARED)
 def greater_equal(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 is greater or equal, element by element.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Whether x1 is greater or equal, element by element."""
     return comparison.greater_equal(*pair(x1, x2))
 
 
-@operation("numpy", "Less")
+@operation("numpy", "Less", takes=_COMPARED)
 def less(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 is less, element by element.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Whether x1 is less, element by element."""
     return comparison.less(*pair(x1, x2))
 
 
-@operation("numpy", "LessEqual")
+@operation("numpy", "LessEqual", takes=_COMPARED)
 def less_equal(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 is less or equal, element by element.
-
-    Args:
-        x1: [...], a number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Whether x1 is less or equal, element by element."""
     return comparison.less_equal(*pair(x1, x2))
 
 
-@operation("numpy", "LogicalAnd")
+@operation("numpy", "LogicalAnd", takes=_BOOLS)
 def logical_and(x1: Any, x2: Any) -> Tensor:
-    """Elementwise logical and.
-
-    Args:
-        x1: [...], cast to bool.
-        x2: [...], broadcastable to `x1`, cast to bool.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Elementwise logical and."""
     return logic.logical_and(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
 
 
-@operation("numpy", "LogicalOr")
+@operation("numpy", "LogicalOr", takes=_BOOLS)
 def logical_or(x1: Any, x2: Any) -> Tensor:
-    """Elementwise logical or.
-
-    Args:
-        x1: [...], cast to bool.
-        x2: [...], broadcastable to `x1`, cast to bool.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Elementwise logical or."""
     return logic.logical_or(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
 
 
-@operation("numpy", "LogicalXor")
+@operation("numpy", "LogicalXor", takes=_BOOLS)
 def logical_xor(x1: Any, x2: Any) -> Tensor:
-    """Elementwise exclusive or.
-
-    Args:
-        x1: [...], cast to bool.
-        x2: [...], broadcastable to `x1`, cast to bool.
-
-    Returns:
-        The broadcast shape, bool.
-    """
+    """Elementwise exclusive or."""
     return logic.logical_xor(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
 
 

@@ -14,7 +14,7 @@ from pinnace.keras.ops.sparse_rules import takes_sparse
 from pinnace.keras.symbolic import is_symbolic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -82,7 +82,9 @@ def _of_class(module: str, name: str) -> FunctionOperation:
     return kind.__new__(kind)
 
 
-def operation(module: str, keras_name: str, *settings: str, sparse: str = "") -> Callable[[F], F]:
+def operation(
+    module: str, keras_name: str, *settings: str, sparse: str = "", takes: str = ""
+) -> Callable[[F], F]:
     """A decorator: the function gives KerasTensors when it is given some.
 
     Args:
@@ -91,9 +93,12 @@ def operation(module: str, keras_name: str, *settings: str, sparse: str = "") ->
         *settings: the parameters that Keras keeps in the operation's configuration; the others are
             arguments of the call.
         sparse: the rule for sparse operands, see `takes_sparse`; empty if it takes none.
+        takes: the rest of the docstring, arguments and result, where many functions share it.
     """
 
     def decorate(function: F) -> F:
+        if takes:
+            function.__doc__ = f"{function.__doc__}\n\n{takes}"
         if sparse:
             function = takes_sparse(sparse, function)
         told = (f"keras.src.ops.{module}", keras_name)
@@ -116,29 +121,39 @@ def operation(module: str, keras_name: str, *settings: str, sparse: str = "") ->
                     tracebacks.cut(error)
                     raise
             bound = parameters.bind(*args, **kwargs)
-            given: list[Any] = []
-            named: dict[str, Any] = {}
-            kept: dict[str, Any] = {}
-            for name, value in bound.arguments.items():
-                kind = parameters.parameters[name].kind
-                if kind is inspect.Parameter.VAR_POSITIONAL:
-                    given.extend(value)
-                elif name in settings:
-                    kept[name] = value
-                elif (
-                    kind is inspect.Parameter.KEYWORD_ONLY
-                    or (name in kwargs and named)
-                    or not kept.keys()
-                    <= set(members["leads"])  # behind what is not handed on in order
-                ):
-                    named[name] = value
-                else:
-                    given.append(value)
+            kept, given, named = _parted(bound, kwargs, settings, members["leads"])
             return cls(**_complete(kept, parameters, settings))(*given, **named)
 
         return called  # type: ignore[return-value]  # of the same signature
 
     return decorate
+
+
+def _parted(
+    bound: inspect.BoundArguments,
+    kwargs: Mapping[str, Any],
+    settings: tuple[str, ...],
+    leads: tuple[str, ...],
+) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
+    """The settings of a call, and its other arguments by place and by name."""
+    kept: dict[str, Any] = {}
+    given: list[Any] = []
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            given.extend(value)
+        elif name in settings:
+            kept[name] = value
+        elif (
+            kind is inspect.Parameter.KEYWORD_ONLY
+            or (name in kwargs and named)
+            or not kept.keys() <= set(leads)  # behind what is not handed on in order
+        ):
+            named[name] = value
+        else:
+            given.append(value)
+    return kept, given, named
 
 
 def _complete(

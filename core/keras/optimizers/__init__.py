@@ -14,14 +14,11 @@ from pinnace.keras.optimizers.adaptive import Adagrad as Adagrad
 from pinnace.keras.optimizers.adaptive import Lion as Lion
 from pinnace.keras.optimizers.adaptive import RMSprop as RMSprop
 from pinnace.keras.optimizers.loss_scale import LossScaleOptimizer as LossScaleOptimizer
-from pinnace.keras.optimizers.multi import MultiOptimizer as MultiOptimizer
-from pinnace.keras.optimizers.multi import OptimizerMap as OptimizerMap
 from pinnace.keras.optimizers.muon import Muon as Muon
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.optimizers.regularised import Adafactor as Adafactor
 from pinnace.keras.optimizers.regularised import Ftrl as Ftrl
 from pinnace.keras.optimizers.regularised import Lamb as Lamb
-from pinnace.keras.optimizers.schedule_free import ScheduleFreeAdamW as ScheduleFreeAdamW
 from pinnace.keras.optimizers.sgd import SGD as SGD
 
 _TABLE = {
@@ -29,7 +26,6 @@ _TABLE = {
     for cls in (
         *(SGD, Adam, AdamW, Adamax, Nadam, RMSprop, Adagrad, Adadelta, Lion),
         *(Ftrl, Lamb, Adafactor, LossScaleOptimizer, Muon),
-        *(MultiOptimizer, ScheduleFreeAdamW),
     )
     for name in (cls.__name__, cls.__name__.lower())
 }

@@ -15,7 +15,6 @@ from pinnace.ops.image.jpeg import *
 from pinnace.ops.image.patches import *
 from pinnace.ops.image.pixels import *
 from pinnace.ops.image.projecting import *
-from pinnace.ops.image.proposals import *
 from pinnace.ops.image.resizing import *
 from pinnace.ops.image.sampling import *
 from pinnace.ops.image.suppression import *

@@ -1,4 +1,4 @@
-"""Checkpoints as ops: SaveV2, RestoreV2, MergeV2Checkpoints, and what picks rows of one.
+"""Checkpoints as ops: SaveV2, RestoreV2, MergeV2Checkpoints.
 
 Programs use `tf.train.Checkpoint`; these are in the graphs that TensorFlow writes into SavedModels
 and in programs that save without objects.
@@ -6,20 +6,16 @@ and in programs that save without objects.
 
 from __future__ import annotations
 
-import os
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.dtypes import string
-from pinnace.framework.errors import InternalError, InvalidArgumentError, UnimplementedError
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.io.files import text
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define
-from pinnace.ops.state.text_lines import WHOLE_LINE, read_columns
 from pinnace.storage.bundle import BundleReader, data_path, index_path
 from pinnace.storage.bundle_writer import BundleWriter
 from pinnace.storage.slice_keys import parse_slice
@@ -205,132 +201,6 @@ MERGE = define(
     },
     infer=_nothing,
     kernel=_merge_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-    effect="io",
-    reaches="files",
-)
-
-
-def _lines(path: Array, most: int) -> list[bytes]:
-    (found,) = read_columns(os.fsencode(text(path)), ((WHOLE_LINE, string),), -1, b"\t", 0)
-    return list(found)[: None if most < 0 else most]
-
-
-def _remapping_kernel(
-    new_vocab_file: Array,
-    old_vocab_file: Array,
-    *,
-    new_vocab_offset: int,
-    num_new_vocab: int,
-    old_vocab_size: int,
-) -> tuple[Array, Array]:
-    op = "GenerateVocabRemapping"
-    if new_vocab_offset < 0 or num_new_vocab < 0:
-        raise InvalidArgumentError(
-            f"{op}: new_vocab_offset and num_new_vocab must not be negative, got "
-            f"{new_vocab_offset} and {num_new_vocab}"
-        )
-    old = dict(zip(_lines(old_vocab_file, old_vocab_size), count()))
-    new = _lines(new_vocab_file, -1)[new_vocab_offset : new_vocab_offset + num_new_vocab]
-    if len(new) < num_new_vocab:
-        raise InvalidArgumentError(
-            f"{op}: new_vocab_file must have {new_vocab_offset + num_new_vocab} lines, it has "
-            f"{new_vocab_offset + len(new)}"
-        )
-    found = np.array([old.get(word, -1) for word in new], np.int64)
-    return found, np.array((found >= 0).sum(), np.int32)
-
-
-def _infer_remapping(call: InferCall) -> tuple[Shape, Shape]:
-    for index, arg in enumerate(call.op.inputs):
-        if call.spec(index).shape.rank not in {None, 0}:
-            call.fail(f"{arg.name} must be a scalar")
-    return Shape([call.attrs["num_new_vocab"]]), Shape(())
-
-
-GENERATE_VOCAB_REMAPPING = define(
-    name="GenerateVocabRemapping",
-    signature="new_vocab_file: string, old_vocab_file: string -> "
-    "remapping: int64, num_present: int32",
-    attrs={
-        "new_vocab_offset": attr("int"),
-        "num_new_vocab": attr("int"),
-        "old_vocab_size": attr("int", default=-1),
-    },
-    infer=_infer_remapping,
-    kernel=_remapping_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-    effect="io",
-    reaches="files",
-)
-
-
-def _places(op: str, name: str, remapping: Array, wanted: int, size: int) -> Array:
-    if remapping.shape != (wanted,):
-        raise InvalidArgumentError(
-            f"{op}: {name} must have {wanted} entries, got shape {list(remapping.shape)}"
-        )
-    if remapping.size and (remapping.min() < -1 or remapping.max() >= size):
-        raise InternalError(f"{op}: {name} must be in [-1, {size}), got {remapping.tolist()}")
-    kept = remapping[remapping >= 0]
-    if len(np.unique(kept)) < len(kept):
-        raise UnimplementedError(f"{op}: {name} must name each place once, got {kept.tolist()}")
-    return remapping
-
-
-def _matrix_kernel(
-    ckpt_path: Array,
-    old_tensor_name: Array,
-    row_remapping: Array,
-    col_remapping: Array,
-    initializing_values: Array,
-    *,
-    num_rows: int,
-    num_cols: int,
-) -> Array:
-    op = "LoadAndRemapMatrix"
-    with BundleReader(text(ckpt_path)) as reader:
-        old = np.array(reader.read(text(old_tensor_name)))
-    if old.ndim != 2:
-        raise InvalidArgumentError(f"{op}: the old tensor must be a matrix, got {list(old.shape)}")
-    rows = _places(op, "row_remapping", row_remapping, num_rows, old.shape[0])
-    if col_remapping.size:
-        columns = _places(op, "col_remapping", col_remapping, num_cols, old.shape[1])
-    else:
-        columns = np.arange(num_cols)
-        if num_cols != old.shape[1]:
-            raise InvalidArgumentError(
-                f"{op}: num_cols must be that of the old matrix, {old.shape[1]}, where there is no "
-                f"col_remapping, got {num_cols}"
-            )
-    there = (rows >= 0)[:, None] & (columns >= 0)[None]
-    missing = int((~there).sum())
-    if initializing_values.size != missing:
-        raise InvalidArgumentError(
-            f"{op}: initializing_values must have {missing} entries, one for each value that the "
-            f"old matrix lacks, got {initializing_values.size}"
-        )
-    out = np.empty((num_rows, num_cols), np.float32)
-    out[there] = old[np.ix_(rows[rows >= 0], columns[columns >= 0])].reshape(-1)
-    out[~there] = initializing_values.reshape(-1)
-    return out
-
-
-def _infer_matrix(call: InferCall) -> Shape:
-    return Shape([call.attrs["num_rows"], call.attrs["num_cols"]])
-
-
-LOAD_AND_REMAP_MATRIX = define(
-    name="LoadAndRemapMatrix",
-    signature="ckpt_path: string, old_tensor_name: string, row_remapping: int64, "
-    "col_remapping: int64, initializing_values: float32 -> output_matrix: float32",
-    attrs={
-        "num_rows": attr("int"),
-        "num_cols": attr("int"),
-        "max_rows_in_memory": attr("int", default=-1),
-    },
-    infer=_infer_matrix,
-    kernel=_matrix_kernel,
     gradient=NOT_DIFFERENTIABLE,
     effect="io",
     reaches="files",

@@ -53,10 +53,6 @@ if TYPE_CHECKING:
 # These are seldom wanted, or take sparse and ragged tensors, which stand above: looked up when
 # somebody asks.
 _ELSEWHERE = {
-    **dict.fromkeys(
-        ("RNNCellDeviceWrapper", "RNNCellDropoutWrapper", "RNNCellResidualWrapper"),
-        "pinnace.keras.layers.recurrent.cell_wrappers",
-    ),
     "collapse_repeated": "pinnace.ops.composites.ctc",
     "ctc_beam_search_decoder": "pinnace.ops.composites.ctc",
     "ctc_greedy_decoder": "pinnace.ops.composites.ctc",

@@ -50,16 +50,9 @@ def approx_max_k(
     Raises:
         InvalidArgumentError: no such axis, or fewer than `k` values along it.
     """
-    return execute(  # type: ignore[no-any-return]
-        APPROX_TOP_K,
-        operand,
-        k=k,
-        reduction_dimension=reduction_dimension,
-        recall_target=recall_target,
-        is_max_k=True,
-        reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk,
-        name=name,
+    whole = reduction_input_size_override
+    return approx_top_k(
+        *(operand, k, reduction_dimension, recall_target, True, whole, aggregate_to_topk, name)
     )
 
 
@@ -86,16 +79,9 @@ def approx_min_k(
     Returns:
         [..., k, ...], dtype of `operand`, and the places along the axis, int32.
     """
-    return execute(  # type: ignore[no-any-return]
-        APPROX_TOP_K,
-        operand,
-        k=k,
-        reduction_dimension=reduction_dimension,
-        recall_target=recall_target,
-        is_max_k=False,
-        reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk,
-        name=name,
+    whole = reduction_input_size_override
+    return approx_top_k(
+        *(operand, k, reduction_dimension, recall_target, False, whole, aggregate_to_topk, name)
     )
 
 

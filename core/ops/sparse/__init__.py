@@ -4,7 +4,6 @@ What people call is in `ops/composites/sparse`.
 """
 
 from pinnace.ops.sparse import arithmetic as arithmetic
-from pinnace.ops.sparse import compressed as compressed
 from pinnace.ops.sparse import counting as counting
 from pinnace.ops.sparse import crossing as crossing
 from pinnace.ops.sparse import density as density

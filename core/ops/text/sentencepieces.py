@@ -19,6 +19,8 @@ from pinnace.ops.strings.elements import map_numbers, strings_of
 from pinnace.ops.text.piece_model import Ends, Piece, TextPieces
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
 
@@ -120,23 +122,36 @@ def _outputs(rows: list[list[Piece]], out_type: DType, splits: DType) -> tuple[A
     return np.array([piece.number for piece in flat], np.int32), ends
 
 
-def _tokenize_kernel(
-    sp_handle: Array,
-    input: Array,
-    nbest_size: Array,
-    alpha: Array,
-    add_bos: Array,
-    add_eos: Array,
-    reverse: Array,
-    *,
-    return_nbest: bool,
-    out_type: DType,
-    Tsplits: DType,  # noqa: N803 (the attribute's name)
-) -> tuple[Array, ...]:
-    ends = _ends(add_bos, add_eos, reverse)
-    op = "SentencepieceTokenizeOp"
-    rows = _rows(op, sp_handle, input, nbest_size, alpha, ends, return_nbest=return_nbest)
-    return _outputs(rows, out_type, Tsplits)
+def _with_offsets(rows: list[list[Piece]], out_type: DType, splits: DType) -> tuple[Array, ...]:
+    flat = [piece for row in rows for piece in row]
+    starts = np.array([piece.start for piece in flat], np.int64)
+    limits = np.array([piece.end for piece in flat], np.int64)
+    return *_outputs(rows, out_type, splits), starts, limits
+
+
+def _tokenizing(
+    op: str, outputs: Callable[[list[list[Piece]], DType, DType], tuple[Array, ...]]
+) -> Callable[..., tuple[Array, ...]]:
+    """The kernel of an op that gives the pieces of texts as `outputs` makes arrays of them."""
+
+    def kernel(
+        sp_handle: Array,
+        input: Array,
+        nbest_size: Array,
+        alpha: Array,
+        add_bos: Array,
+        add_eos: Array,
+        reverse: Array,
+        *,
+        return_nbest: bool,
+        out_type: DType,
+        Tsplits: DType,  # noqa: N803 (the attribute's name)
+    ) -> tuple[Array, ...]:
+        ends = _ends(add_bos, add_eos, reverse)
+        rows = _rows(op, sp_handle, input, nbest_size, alpha, ends, return_nbest=return_nbest)
+        return outputs(rows, out_type, Tsplits)
+
+    return kernel
 
 
 def _infer_rows(call: InferCall) -> tuple[Shape, Shape]:
@@ -154,32 +169,10 @@ TOKENIZE = define(
     types=_TYPES,
     attrs={"return_nbest": attr("bool", default=False)},
     infer=_infer_rows,
-    kernel=_tokenize_kernel,
+    kernel=_tokenizing("SentencepieceTokenizeOp", _outputs),
     gradient=NOT_DIFFERENTIABLE,
     effect="read",
 )
-
-
-def _offsets_kernel(
-    sp_handle: Array,
-    input: Array,
-    nbest_size: Array,
-    alpha: Array,
-    add_bos: Array,
-    add_eos: Array,
-    reverse: Array,
-    *,
-    return_nbest: bool,
-    out_type: DType,
-    Tsplits: DType,  # noqa: N803 (the attribute's name)
-) -> tuple[Array, ...]:
-    ends = _ends(add_bos, add_eos, reverse)
-    op = "SentencepieceTokenizeWithOffsetsOp"
-    rows = _rows(op, sp_handle, input, nbest_size, alpha, ends, return_nbest=return_nbest)
-    flat = [piece for row in rows for piece in row]
-    starts = np.array([piece.start for piece in flat], np.int64)
-    limits = np.array([piece.end for piece in flat], np.int64)
-    return *_outputs(rows, out_type, Tsplits), starts, limits
 
 
 def _infer_offsets(call: InferCall) -> tuple[Shape, ...]:
@@ -195,7 +188,7 @@ TOKENIZE_WITH_OFFSETS = define(
     types=_TYPES,
     attrs={"return_nbest": attr("bool", default=False)},
     infer=_infer_offsets,
-    kernel=_offsets_kernel,
+    kernel=_tokenizing("SentencepieceTokenizeWithOffsetsOp", _with_offsets),
     gradient=NOT_DIFFERENTIABLE,
     effect="read",
 )

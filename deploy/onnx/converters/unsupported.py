@@ -121,7 +121,7 @@ _REASONS = {
         Betainc Igamma Igammac Ndtri NextAfter Polygamma Zeta
     """,
     "is a step of training: the gradient of a convolution for its weights": """
-        Conv2DBackpropFilter Conv2DBackpropFilterV2 Conv3DBackpropFilterV2
+        Conv2DBackpropFilter Conv3DBackpropFilterV2
         DepthwiseConv2dNativeBackpropFilter
     """,
     "is a step of training: the gradient of a cropping": """
@@ -144,12 +144,6 @@ _REASONS = {
     """,
     "is a step of training: the gradient of a resizing": """
         ResizeBicubicGrad ResizeBilinearGrad ResizeNearestNeighborGrad ScaleAndTranslateGrad
-    """,
-    "is a step of training: the gradient of a convolution by a tensor of the input's shape": """
-        Conv2DBackpropInputV2
-    """,
-    "has any number of batch axes, and no converter yet; Conv2D and Conv3D have one": """
-        Conv
     """,
     "is a table of bits that grows with the number of points; give the model the points": """
         SobolSample
@@ -208,11 +202,6 @@ _REASONS = {
     "is about a lock; an ONNX model runs nothing beside itself": """
         ConsumeMutexLock MutexLock MutexV2
     """,
-    "holds a matrix by its rows in one value; ONNX has tensors alone": """
-        CSRSparseMatrixComponents CSRSparseMatrixToDense CSRSparseMatrixToSparseTensor
-        DenseToCSRSparseMatrix SparseMatrixMatMul SparseMatrixNNZ
-        SparseMatrixSparseMatMul SparseMatrixTranspose SparseTensorToCSRSparseMatrix
-    """,
     "joins lists of tensors, many at once: no model that was exported has needed it": """
         TensorListConcatLists TensorListPushBackBatch
     """,
@@ -220,9 +209,6 @@ _REASONS = {
         FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2
         QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2
         QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2
-    """,
-    "keeps the best boxes of each image and pads them with zeros; export NonMaxSuppressionV5": """
-        GenerateBoundingBoxProposals
     """,
     "keeps what a loop computes for its gradient; an ONNX model has no state": """
         StackCloseV2 StackPopV2 StackPushV2 StackV2
@@ -237,9 +223,6 @@ _REASONS = {
     "only orders other nodes": "NoOp",
     "ONNX draws no boxes; return them beside the picture": "DrawBoundingBoxes DrawBoundingBoxesV2",
     "names a file of a checkpoint, and is no part of a model": "ShardedFilename ShardedFilespec",
-    "sorts the distances of all points, to find groups in data; compute it outside": """
-        NearestNeighbors
-    """,
     "changes a variable, or asks on which device it runs; an ONNX model has neither": """
         DeviceIndex ResourceCountUpTo
     """,
@@ -292,8 +275,7 @@ _REASONS = {
         DecodeProtoV2 EncodeProto
     """,
     "reads or writes files": """
-        GenerateVocabRemapping LoadAndRemapMatrix MatchingFiles MergeV2Checkpoints ReadFile
-        RestoreV2 SaveV2 WriteFile
+        MatchingFiles MergeV2Checkpoints ReadFile RestoreV2 SaveV2 WriteFile
     """,
     (
         "searches through beginnings of labels, with results of a length that no ONNX operator "

@@ -51,7 +51,7 @@ def defaults(op: OpDef) -> dict[str, tuple[str, Any]]:
 # files, or draw a seed where none is given.
 READS_THE_WORLD = frozenset(
     {
-        *("GenerateVocabRemapping", "MatchingFiles", "ReadFile"),
+        *("MatchingFiles", "ReadFile"),
         *("ShuffleDataset", "ShuffleAndRepeatDataset"),
     }
 )

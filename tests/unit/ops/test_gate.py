@@ -110,8 +110,6 @@ ATTRS: dict[str, dict[str, Any]] = {
         "num_true": 1, "num_sampled": 1, "unique": True, "range_max": 2, "vocab_file": "/nowhere",
     },
     "InitializeTableFromTextFileV2": {"key_index": -2, "value_index": -1},
-    "GenerateVocabRemapping": {"new_vocab_offset": 0, "num_new_vocab": 1},
-    "LoadAndRemapMatrix": {"num_rows": 1, "num_cols": 1},
     "RestoreV2": {"dtypes": ()},
     "DecodeProtoV2": {
         "message_type": "M", "field_names": (), "output_types": (), "descriptor_source": "/nowhere",
