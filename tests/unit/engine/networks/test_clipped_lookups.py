@@ -9,7 +9,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled
 from unit.engine.networks.test_region import arrays_of, networks_of
 
 RANDOM = np.random.default_rng(5)
@@ -23,7 +22,6 @@ OTHERS = IDS[::-1].copy()
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
 
 
 def clipped(ids: Any, low: int = 0, high: int = 6) -> Any:
