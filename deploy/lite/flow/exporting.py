@@ -42,6 +42,8 @@ from pinnace.deploy.sampling.corners import corners_of
 from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import WORDS, runs_of
 from pinnace.engine.passes.fold import fold
+from pinnace.engine.passes.neutral import without_neutral
+from pinnace.engine.passes.powers import multiplied
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InternalError, InvalidArgumentError, NotFoundError
 from pinnace.framework.versions import VERSION
@@ -311,7 +313,9 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
     for program in programs:
         frozen = freeze(program)
         folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
-        subgraph, found = lower(folded, program.inputs, flex=options.allow_flex)
+        # What the engine runs: each step that is left out here is an operator less.
+        short = replace(multiplied(without_neutral(folded)), output_names=folded.output_names)
+        subgraph, found = lower(short, program.inputs, flex=options.allow_flex)
         subgraph.name = "main" if not model.signatures else program.signature
         if program is programs[0]:
             pixels = pixels_of(folded, program.inputs, options.normalization)

@@ -9,6 +9,8 @@ import numpy as np
 from pinnace.deploy.lite.ir.kinds import ACTIVATIONS
 from pinnace.deploy.lite.ir.model import Tensor
 from pinnace.deploy.lite.passes.cleaning import without_dead, without_idle
+from pinnace.deploy.lite.passes.padding import without_padding
+from pinnace.deploy.lite.passes.scaled_inputs import without_scaling
 from pinnace.deploy.lite.passes.uses import Uses
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
@@ -34,8 +36,10 @@ def improve(model: Model) -> None:
         while without_idle(subgraph):
             without_dead(subgraph)
         _dilations(subgraph)
+        without_padding(subgraph)
         _unflatten(subgraph)
         _affine(subgraph)
+        without_scaling(subgraph)
         _activations(subgraph)
         without_dead(subgraph)
 
