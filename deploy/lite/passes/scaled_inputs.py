@@ -36,7 +36,7 @@ def _is_own(uses: Uses, operator: Operator) -> bool:
     weights, bias = operator.inputs[1], _bias(operator)
     return (
         weights is not None
-        and weights.data is not None
+        and weights.is_constant
         and weights.dtype is dtypes.float32
         and len(uses.takers[id(weights)]) == 1
         and (bias is None or bias.data is not None)
@@ -50,9 +50,9 @@ def _bias(operator: Operator) -> Tensor | None:
 def _absorb(uses: Uses, operator: Operator) -> None:
     """Take in what stands before an operator, as far as it is factors and sums by column."""
     weights, old = operator.inputs[1], _bias(operator)
-    if weights is None or weights.data is None:
+    if weights is None:
         return
-    rows, columns = weights.data.shape
+    rows, columns = weights.shape[0] or 0, weights.shape[1] or 0
     factor, total = np.ones(columns), np.zeros(columns)
     source = operator.inputs[0]
     origin = ""
@@ -68,7 +68,7 @@ def _absorb(uses: Uses, operator: Operator) -> None:
         factor, total, source, origin = factor * by, moved, inner, before.origin
     if source is operator.inputs[0]:
         return
-    exact = weights.data.astype(np.float64)
+    exact = np.asarray(weights.data, np.float64)
     bias = np.zeros(rows) if old is None or old.data is None else old.data.astype(np.float64)
     scaled = (exact * factor).astype(np.float32)
     added = (bias + exact @ total).astype(np.float32)
