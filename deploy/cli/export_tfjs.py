@@ -37,6 +37,12 @@ StructuredOutputs = Annotated[
     typer.Option("--structured-outputs", help="With --tfjs, predict() gives outputs by name."),
 ]
 
+# Options of both kinds of models.
+_LAYERS = (
+    *("quantize", "shard_bytes", "runtime", "sample", "report", "verify_timeout_s"),
+    *("page", "labels", "normalization"),
+)
+
 
 def export_tfjs(
     source: object,
@@ -69,12 +75,11 @@ def export_tfjs(
         if value:
             raise InvalidArgumentError(f"--{name} is for .tflite files, not for --tfjs")
     if layers:
-        kept = ("quantize", "shard_bytes", "runtime", "sample", "report", "verify_timeout_s")
-        for name in options.keys() - {*kept, "signature", "verify", "tags"}:
+        for name in options.keys() - {*_LAYERS, "signature", "verify", "tags"}:
             if options[name]:
                 option = name.replace("_", "-")
                 raise InvalidArgumentError(f"--{option} is for graph models, not --tfjs-layers")
-        told = tfjs.export_layers(source, output, **{name: options[name] for name in kept})
+        told = tfjs.export_layers(source, output, **{name: options[name] for name in _LAYERS})
     else:
         told = tfjs.export(source, output, **options)
     for line in told.lines():

@@ -122,11 +122,7 @@ def export(
     """
     refuse_own_files(model, folder)
     check_options(quantize, shard_bytes)
-    if not page and (labels is not None or normalization is not None):
-        raise InvalidArgumentError(
-            "export: labels and a normalization are of the page (page=True), which is not asked "
-            "for; a graph model has no place for them"
-        )
+    check_page_options(page=page, labels=labels, normalization=normalization)
     check_target(folder)
     found = find_program(model, signature, [tags] if isinstance(tags, str) else tags, shapes)
     program = with_states(replace(found, limit_s=verify_timeout_s))
@@ -162,6 +158,19 @@ def check_options(quantize: str | None, shard_bytes: int) -> None:
     if not isinstance(shard_bytes, int) or isinstance(shard_bytes, bool) or shard_bytes < 1024:
         raise InvalidArgumentError(
             f"export: shard_bytes must be a number of bytes from 1024 on, got {shard_bytes!r}"
+        )
+
+
+def check_page_options(*, page: bool, labels: object, normalization: object) -> None:
+    """Refuse what is of a page, where none is asked for.
+
+    Raises:
+        InvalidArgumentError: it is given.
+    """
+    if not page and (labels is not None or normalization is not None):
+        raise InvalidArgumentError(
+            "export: labels and a normalization are of the page (page=True), which is not asked "
+            "for; a model of TensorFlow.js has no place for them"
         )
 
 

@@ -64,11 +64,11 @@ def strings(folder: Path) -> None:
 LABELS = ["red", "green", "blue", "dark", "bright"]
 
 
-def pictures(folder: Path) -> None:
-    """A network of pictures, that knows what their pixels are and what its numbers stand for."""
+def picture_layers() -> tf.keras.Model:
+    """A network of pictures, that knows what their pixels are."""
     tf.keras.utils.set_random_seed(0)
     layers = tf.keras.layers
-    model = tf.keras.Sequential(
+    return tf.keras.Sequential(
         [
             tf.keras.Input((20, 24, 3), name="image"),
             layers.Rescaling(1 / 127.5, offset=-1),
@@ -78,6 +78,22 @@ def pictures(folder: Path) -> None:
             layers.Dense(len(LABELS), activation="softmax"),
         ]
     )
+
+
+def word_layers() -> tf.keras.Model:
+    """Two inputs, one of them of whole numbers, and two outputs."""
+    tf.keras.utils.set_random_seed(0)
+    layers = tf.keras.layers
+    words = tf.keras.Input([7], name="words", dtype="int32")
+    facts = tf.keras.Input([3], name="facts")
+    x = layers.LSTM(6, return_sequences=True)(layers.Embedding(30, 5)(words))
+    state = layers.Concatenate()([layers.GlobalAveragePooling1D()(x), facts])
+    return tf.keras.Model([words, facts], [layers.Dense(4)(state), layers.Dense(2)(x)])
+
+
+def pictures(folder: Path) -> None:
+    """The same, saved with what its numbers stand for."""
+    model = picture_layers()
     tf.saved_model.save(model, folder)
     (folder / "labels.txt").write_text("\n".join(LABELS))
 

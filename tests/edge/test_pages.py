@@ -43,6 +43,12 @@ TFJS: dict[str, tuple[Source, dict[str, Any]]] = {
     "pictures": ("pictures", {}),
     "pictures_uint8": ("pictures", {"quantize": "uint8"}),
 }
+LAYERS: dict[str, tuple[Callable[[], tf.keras.Model], dict[str, Any]]] = {
+    "layers_pictures": (made.picture_layers, {"labels": made.LABELS}),
+    "layers_words": (made.word_layers, {}),
+    "layers_words_uint8": (made.word_layers, {"quantize": "uint8"}),
+}
+OF_TFJS = (*TFJS, *LAYERS)
 PICTURE = np.random.default_rng(3).integers(0, 256, (20, 24, 3), np.uint8)
 
 
@@ -77,15 +83,20 @@ def folder(edge: Edge, tmp_path_factory: pytest.TempPathFactory) -> Path:
             found(source), place / f"tfjs-{name}", page=True, runtime=edge.modules, **options
         )
         as_modules(place / f"tfjs-{name}")
-    for page in place.glob("*-pictures*"):
-        (page / "picture.png").write_bytes(picture)
+    for name, (make, options) in LAYERS.items():
+        tfjs.export_layers(
+            make(), place / f"tfjs-{name}", page=True, runtime=edge.modules, **options
+        )
+        as_modules(place / f"tfjs-{name}")
+    for page in place.glob("*pictures*/page.json"):
+        (page.parent / "picture.png").write_bytes(picture)
     return place
 
 
 @pytest.fixture(scope="session")
 def seen(edge: Edge, folder: Path) -> dict[str, dict[str, Any]]:
     """What the browser found on every page."""
-    names = [f"lite-{name}" for name in LITE] + [f"tfjs-{name}" for name in TFJS]
+    names = [f"lite-{name}" for name in LITE] + [f"tfjs-{name}" for name in OF_TFJS]
     return run_node("run_pages.mjs", folder, edge.modules, edge.chromium, *names)
 
 
@@ -113,7 +124,7 @@ def test_litert_in_python_agrees(folder: Path, name: str) -> None:
     assert ok, worst
 
 
-@pytest.mark.parametrize("page", [*(f"lite-{x}" for x in LITE), *(f"tfjs-{x}" for x in TFJS)])
+@pytest.mark.parametrize("page", [*(f"lite-{x}" for x in LITE), *(f"tfjs-{x}" for x in OF_TFJS)])
 def test_a_browser_agrees(seen: dict[str, dict[str, Any]], page: str) -> None:
     found = seen[page]
     kind, _, name = page.partition("-")
@@ -125,7 +136,7 @@ def test_a_browser_agrees(seen: dict[str, dict[str, Any]], page: str) -> None:
     assert found["foreign"] == []
 
 
-@pytest.mark.parametrize("name", TFJS)
+@pytest.mark.parametrize("name", OF_TFJS)
 def test_tensorflow_js_in_node_agrees(edge: Edge, folder: Path, name: str) -> None:
     page = folder / f"tfjs-{name}"
     found = run_node("run_node.mjs", "tfjs", page / "model.json", page, edge.modules)
@@ -134,7 +145,11 @@ def test_tensorflow_js_in_node_agrees(edge: Edge, folder: Path, name: str) -> No
 
 
 @pytest.mark.parametrize(
-    "page", ["lite-pictures", "lite-pictures_uint8", "tfjs-pictures", "tfjs-pictures_uint8"]
+    "page",
+    [
+        *("lite-pictures", "lite-pictures_uint8", "tfjs-pictures", "tfjs-pictures_uint8"),
+        "tfjs-layers_pictures",
+    ],
 )
 def test_a_picture_is_what_the_model_sees(
     seen: dict[str, dict[str, Any]], folder: Path, page: str

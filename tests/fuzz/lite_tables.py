@@ -1,4 +1,4 @@
-"""The tables of a .tflite file with other numbers in them, written again as a whole file."""
+"""The tables of a flatbuffer with other numbers in them: of a .tflite file, or of its metadata."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pinnace.proto import lite_schema
 if TYPE_CHECKING:
     import random
 
+    from pinnace.deploy.lite.files.flatbuffer import Schema
     from pinnace.deploy.lite.files.parsing import Parsed
 
 _ODD = (0, 1, -1, 2, 3, 7, 100, 127, 128, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 40)
@@ -30,7 +31,7 @@ def _part(value: Any) -> Any:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-def change_table(draw: random.Random, table: Table) -> None:
+def change_table(draw: random.Random, table: Table, schema: Schema = lite_schema) -> None:
     """Change something in a table, or in one below it."""
     fields: Any = table.fields
     while fields:
@@ -44,13 +45,13 @@ def change_table(draw: random.Random, table: Table) -> None:
                 return
             table, fields = inner, inner.fields
         else:
-            fields[name] = _other(draw, lite_schema.TABLES[table.name][name].kind, value)
+            fields[name] = _other(draw, schema, schema.TABLES[table.name][name].kind, value)
             return
 
 
-def _other(draw: random.Random, kind: str, value: Any) -> Any:
+def _other(draw: random.Random, schema: Schema, kind: str, value: Any) -> Any:
     """Another value of the same kind; None leaves the field out."""
-    if draw.random() < 0.1 or value is None or kind in lite_schema.UNIONS:
+    if draw.random() < 0.1 or value is None or kind in schema.UNIONS:
         return None
     if isinstance(value, Table):
         return None  # changed as a whole, it is left out

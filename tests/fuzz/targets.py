@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fuzz.lite_tables import as_table, change_table
+from fuzz.lite_files import LiteFiles, LiteMetadata
 from fuzz.mutations import changed, changed_json, damaged
+from fuzz.target import Target
 from pinnace import saved_model, train
-from pinnace.deploy.lite.files.flatbuffer import written
-from pinnace.deploy.lite.files.parsing import parsed
-from pinnace.deploy.lite.reading.saving import functions_of
 from pinnace.engine.build import plan_of
 from pinnace.framework.errors import NotFoundError
 from pinnace.ops.trees.forest_files import read_forest
@@ -56,27 +54,6 @@ MODELS = {
 }
 PB = "saved_model.pb"
 VARIABLES = "variables/variables"
-
-
-class Target:
-    """Something to damage.
-
-    Args:
-        folder: empty, for its files.
-    """
-
-    weight = 1
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def damage(self, draw: random.Random) -> int:
-        """Put a damaged file in place; its size."""
-        raise NotImplementedError
-
-    def use(self) -> None:
-        """Read it."""
-        raise NotImplementedError
 
 
 class Messages(Target):
@@ -544,33 +521,7 @@ class Forests(Target):
         forest.predict(features, rows)
 
 
-class LiteFiles(Target):
-    """Files of LiteRT: their bytes, and numbers in tables that are whole."""
-
-    weight = 4
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._data = [path.read_bytes() for path in sorted((GOLDEN / "lite").glob("*.tflite"))]
-        self._damaged = b""
-
-    def damage(self, draw: random.Random) -> int:
-        data = draw.choice(self._data)
-        if draw.random() < 0.5:
-            self._damaged = damaged(draw, data, draw.choice(self._data))
-        else:
-            root = as_table(parsed(data, "the file"))
-            for _ in range(draw.randint(1, 3)):
-                change_table(draw, root)
-            self._damaged = written(root, 2 * len(data))
-        return len(self._damaged)
-
-    def use(self) -> None:
-        for function in functions_of(self._damaged, "the file")[0].values():
-            plan_of(function.graph)
-
-
 TARGETS: tuple[Callable[[Path], Target], ...] = (
     *(Messages, Index, Data, Checkpoint, KerasFile, OlderKerasFile, Modules, Programs, Forests),
-    *(LiteFiles, Records),
+    *(LiteFiles, LiteMetadata, Records),
 )

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from fuzz import run
-from fuzz.targets import TARGETS, Target
+from fuzz.target import Target
+from fuzz.targets import TARGETS
 from pinnace.framework.errors import DataLossError
 
 

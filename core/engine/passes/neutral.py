@@ -1,4 +1,4 @@
-"""Leaves out sums with zeros and products with ones.
+"""Leaves out sums with zeros, products with ones and first powers.
 
 A decoder of transformers masks its scores by constants. For the last word, which sees all others,
 they become ones and zeros when constants are folded, and each step is one more over all scores that
@@ -17,6 +17,7 @@ from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
 from pinnace.ops.math.division import REAL_DIV
+from pinnace.ops.math.exponents import POW
 
 if TYPE_CHECKING:
     from pinnace.graph.graph import Graph, Node, Value
@@ -28,6 +29,7 @@ _NEUTRAL = {
     SUB: (0, False),
     MUL: (1, True),
     REAL_DIV: (1, False),
+    POW: (1, False),
 }
 _TYPES = frozenset({dtypes.float32, dtypes.float64})
 

@@ -50,35 +50,56 @@ def gelu_of(node: Node) -> Gelu | None:
 
 def hard_swish_of(node: Node) -> Value | None:
     """The argument of the hard swish that a product or quotient computes: x · relu6(x + 3) / 6."""
-    factors, number = _factors(node.outputs[0])
-    if len(factors) != 2 or not _near(number, 1 / 6):
-        return None
-    for x, other in (factors, factors[::-1]):
-        if other.node.op.name != "Relu6":
+    factors, _ = _factors(node.outputs[0])
+    for gate in factors:
+        if gate.node.op.name != "Relu6":
             continue
-        terms, offset = _terms(other.node.inputs[0])
-        if terms == [root_of(x)] and _near(offset, 3.0):
+        x = _three_less(gate.node.inputs[0])
+        if x is None:
+            continue
+        # x itself may be a product, as that of a batch normalization is.
+        whole, number = _factors(node.outputs[0], x)
+        if len(whole) == 2 and {*whole} == {x, gate} and _near(number, 1 / 6):
             return x
     return None
 
 
-def _factors(value: Value) -> tuple[list[Value], float]:
-    """The factors of a product, and the number among them."""
+def _three_less(value: Value) -> Value | None:
+    """The x of x + 3."""
+    value = root_of(value)
+    if value.node.op.name not in {"Add", "AddV2"}:
+        return None
+    for x, other in (value.node.inputs, value.node.inputs[::-1]):
+        number = _scalar(other)
+        if number is not None and _near(number, 3.0):
+            return root_of(x)
+    return None
+
+
+def _factors(value: Value, whole: Value | None = None) -> tuple[list[Value], float]:
+    """The factors of a product, and the number among them.
+
+    Args:
+        value: the product.
+        whole: is a factor as it is, even if it is a product.
+    """
     value = root_of(value)
     node = value.node
+    if value is whole:
+        return [value], 1.0
     known = _scalar(value)
     if known is not None:
         return [], known
     if node.op.name == "Mul":
-        (left, a), (right, b) = (_factors(x) for x in node.inputs)
+        (left, a), (right, b) = (_factors(x, whole) for x in node.inputs)
         return left + right, a * b
     if node.op.name == "Neg":
-        left, a = _factors(node.inputs[0])
+        left, a = _factors(node.inputs[0], whole)
         return left, -a
     if node.op.name == "RealDiv":
         divisor = _scalar(node.inputs[1])
         if divisor:
-            left, a = _factors(node.inputs[0])
+            left, a = _factors(node.inputs[0], whole)
             return left, a / divisor
     return [value], 1.0
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from pinnace.deploy.lite.ir.builder import carried
-from pinnace.deploy.refusals import UnconvertibleError
-from pinnace.graph.known import known_shape, known_value
+from pinnace.deploy.program.node_facts import NodeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,13 +13,11 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.flow.lowering import Lowering
     from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
-    from pinnace.framework.specs import TensorSpec
-    from pinnace.framework.tensor import Array
     from pinnace.graph import graph
 
 
-class NodeView:
-    """One node of the program: attributes, specs, and the inputs that are known.
+class NodeView(NodeFacts[Any]):
+    """One node of the program, to be written as operators of LiteRT.
 
     Args:
         node: the node; calls inlined, constants folded.
@@ -31,6 +26,8 @@ class NodeView:
         takers: the nodes that take each value; a result of the program is taken by None.
     """
 
+    constants_are = "in LiteRT it is an option"
+
     def __init__(
         self,
         node: graph.Node,
@@ -38,21 +35,8 @@ class NodeView:
         values: Mapping[graph.Value, Any],
         takers: Mapping[graph.Value, Sequence[graph.Node | None]],
     ) -> None:
-        self.node = node
+        super().__init__(node, values, takers)
         self.lowering = lowering
-        self.values = values
-        self.takers = takers
-        self._packed = node.op.pack_inputs(node.inputs, node.attrs)
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.node.name
-
-    def attr(self, name: str) -> Any:
-        """An attribute, its default if it is not written."""
-        attrs = self.node.attrs
-        return attrs[name] if name in attrs else self.node.op.default(name)
 
     def dtype(self, index: int = 0) -> DType:
         """The element type of an output, as it is computed."""
@@ -61,11 +45,6 @@ class NodeView:
     def shape(self, index: int = 0) -> Shape:
         """The shape of an output."""
         return self.node.outputs[index].shape
-
-    def input_spec(self, index: int) -> TensorSpec:
-        """The spec of an argument that is not a list."""
-        spec: TensorSpec = self._packed[index].spec
-        return spec
 
     def source(self, index: int) -> graph.Value:
         """The value in the program of an argument that is not a list."""
@@ -78,29 +57,3 @@ class NodeView:
         if rank is None:
             self.fail("how many axes its input has must be known")
         return rank
-
-    def constant(self, index: int) -> Array | None:
-        """The value of an argument if the graph tells it, else None."""
-        value = self._packed[index]
-        if value.node.op.name == "Const":
-            return np.asarray(value.node.attrs["value"])
-        return known_value(value)
-
-    def needed(self, index: int, what: str) -> Array:
-        """The value of an argument that LiteRT wants to know when the file is written."""
-        found = self.constant(index)
-        if found is None:
-            self.fail(f"{what} must be a constant: in LiteRT it is an option")
-        return found
-
-    def needed_int(self, index: int, what: str) -> int:
-        """A number that LiteRT wants to know when the file is written."""
-        return int(self.needed(index, what).reshape(-1)[0])
-
-    def sizes(self, index: int) -> Shape | None:
-        """An argument that holds sizes as a shape, as far as the graph tells."""
-        return known_shape(self._packed[index])
-
-    def fail(self, reason: str) -> NoReturn:
-        """This use has no counterpart."""
-        raise UnconvertibleError(reason)

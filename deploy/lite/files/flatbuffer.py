@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+import io
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import flatbuffers
 import numpy as np
 
+from pinnace.deploy.program.mapped_weights import pieces
 from pinnace.proto import lite_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pinnace.framework.tensor import Array
 
 IDENTIFIER = lite_schema.IDENTIFIER
+# From so many bytes on, an array is taken from where it is when the file is written.
+_LONG = 1 << 16
 # A buffer begins at such an address, so that a reader that maps the file may use it in place.
 _ALIGNMENT = 16
 _SCALARS: Any = {
@@ -64,7 +68,57 @@ class Table(NamedTuple):
     fields: Mapping[str, Any]
 
 
-Vector: TypeAlias = "Sequence[Any] | Array | bytes"
+class Product(NamedTuple):
+    """A vector of float32 that is an array times a factor, in float64.
+
+    Attributes:
+        array: of at least one axis.
+        factor: as `pieces` takes it.
+    """
+
+    array: Array
+    factor: Array
+
+
+Vector: TypeAlias = "Sequence[Any] | Array | bytes | Product"
+
+
+class Flatbuffer:
+    """The bytes of a flatbuffer in pieces: tables as they were built, and long vectors as arrays.
+
+    Args:
+        tables: the bytes, with room for the vectors that is not filled.
+        vectors: where each begins, and its numbers; in order.
+    """
+
+    def __init__(self, tables: memoryview, vectors: Sequence[tuple[int, Product | Array]]) -> None:
+        self._tables = tables
+        self._vectors = vectors
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __iter__(self) -> Iterator[memoryview]:
+        """The pieces in order, each only until the next."""
+        at = 0
+        for start, vector in self._vectors:
+            yield self._tables[at:start]
+            array, factor = vector if isinstance(vector, Product) else (vector, None)
+            for piece in pieces(array, factor):
+                yield piece.view(np.uint8).data
+            at = start + array.nbytes
+        yield self._tables[at:]
+
+    def write_to(self, file: IO[bytes]) -> None:
+        """Write it to an open file."""
+        for piece in self:
+            file.write(piece)
+
+    def whole(self) -> bytes:
+        """All of it."""
+        file = io.BytesIO()
+        self.write_to(file)
+        return file.getvalue()
 
 
 def written(root: Table, size_hint: int, schema: Schema = lite_schema) -> bytes:
@@ -75,18 +129,41 @@ def written(root: Table, size_hint: int, schema: Schema = lite_schema) -> bytes:
         size_hint: about how many bytes it will be.
         schema: which declares the tables.
     """
+    return built(root, size_hint, schema).whole()
+
+
+def built(root: Table, size_hint: int, schema: Schema = lite_schema) -> Flatbuffer:
+    """The same in pieces, with the arrays that the table refers to as they are.
+
+    Args:
+        root: likewise.
+        size_hint: likewise.
+        schema: likewise.
+    """
     writer = _Writer(size_hint, schema)
     builder = writer.builder
     builder.Finish(writer.table(root), file_identifier=schema.IDENTIFIER)
-    return bytes(memoryview(builder.Bytes)[builder.Head() :])
+    tables = memoryview(builder.Bytes)[builder.Head() :]
+    # They are written from the end to the beginning.
+    vectors = [(len(tables) - end, vector) for end, vector in reversed(writer.vectors)]
+    return Flatbuffer(tables, vectors)
 
 
 class _Writer:
-    """A builder, and where names, vectors and options stand that are written once for all."""
+    """A builder, and where names, vectors and options stand that are written once for all.
+
+    Attributes:
+        vectors: where long ones begin, seen from the end of the file, and their numbers.
+    """
 
     def __init__(self, size_hint: int, schema: Schema) -> None:
         self.schema = schema
-        self.builder: Any = flatbuffers.Builder(size_hint)
+        self.vectors: list[tuple[int, Product | Array]] = []
+        self.builder: Any = flatbuffers.Builder(0)
+        # Its own memory is filled with zeros. Of this the system gives what is written to: the room
+        # for long vectors takes none.
+        self.builder.Bytes = np.zeros(size_hint, np.uint8).data
+        self.builder.head = size_hint
         self._known: dict[object, int] = {}
 
     def table(self, table: Table) -> int:
@@ -139,7 +216,7 @@ class _Writer:
             return self.table(value)
         inner = kind[1:-1]
         if inner == "uint8":
-            return _bytes(self.builder, value)
+            return self._bytes(value)
         if inner in _SCALARS:
             array = np.ascontiguousarray(value, inner)
             key = (inner, array.tobytes())
@@ -150,6 +227,21 @@ class _Writer:
             self.builder.PrependUOffsetTRelative(place)
         return int(self.builder.EndVector())
 
+    def _bytes(self, values: Vector) -> int:
+        """A vector of bytes, at an address that numbers of any kind may have."""
+        builder = self.builder
+        long = values if isinstance(values, Product) else None
+        array = values.array if isinstance(values, Product) else _array(values)
+        builder.StartVector(1, array.nbytes, _ALIGNMENT)
+        end = int(builder.Head()) - array.nbytes
+        builder.head = end
+        if long is None and array.nbytes < _LONG:
+            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            builder.Bytes[end : end + raw.size] = raw.data
+        else:
+            self.vectors.append((len(builder.Bytes) - end, array if long is None else long))
+        return int(builder.EndVector())
+
     def _once(self, key: object, write: Callable[[], int]) -> int:
         found = self._known.get(key)
         if found is None:
@@ -157,12 +249,7 @@ class _Writer:
         return found
 
 
-def _bytes(builder: Any, values: Vector) -> int:
-    """A vector of bytes, at an address that numbers of any kind may have."""
-    content = np.frombuffer(values, np.uint8) if isinstance(values, bytes) else np.asarray(values)
-    raw = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
-    builder.StartVector(1, raw.size, _ALIGNMENT)
-    end = int(builder.Head()) - raw.size
-    builder.head = end
-    builder.Bytes[end : end + raw.size] = raw.data
-    return int(builder.EndVector())
+def _array(values: Vector) -> Array:
+    if isinstance(values, (bytes, memoryview)):
+        return np.frombuffer(values, np.uint8)
+    return np.asarray(values)

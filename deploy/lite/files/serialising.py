@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.deploy.lite.files.flatbuffer import Table, written
+from pinnace.deploy.lite.files.flatbuffer import Product, Table, built
 from pinnace.deploy.lite.ir.kinds import NUMBERS, TYPES, options_of
-from pinnace.deploy.lite.ir.model import Subgraph
+from pinnace.deploy.lite.ir.model import Scaled, Subgraph
 from pinnace.deploy.lite.ir.versions import version_of
+from pinnace.deploy.program.mapped_weights import pieces
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.proto import lite_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
+    from pinnace.deploy.lite.files.flatbuffer import Flatbuffer
     from pinnace.deploy.lite.ir.model import Model, Operator, Signature, Tensor
     from pinnace.framework import dtypes
     from pinnace.framework.tensor import Array
+
+    Numbers: TypeAlias = Array | bytes | Product
 
 # A flatbuffer's offsets have 31 bits.
 LIMIT = (1 << 31) - 1
@@ -28,6 +33,8 @@ _SCHEMA_VERSION = 3
 _LAST_OLD = 127
 # What an operator or a tensor takes beside numbers, about.
 _ENTRY = 256
+# Bytes at the beginning and at the end of a buffer, by which most are told apart.
+_END = 64
 
 
 def serialised(model: Model) -> bytes:
@@ -35,6 +42,15 @@ def serialised(model: Model) -> bytes:
 
     Raises:
         UnimplementedError: it would be larger than a flatbuffer can be.
+    """
+    return in_pieces(model).whole()
+
+
+def in_pieces(model: Model) -> Flatbuffer:
+    """The same in pieces, whose long ones are the numbers of the model.
+
+    Raises:
+        UnimplementedError: likewise.
     """
     return _Writer(model).file()
 
@@ -48,25 +64,28 @@ class _Writer:
         self.numbers = {id(one): index for index, one in enumerate(self.subgraphs)}
         self.codes: dict[tuple[str, str, int], int] = {}
         # The first is the empty one that stands for "no numbers".
-        self.buffers: list[Array | bytes] = [b""]
-        self.known: dict[object, int] = {}
+        self.buffers: list[Numbers] = [b""]
+        # Length, beginning and end -> the buffers that are alike so far, by their numbers.
+        self.known: dict[object, list[int]] = {}
+        self.digests: dict[int, bytes] = {}
         self.places: list[dict[int, int]] = []
 
-    def file(self) -> bytes:
-        """The bytes."""
+    def file(self) -> Flatbuffer:
+        """The file."""
         subgraphs = [self._subgraph(one) for one in self.subgraphs]
         signatures = [self._signature(one) for one in self.model.signatures]
         metadata = [
             Table("Metadata", {"name": name, "buffer": self._buffer(content)})
             for name, content in self.model.metadata.items()
         ]
-        size = sum(x.nbytes if isinstance(x, np.ndarray) else len(x) for x in self.buffers)
+        size = sum(_size(x) for x in self.buffers)
         entries = sum(len(one.operators) + len(one.tensors()) for one in self.subgraphs)
         if size + _ENTRY * entries > LIMIT:
             raise UnimplementedError(
                 f"export: the weights take {size / (1 << 30):.2f} GiB, and a .tflite file has at "
                 "most 2\n  Try: float16=True (--float16) or int8=True (--int8)"
             )
+        buffers = [Table("Buffer", {"data": x if _size(x) else None}) for x in self.buffers]
         root = Table(
             "Model",
             {
@@ -74,12 +93,12 @@ class _Writer:
                 "operator_codes": [_code(*one) for one in self.codes],
                 "subgraphs": subgraphs,
                 "description": self.model.description,
-                "buffers": [Table("Buffer", {"data": _content(x)}) for x in self.buffers],
+                "buffers": buffers,
                 "metadata": metadata or None,
                 "signature_defs": signatures,
             },
         )
-        return written(root, size + _ENTRY * (entries + 8))
+        return built(root, size + _ENTRY * (entries + 8))
 
     def _subgraph(self, subgraph: Subgraph) -> Table:
         tensors = subgraph.tensors()
@@ -103,7 +122,7 @@ class _Writer:
         fields: dict[str, Any] = {
             "shape": known,
             "type": TYPES[tensor.dtype],
-            "buffer": 0 if tensor.data is None else self._buffer(tensor.data),
+            "buffer": self._buffer(_numbers(tensor)) if tensor.is_constant else 0,
             "name": tensor.name,
             "is_variable": tensor.is_state or None,
             "has_rank": sizes is not None,
@@ -122,24 +141,24 @@ class _Writer:
             )
         return Table("Tensor", fields)
 
-    def _buffer(self, data: Array | bytes) -> int:
+    def _buffer(self, numbers: Numbers) -> int:
         """The buffer with these numbers; equal ones share it."""
-        if not isinstance(data, bytes):
-            data = np.asarray(data)  # arithmetic makes scalars of arrays without axes
-        content = data if isinstance(data, bytes) else stored(data)
-        raw = content if isinstance(content, bytes) else content.data.cast("B")
-        if not len(raw):
-            return self._add(b"")
-        key = hashlib.blake2b(raw, digest_size=16).digest()
-        if key not in self.known:
-            # Weights whose axes were turned are copied once more when they are written, one after
-            # the other; all these copies together are as large as the file.
-            is_text = isinstance(data, np.ndarray) and data.dtype == object
-            self.known[key] = self._add(content if is_text else data)
-        return self.known[key]
+        if not _size(numbers):
+            return self._add(numbers)
+        alike = self.known.setdefault((_size(numbers), *_ends(numbers)), [])
+        if alike:
+            digest = _digest(numbers)
+            for number in alike:
+                if number not in self.digests:
+                    self.digests[number] = _digest(self.buffers[number])
+                if self.digests[number] == digest:
+                    return number
+            self.digests[len(self.buffers)] = digest
+        alike.append(len(self.buffers))
+        return self._add(numbers)
 
-    def _add(self, content: Array | bytes) -> int:
-        self.buffers.append(content)
+    def _add(self, numbers: Numbers) -> int:
+        self.buffers.append(numbers)
         return len(self.buffers) - 1
 
     def _operator(self, operator: Operator, places: dict[int, int]) -> Table:
@@ -202,17 +221,45 @@ def _code(kind: str, custom: str, version: int) -> Table:
     )
 
 
-def _content(buffer: Array | bytes) -> Array | bytes | None:
-    """What a buffer holds, None if it is empty."""
-    size = len(buffer) if isinstance(buffer, bytes) else buffer.size
-    return buffer if size else None
+def _numbers(tensor: Tensor) -> Numbers:
+    """What a constant has in the file."""
+    if isinstance(tensor, Scaled):
+        return Product(tensor.held, tensor.factor)
+    data = np.asarray(tensor.data)  # arithmetic makes scalars of arrays without axes
+    return _strings(data) if data.dtype == object else data
 
 
-def stored(data: Array) -> Array | bytes:
-    """The bytes of a constant as they stand in the file."""
-    if data.dtype == object:
-        return _strings(data)
-    return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+def _size(numbers: Numbers) -> int:
+    """In bytes."""
+    if isinstance(numbers, Product):
+        return numbers.array.nbytes
+    return len(numbers) if isinstance(numbers, bytes) else numbers.nbytes
+
+
+def _ends(numbers: Numbers) -> tuple[bytes, bytes]:
+    """The first and the last bytes."""
+    if isinstance(numbers, bytes):
+        return numbers[:_END], numbers[-_END:]
+    array, factor = numbers if isinstance(numbers, Product) else (np.atleast_1d(numbers), None)
+    count = min(array.size, _END // array.itemsize)
+    found = []
+    for first in (0, array.size - count):
+        where = np.unravel_index(np.arange(first, first + count), array.shape)
+        some = array[where]
+        if factor is not None:
+            some = (some * np.broadcast_to(factor, array.shape)[where]).astype(array.dtype)
+        found.append(some.tobytes())
+    return found[0], found[1]
+
+
+def _digest(numbers: Numbers) -> bytes:
+    found = hashlib.blake2b(digest_size=16)
+    if isinstance(numbers, bytes):
+        found.update(numbers)
+    else:
+        for piece in pieces(*(numbers if isinstance(numbers, Product) else (numbers,))):
+            found.update(piece.view(np.uint8).data)
+    return found.digest()
 
 
 def _strings(data: Array) -> bytes:

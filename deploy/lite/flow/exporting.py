@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.deploy.lite.files.serialising import serialised
+from pinnace.deploy.lite.files.serialising import in_pieces
 from pinnace.deploy.lite.flow.lowering import lower
 from pinnace.deploy.lite.flow.options import Options, one_kind
 from pinnace.deploy.lite.flow.page import page_of
@@ -42,6 +42,8 @@ from pinnace.deploy.sampling.corners import corners_of
 from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import WORDS, runs_of
 from pinnace.engine.passes.fold import fold
+from pinnace.engine.passes.neutral import without_neutral
+from pinnace.engine.passes.powers import multiplied
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InternalError, InvalidArgumentError, NotFoundError
 from pinnace.framework.versions import VERSION
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pinnace.deploy.lite.metadata.making import Given, Vocabulary
+    from pinnace.deploy.lite.metadata.packing import Metadata
     from pinnace.deploy.page.runtimes import Found
     from pinnace.deploy.program.labels import Labels
     from pinnace.deploy.program.pixels import Scaling
@@ -226,14 +229,38 @@ class _Converted:
     pixels: dict[str, Scaling]
     loops: dict[str, str]
 
+    @property
+    def flex(self) -> tuple[str, ...]:
+        """The operators that stayed TensorFlow's."""
+        names = {one.custom for one in self.model.operators()}
+        return tuple(sorted(name for name in names if name.startswith("Flex")))
+
 
 def _export(
     programs: Sequence[Program], options: Options, known: Known, runtime: Found | None
 ) -> LiteReport:
     converted = _convert(programs, options)
-    content = serialised(converted.model)
-    operators = list(converted.model.operators())
-    flex = tuple(sorted({one.custom for one in operators if one.custom.startswith("Flex")}))
+    known = replace(known, pixels=converted.pixels)
+    told = None if options.metadata is False else metadata_of(programs, known)
+    file = in_pieces(converted.model)
+    is_run_or_changed = options.verify or options.kind is not None or told is not None
+    if is_run_or_changed or options.path is None or options.web is not None:
+        return _looked_at(programs, options, known, runtime, converted, file.whole(), told)
+    write_file(options.path, file.write_to)  # piece by piece, so that it is never in memory
+    return _report(programs, options, converted, len(file))
+
+
+def _looked_at(
+    programs: Sequence[Program],
+    options: Options,
+    known: Known,
+    runtime: Found | None,
+    converted: _Converted,
+    content: bytes,
+    told: Metadata | None,
+) -> LiteReport:
+    """Run a file, make it smaller, give it metadata and a page, and write it."""
+    flex = converted.flex
     words = _words(converted.model)
     wanted = programs if _wants_runs(options, flex) else ()
     runs = [_runs(program, options, words) for program in wanted]
@@ -245,11 +272,10 @@ def _export(
     if options.kind is not None:
         from pinnace.deploy.lite.smaller.forms import smaller_form
 
+        converted.model.settle()
         content, precision = smaller_form(
             converted.model, content, programs, runs, options, is_run=not flex
         )
-    known = replace(known, pixels=converted.pixels)
-    told = None if options.metadata is False else metadata_of(programs, known)
     page = None
     if options.web is not None:
         if told is not None:
@@ -259,7 +285,30 @@ def _export(
     if told is not None:
         content = packed(content, told)
         check_readable(content, told)
-    report = LiteReport(
+    if options.path is not None:
+        write_file(options.path, content)
+    if page is not None and options.web is not None and runtime is not None:
+        write_page(options.web, page, runtime)
+    return replace(
+        _report(programs, options, converted, len(content)),
+        differences=differences,
+        batches=sum(kinds.values()),
+        compared=dict(kinds),
+        precision=precision,
+        metadata=None if told is None else told.document,
+        files=() if told is None else tuple(told.files),
+        content=content if options.path is None else None,
+    )
+
+
+def _report(
+    programs: Sequence[Program],
+    options: Options,
+    converted: _Converted,
+    size: int,
+) -> LiteReport:
+    """What was converted, and how large the file is."""
+    return LiteReport(
         path=None if options.path is None else os.fspath(options.path),
         signatures=tuple(program.signature for program in programs),
         inputs=dict(programs[0].inputs),
@@ -268,21 +317,12 @@ def _export(
         source_counts=converted.source_counts,
         dropped=converted.dropped,
         loops=converted.loops,
-        differences=differences,
-        batches=sum(kinds.values()),
-        compared=dict(kinds),
-        file_bytes=len(content),
-        precision=precision,
-        flex=tuple(name.removeprefix("Flex") for name in flex),
-        metadata=None if told is None else told.document,
-        files=() if told is None else tuple(told.files),
-        content=content if options.path is None else None,
+        differences={},
+        batches=0,
+        compared={},
+        file_bytes=size,
+        flex=tuple(name.removeprefix("Flex") for name in converted.flex),
     )
-    if options.path is not None:
-        write_file(options.path, content)
-    if page is not None and options.web is not None and runtime is not None:
-        write_page(options.web, page, runtime)
-    return report
 
 
 def _compare(
@@ -328,8 +368,10 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
     for program in programs:
         frozen = freeze(program)
         folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
+        # What the engine runs: each step that is left out here is an operator less.
+        short = replace(multiplied(without_neutral(folded)), output_names=folded.output_names)
         subgraph, found, stayed = lower(
-            folded, program.inputs, flex=options.allow_flex, fused_lstm=options.fused_lstm
+            short, program.inputs, flex=options.allow_flex, fused_lstm=options.fused_lstm
         )
         subgraph.name = "main" if not model.signatures else program.signature
         if program is programs[0]:
@@ -376,7 +418,7 @@ def _words(model: Model) -> Array:
     known: dict[bytes, None] = {}
     for subgraph in model.subgraphs():
         for tensor in subgraph.tensors():
-            if tensor.data is not None and tensor.dtype is dtypes.string:
+            if tensor.dtype is dtypes.string and tensor.data is not None:
                 known.update(dict.fromkeys(tensor.data.reshape(-1)[:_KNOWN_WORDS].tolist()))
     return np.array([*WORDS, *list(known)[:_KNOWN_WORDS]], object)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from pinnace.framework.errors import InternalError
 from pinnace.saved_model.constants import PREDICT_METHOD_NAME
 
 if TYPE_CHECKING:
@@ -54,6 +57,45 @@ class Tensor:
     def rank(self) -> int | None:
         """The number of axes, if it is known."""
         return self.shape.rank
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has numbers of its own."""
+        return self.data is not None
+
+
+class Scaled(Tensor):
+    """A constant of float32 that is other numbers times a factor: the product is made late.
+
+    Large weights are written piece by piece, and are so never in memory a second time. Each look
+    at `data` makes all of it.
+
+    Args:
+        source: the numbers.
+        factor: one for each place of an axis of `source`, or one; the product is made in float64.
+    """
+
+    __slots__ = ("factor", "held")
+
+    def __init__(self, source: Tensor, factor: Array) -> None:
+        super().__init__(source.name, source.dtype, source.shape)
+        self.held = np.asarray(source.data)
+        self.factor = factor
+
+    @property
+    def data(self) -> Array:
+        """The product."""
+        return (self.held * self.factor).astype(np.float32)
+
+    @data.setter
+    def data(self, value: Array | None) -> None:
+        if value is not None:
+            raise InternalError("a scaled tensor has no numbers of its own")
+
+    @property
+    def is_constant(self) -> bool:
+        """It is."""
+        return True
 
 
 @dataclass(slots=True, eq=False)
@@ -162,3 +204,14 @@ class Model:
         """Those of all subgraphs."""
         for subgraph in self.subgraphs():
             yield from subgraph.operators
+
+    def settle(self) -> None:
+        """Make the products of scaled tensors, for who looks at their numbers more than once."""
+        made: dict[int, Tensor] = {}
+        for operator in self.operators():
+            for place, x in enumerate(operator.inputs):
+                if not isinstance(x, Scaled):
+                    continue
+                if id(x) not in made:
+                    made[id(x)] = Tensor(x.name, x.dtype, x.shape, x.data)
+                operator.inputs[place] = made[id(x)]

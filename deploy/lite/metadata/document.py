@@ -46,6 +46,7 @@ _SINCE_FIELD = {
 }
 _SINCE_TYPE = {"VOCABULARY": (1, 0, 1), "SCANN_INDEX_FILE": (1, 4, 0)}
 _SLACK = 1024
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
@@ -138,17 +139,18 @@ def _table(name: str, fields: Any, where: str) -> Table:
 
 def _number(enum: str, value: Any, where: str) -> int:
     known = schema.ENUMS[enum]
-    number = known.get(value) if isinstance(value, str) else value
-    if number is None or number not in known.values():
-        raise InvalidArgumentError(
-            f"export: {where} must be one of {', '.join(known)}, got {value!r}"
-        )
-    return int(number)
+    if isinstance(value, str) and value in known:
+        return known[value]
+    # A file may have a number of a newer schema, which has no name here.
+    limits = np.iinfo(np.int8)
+    if isinstance(value, int) and not isinstance(value, bool) and limits.min <= value <= limits.max:
+        return value
+    raise InvalidArgumentError(f"export: {where} must be one of {', '.join(known)}, got {value!r}")
 
 
 def _value(kind: str, value: Any, where: str) -> Any:
     if kind == "string":
-        if not isinstance(value, str):
+        if not isinstance(value, str) or not _is_text(value):
             raise InvalidArgumentError(f"export: {where} must be a text, got {value!r}")
         return value
     if kind == "[uint8]":
@@ -160,13 +162,30 @@ def _value(kind: str, value: Any, where: str) -> Any:
         return [_value(inner, one, f"{where}[{index}]") for index, one in enumerate(value)]
     if kind in schema.TABLES:
         return _table(kind, value, where)
-    whole = kind != "float32"
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    return _real_or_whole(kind, value, where)
+
+
+def _real_or_whole(kind: str, value: Any, where: str) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidArgumentError(f"export: {where} must be a number, got {value!r}")
-    limits = np.iinfo(kind) if whole else None
-    if limits is not None and not limits.min <= value <= limits.max:
+    if kind == "float32":
+        # Infinity and NaN are numbers there.
+        if _LARGEST < abs(value) != math.inf:
+            raise InvalidArgumentError(f"export: {where} must be a float32, got {value!r}")
+        return float(value)
+    limits = np.iinfo(kind)
+    if not limits.min <= value <= limits.max or value != int(value):
         raise InvalidArgumentError(f"export: {where} must be a {kind}, got {value!r}")
-    return int(value) if whole else float(value)
+    return int(value)
+
+
+def _is_text(value: str) -> bool:
+    """Whether it has no half of a character, which JSON can have and UTF-8 cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _document(table: Parsed) -> Document:

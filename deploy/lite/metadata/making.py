@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -249,7 +250,8 @@ def _normalization(tensor: Mapping[str, Any]) -> Scaling | None:
         options = unit.get("options") or {}
         if unit.get("options_type") == "NormalizationOptions":
             mean, std = tuple(options.get("mean") or ()), tuple(options.get("std") or ())
-            return (mean, std) if mean and std and 0 not in std else None
+            usable = mean and std and 0 not in std and all(map(math.isfinite, (*mean, *std)))
+            return (mean, std) if usable else None
     return None
 
 

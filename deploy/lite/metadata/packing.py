@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
 BUFFER = "TFLITE_METADATA"
 # The earliest day that an archive knows: the same files are the same bytes.
 _DAY = (1980, 1, 1, 0, 0, 0)
-# What is taken out of an archive at the most: it may be packed a thousandfold.
-_MOST = 1 << 28
+# What is taken out of an archive, beside the file itself: it may be packed a thousandfold. Of other
+# ways to pack than these, Python unpacks whole blocks, however much is asked for.
+_TIMES, _SLACK = 8, 1 << 22
+# A member is some dozens of bytes there, and many times as much as an object.
+_MEMBER, _MOST_MEMBERS = b"PK\1\2", 10_000
+_KINDS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+# What Python's reader of archives says of one that is damaged.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError)
 _READ_FOR_ALL = 0o644 << 16
 
 
@@ -104,26 +111,36 @@ def unpacked(content: Content, where: str) -> Metadata | None:
 def _archive(content: Content, where: str, document: Document) -> dict[str, bytes]:
     """The files that a document names, as far as they are there."""
     names = dict.fromkeys(str(one.get("name") or "") for one in files_of(document))
-    file = io.BytesIO(content)
+    whole = bytes(content)
+    file = io.BytesIO(whole)
     if not names or not zipfile.is_zipfile(file):
         return {}
+    if whole.count(_MEMBER) > _MOST_MEMBERS:
+        raise DataLossError(f"{where}: its archive has more than {_MOST_MEMBERS} associated files")
     found: dict[str, bytes] = {}
-    left = _MOST
+    most = left = _TIMES * len(content) + _SLACK
     try:
         with zipfile.ZipFile(file) as archive:
             inside = {one.filename: one for one in archive.infolist()}
             for name in names:
                 if name not in inside:
                     continue
+                if inside[name].compress_type not in _KINDS:
+                    raise DataLossError(
+                        f"{where}: its associated file {name!r:.120} is packed in another way than "
+                        "stored or deflated"
+                    )
                 left -= inside[name].file_size
                 if left < 0:
                     raise DataLossError(
-                        f"{where}: its associated files have more than {_MOST} bytes"
+                        f"{where}: its associated files have more than {most} bytes, which is too "
+                        f"much for a file of {len(content)}"
                     )
                 with archive.open(inside[name]) as one:
                     found[name] = one.read(inside[name].file_size)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-        raise DataLossError(f"{where}: its associated files are damaged: {error}") from None
+    except _DAMAGED as error:
+        told = str(error) or "one ends too early"
+        raise DataLossError(f"{where}: its associated files are damaged: {told}") from None
     return found
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.deploy.lite.ir.kinds import ACTIVATIONS
-from pinnace.deploy.lite.ir.model import Tensor
+from pinnace.deploy.lite.ir.model import Scaled, Tensor
 from pinnace.deploy.lite.passes.cleaning import without_dead, without_idle
+from pinnace.deploy.lite.passes.padding import without_padding
+from pinnace.deploy.lite.passes.scaled_inputs import without_scaling
 from pinnace.deploy.lite.passes.uses import Uses
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
@@ -34,8 +36,10 @@ def improve(model: Model) -> None:
         while without_idle(subgraph):
             without_dead(subgraph)
         _dilations(subgraph)
+        without_padding(subgraph)
         _unflatten(subgraph)
         _affine(subgraph)
+        without_scaling(subgraph)
         _activations(subgraph)
         without_dead(subgraph)
 
@@ -201,22 +205,21 @@ def _absorbed(uses: Uses, operator: Operator) -> bool:
     place, where = _WEIGHTS.get(operator.kind, 1), _BIAS.get(operator.kind, 2)
     weights = operator.inputs[place]
     bias = operator.inputs[where] if len(operator.inputs) > where else None
-    if weights is None or weights.data is None or weights.dtype is not dtypes.float32:
+    if weights is None or not weights.is_constant or weights.dtype is not dtypes.float32:
         return False
     if (bias is not None and bias.data is None) or after.options.get(_ACTIVATION):
         return False
     axis = _WEIGHED[operator.kind]
-    channels = weights.data.shape[axis]
+    channels = weights.shape[axis] or 0
     before = np.zeros(channels) if bias is None else np.asarray(bias.data, np.float64)
     found = _factor_and_bias(after, made, before)
     if found is None:
         return False
     factor, b = found
     if (factor != 1).any():
-        form = [1] * weights.data.ndim
+        form = [1] * (weights.rank or 0)
         form[axis] = channels
-        scaled = (weights.data * factor.reshape(form)).astype(np.float32)
-        operator.inputs[place] = Tensor(weights.name, weights.dtype, weights.shape, scaled)
+        operator.inputs[place] = Scaled(weights, factor.reshape(form))
     name = f"{after.origin}/bias"
     made_bias = Tensor(name, dtypes.float32, Shape([channels]), b.astype(np.float32))
     operator.inputs = [*operator.inputs[:where], made_bias]

@@ -1,21 +1,17 @@
 """NodeView: a converter's view of the node to convert."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias
-
-import numpy as np
+from typing import TypeAlias
 
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
-from pinnace.deploy.refusals import UnconvertibleError
+from pinnace.deploy.program.node_facts import NodeFacts
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline as inlined
 from pinnace.framework.dtypes import DType
-from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array
 from pinnace.graph import graph
-from pinnace.graph.known import known_shape, known_value
+from pinnace.graph.known import known_value
 
 Inline: TypeAlias = Callable[
     [GraphBuilder, graph.FunctionRef | graph.Graph, Sequence[Value | None]], list[Value]
@@ -27,8 +23,8 @@ def program_of(function: graph.FunctionRef) -> graph.Graph:
     return fold(inlined(function.graph))
 
 
-class NodeView:
-    """One node of the program: attributes, specs, and known inputs.
+class NodeView(NodeFacts[Value]):
+    """One node of the program, to be written as ONNX.
 
     Args:
         node: the node; calls inlined, constants folded.
@@ -38,6 +34,8 @@ class NodeView:
         may_draw: whether the file may draw numbers of its own.
     """
 
+    constants_are = "in ONNX it is an attribute"
+
     def __init__(
         self,
         node: graph.Node,
@@ -46,32 +44,14 @@ class NodeView:
         takers: Mapping[graph.Value, Sequence[graph.Node | None]] = {},
         may_draw: bool = False,
     ) -> None:
-        self.node = node
+        super().__init__(node, values, takers)
         self.inline = inline
-        self.values = values
-        self.takers = takers
         self.may_draw = may_draw
-        self._packed = node.op.pack_inputs(node.inputs, node.attrs)
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.node.name
-
-    def attr(self, name: str) -> Any:
-        """An attribute, its default if it is not written."""
-        attrs = self.node.attrs
-        return attrs[name] if name in attrs else self.node.op.default(name)
 
     def dtype(self, name: str) -> DType:
         """A type attribute."""
         found: DType = self.attr(name)
         return found
-
-    def input_spec(self, index: int) -> TensorSpec:
-        """The spec of an argument that is not a list."""
-        spec: TensorSpec = self._packed[index].spec
-        return spec
 
     def output_spec(self, index: int = 0) -> TensorSpec:
         """The spec of an output."""
@@ -81,28 +61,6 @@ class NodeView:
     def output_count(self) -> int:
         """The number of outputs."""
         return len(self.node.outputs)
-
-    def constant(self, index: int) -> Array | None:
-        """The value of an argument if the graph tells it, else None."""
-        value = self._packed[index]
-        if value.node.op.name == "Const":
-            return np.asarray(value.node.attrs["value"])
-        return known_value(value)
-
-    def needed(self, index: int, what: str) -> Array:
-        """The value of an argument that ONNX wants to know when the file is written."""
-        found = self.constant(index)
-        if found is None:
-            self.fail(f"{what} must be a constant: in ONNX it is an attribute")
-        return found
-
-    def needed_int(self, index: int, what: str) -> int:
-        """A number that ONNX wants to know when the file is written."""
-        return int(self.needed(index, what).reshape(-1)[0])
-
-    def sizes(self, index: int) -> Shape | None:
-        """An argument that holds sizes as a shape, as far as the graph tells."""
-        return known_shape(self._packed[index])
 
     def is_multiple_of_size(self, index: int, picture: int) -> bool:
         """Whether an argument is shape(picture)[1:3] times numbers that are known."""
@@ -125,7 +83,3 @@ class NodeView:
         """An argument that holds axes, sorted, none negative; None if the graph does not tell."""
         found = self.constant(index)
         return None if found is None else sorted({int(axis) % rank for axis in found.reshape(-1)})
-
-    def fail(self, reason: str) -> NoReturn:
-        """This use has no counterpart."""
-        raise UnconvertibleError(reason)

@@ -13,9 +13,17 @@ function loaded(source) {
   });
 }
 
-/** What the page asks, of a GraphModel. */
-export function sessionOf(tf, model, { outputs, waits }) {
+/** What the page asks, of a GraphModel, or of a LayersModel, which has no names of its own. */
+export function sessionOf(tf, model, { inputs, outputs, layers, waits }) {
   const names = outputs.map(({ name }) => name);
+  const answer = (given) => {
+    if (layers) {
+      const all = inputs.map(({ name }) => given[name]);
+      return model.predict(all.length === 1 ? all[0] : all);
+    }
+    // Each warns, or fails, on the models of the other.
+    return waits ? model.executeAsync(given, names) : model.execute(given, names);
+  };
   const run = async (feeds) => {
     const given = {};
     for (const [name, { dtype, shape, data }] of Object.entries(feeds)) {
@@ -24,9 +32,7 @@ export function sessionOf(tf, model, { outputs, waits }) {
     }
     const kept = [];
     try {
-      // Each warns, or fails, on the models of the other.
-      const ran = waits ? await model.executeAsync(given, names) : model.execute(given, names);
-      const results = [ran].flat();
+      const results = [await answer(given)].flat();
       kept.push(...results);
       const found = {};
       for (const [i, tensor] of results.entries()) {
@@ -68,7 +74,8 @@ export async function open(description) {
   for (const backend of backends) {
     try {
       if (!(await tf.setBackend(backend))) throw new Error(`the backend ${backend} does not start`);
-      const model = await tf.loadGraphModel(new URL(description.model, import.meta.url).href);
+      const place = new URL(description.model, import.meta.url).href;
+      const model = await (description.layers ? tf.loadLayersModel(place) : tf.loadGraphModel(place));
       const session = sessionOf(tf, model, description);
       const [first] = description.cases;
       if (first) await session.run(first.inputs).catch(refuseLacking);

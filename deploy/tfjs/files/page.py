@@ -1,4 +1,4 @@
-"""The page in a graph model's folder, which runs the model in the browser."""
+"""The page in a model's folder, which runs the model in the browser."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -68,8 +68,9 @@ def write_tfjs_page(
     options: PageOptions,
     *,
     kind: str | None,
-    drawn: Sequence[str],
-    waits: bool,
+    drawn: Sequence[str] = (),
+    waits: bool = False,
+    layers: bool = False,
 ) -> None:
     """Write the page.
 
@@ -82,6 +83,7 @@ def write_tfjs_page(
         kind: how the weights are stored.
         drawn: outputs that are other numbers in each run.
         waits: whether a run of the model waits for results inside of it.
+        layers: whether it is a layers model.
 
     Raises:
         InvalidArgumentError: there are such outputs.
@@ -92,7 +94,8 @@ def write_tfjs_page(
             "anew in each run"
         )
     backends = ["wasm"] if _WASM in options.runtime.packages else []
-    about = f"signature {program.signature}" + ("" if kind is None else f", {kind} weights")
+    about = "layers model" if layers else f"signature {program.signature}"
+    about += "" if kind is None else f", {kind} weights"
     write_page(
         folder,
         Page(
@@ -112,7 +115,7 @@ def write_tfjs_page(
             tolerance=_TOLERANCE,
             labels=options.labels,
             pixels=pixels_of(graph, program.inputs, options.normalization),
-            more={"backends": [*backends, "cpu"], "waits": waits},
+            more={"backends": [*backends, "cpu"], "waits": waits, "layers": layers},
         ),
         options.runtime,
     )

@@ -6,20 +6,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pinnace.deploy.program.freezing import freeze
+from pinnace.deploy.program.labels import Labels
+from pinnace.deploy.program.pixels import Scaling
 from pinnace.deploy.program.sources import Program, find_program
 from pinnace.deploy.sampling.comparing import Agreement, agreement
 from pinnace.deploy.sampling.corners import corners_of
 from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import Run, runs_of
 from pinnace.deploy.tfjs.checks.node import NodeRuntime, run_in_node
-from pinnace.deploy.tfjs.exporting import check_options, runtime_for
+from pinnace.deploy.tfjs.exporting import check_options, check_page_options, runtime_for
 from pinnace.deploy.tfjs.files.folder import check_target, staged_folder, write_model
+from pinnace.deploy.tfjs.files.page import PageOptions, page_options, write_tfjs_page
 from pinnace.deploy.tfjs.files.weights import SHARD_BYTES, Quantization, write_weights
 from pinnace.deploy.tfjs.layers.configs import layers_config
 from pinnace.deploy.tfjs.layers.reading import load_layers
 from pinnace.deploy.tfjs.layers.weights import named_weights
 from pinnace.deploy.tfjs.reading import LAYERS
 from pinnace.deploy.tfjs.report import TfjsReport, write_report
+from pinnace.engine.passes.fold import fold
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, Tensor
@@ -43,6 +48,9 @@ def export_layers(
     sample: Mapping[str, Any] | None = None,
     report: str | os.PathLike[str] | None = None,
     verify_timeout_s: float = 60.0,
+    page: bool = False,
+    labels: Labels | None = None,
+    normalization: Scaling | Mapping[str, Scaling] | None = None,
 ) -> TfjsReport:
     """Write a Keras model as a layers model of TensorFlow.js, which can be trained there.
 
@@ -59,23 +67,29 @@ def export_layers(
         sample: inputs to compare on, by the names of the input layers; None draws some.
         report: a `.json` or `.md` file that tells the same as what is returned.
         verify_timeout_s: the longest that one run of the check may take, in seconds.
+        page: whether the folder gets a page, too, see `export`.
+        labels: of the page, see `export`.
+        normalization: of the page, see `export`.
 
     Returns:
         What was written and how well it agrees.
 
     Raises:
         UnimplementedError: layers, or arguments of them, that TensorFlow.js does not have.
+        NotFoundError: TensorFlow.js is not there for the page, or not where `runtime` says.
         InvalidArgumentError: a wrong option, or no Keras model.
         FailedPreconditionError: the folder holds other things.
         InternalError: what was made differs from the model. Nothing is written.
     """
     check_options(quantize, shard_bytes)
+    check_page_options(page=page, labels=labels, normalization=normalization)
     check_target(folder)
     keras_model = _model_of(model)
     config = layers_config(registry.serialize_keras_object(keras_model), keras_model.name)
     program = program_of(keras_model, verify_timeout_s)
     weights = {name: v.numpy() for name, v in named_weights(keras_model).items()}
     node = runtime_for(runtime, verify=verify)
+    shown = page_options(program, model, runtime, labels, normalization) if page else None
     with staged_folder(folder) as stage:
         manifest, size = write_weights(stage, weights, quantize, shard_bytes)
         topology = {"keras_version": _FORM, "backend": "tensorflow", "model_config": config}
@@ -90,11 +104,13 @@ def export_layers(
             },
         )
         found = _Found({}, {})
+        read = program
+        if quantize is not None and (node is not None or page):
+            read = program_of(load_layers(stage), verify_timeout_s)
         if node is not None:
-            checked = program
-            if quantize is not None:
-                checked = program_of(load_layers(stage), verify_timeout_s)
-            found = _check(stage, checked, node, sample)
+            found = _check(stage, read, node, sample)
+        if shown is not None:
+            _write_page(stage, program, read, node, sample, shown, quantize)
         files = tuple(sorted(one.name for one in stage.iterdir()))
     agreed = found.agreement
     told = TfjsReport(
@@ -118,6 +134,37 @@ def export_layers(
     if report is not None:
         write_report(report, told)
     return told
+
+
+def _write_page(
+    stage: Path,
+    program: Program,
+    read: Program,
+    node: NodeRuntime | None,
+    sample: Mapping[str, Any] | None,
+    options: PageOptions,
+    kind: Quantization | None,
+) -> None:
+    """Write the page.
+
+    Args:
+        stage: the folder.
+        program: the model.
+        read: the same with the weights that are in the folder.
+        node: leaves out runs that TensorFlow.js does not take; None leaves out none.
+        sample: inputs to show.
+        options: what else it needs.
+        kind: how the weights are stored.
+    """
+    with reference(plain=True):
+        runs = list(runs_of(read, sample))
+    if node is not None:
+        feeds = [dict(zip(read.inputs, run.inputs, strict=True)) for run in runs]
+        ran = run_in_node(node, "cpu", stage, feeds, kind="layers", limit_s=program.limit_s)
+        pairs = zip(runs, ran.results, strict=False)
+        runs = [run for run, result in pairs if not isinstance(result, str)]
+    graph = fold(freeze(program).graph)
+    write_tfjs_page(stage, program, graph, runs, options, kind=kind, layers=True)
 
 
 def _model_of(model: object) -> Model:
@@ -159,7 +206,7 @@ def program_of(model: Any, limit_s: float) -> Program:
 
     found = find_program(trace(call, specs, {}, "layers_model")[0], "layers")
     renamed = dict(zip(names, found.inputs.values(), strict=True))
-    return replace(found, inputs=renamed, limit_s=limit_s)
+    return replace(found, inputs=renamed, limit_s=limit_s, source=str(model.name))
 
 
 def _input_name(tensor: Any) -> str:

@@ -23,7 +23,9 @@ try {
     const whole = Buffer.concat(await Promise.all(pieces));
     const weightData = whole.buffer.slice(whole.byteOffset, whole.byteOffset + whole.byteLength);
     const weightSpecs = groups.flatMap((one) => one.weights);
-    const inner = await tf.loadGraphModel({ load: async () => ({ ...content, weightSpecs, weightData }) });
+    const handler = { load: async () => ({ ...content, weightSpecs, weightData }) };
+    const { layers } = description;
+    const inner = await (layers ? tf.loadLayersModel(handler) : tf.loadGraphModel(handler));
     session = runtime.sessionOf(tf, inner, description);
     version = tf.version.tfjs;
   } else {

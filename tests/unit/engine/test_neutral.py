@@ -1,4 +1,4 @@
-"""Sums with zeros and products with ones are left out, and nothing else."""
+"""Sums with zeros, products with ones and first powers are left out, and nothing else."""
 
 from collections import Counter
 from typing import Any
@@ -19,11 +19,13 @@ NEUTRAL = {
     "product": lambda x: x * ONES,
     "product, turned round": lambda x: ONES * x,
     "quotient": lambda x: x / ONES,
+    "power": lambda x: x**1.0,
 }
 OTHERS = {
     "one of many": lambda x: x + np.eye(3, 4, dtype="f4"),
     "turned round": lambda x: 0.0 - x,
     "quotient turned round": lambda x: 1.0 / x,
+    "power turned round": lambda x: 1.0**x,
     "with more axes": lambda x: x * np.ones((1, 2, 3, 4), "f4"),
     "broadcast": lambda x: x[:1] + np.zeros((2, 3, 4), "f4"),
     "integers": lambda x: tf.cast(x, tf.int32) + 0,
@@ -50,7 +52,7 @@ def test_what_changes_nothing_is_left_out(kind: str) -> None:
 @pytest.mark.parametrize("kind", OTHERS)
 def test_what_changes_something_stays(kind: str) -> None:
     run = OTHERS[kind]
-    assert {"AddV2", "Sub", "Mul", "RealDiv"} & set(kinds(run))
+    assert {"AddV2", "Sub", "Mul", "RealDiv", "Pow"} & set(kinds(run))
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("f4")
     np.testing.assert_allclose(tf.function(run)(tf.constant(x)), run(tf.constant(x)), rtol=1e-6)
 

@@ -213,7 +213,10 @@ UNION = {"content_properties_type": "Nothing", "content_properties": {}}
         ({"stats": {"max": "x"}}, "stats.max must be a list"),
         ({"stats": {"max": ["x"]}}, r"stats.max\[0\] must be a number"),
         ({"content": {"range": {"min": 1 << 40}}}, "range.min must be a int32"),
+        ({"content": {"range": {"min": 1.5}}}, "range.min must be a int32"),
         ({"content": 3}, "content must be fields of a Content"),
+        ({"stats": {"max": [1e39]}}, r"stats.max\[0\] must be a float32"),
+        ({"name": "\udc80"}, "name must be a text"),
     ],
 )
 def test_fields_of_other_kinds(tensor: Any, message: str) -> None:
@@ -250,6 +253,36 @@ def test_every_field_of_the_schema_reads_back() -> None:
     assert read.pop("min_parser_version") == "1.5.0"
     told.pop("min_parser_version")
     assert read == told
+
+
+def test_numbers_of_a_newer_schema_and_infinities_read_back() -> None:
+    tensor = {"associated_files": [{"type": 9}], "stats": {"max": [float("inf")]}}
+    told = {"subgraph_metadata": [{"input_tensor_metadata": [tensor]}]}
+    read = documents.decoded(documents.encoded(told), "it")
+    assert read["subgraph_metadata"] == told["subgraph_metadata"]
+
+
+def with_archive(content: bytes, kind: int, data: bytes, count: int = 1) -> bytes:
+    """A file with metadata, and `labels.txt` packed in some way behind it."""
+    file = io.BytesIO(packed(content, Metadata({"associated_files": [{"name": "labels.txt"}]})))
+    file.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(file, "a", kind) as archive:
+        for number in range(count):
+            archive.writestr("labels.txt" if not number else f"{number}", data)
+    return file.getvalue()
+
+
+def test_archives_that_are_packed(model: Any) -> None:
+    content = content_of(model)
+    read = unpacked(with_archive(content, zipfile.ZIP_DEFLATED, b"cat\n" * 999), "it")
+    assert read is not None
+    assert read.files == {"labels.txt": b"cat\n" * 999}
+    with pytest.raises(DataLossError, match="bytes, which is too much for a file of"):
+        unpacked(with_archive(content, zipfile.ZIP_DEFLATED, bytes(1 << 24)), "it")
+    with pytest.raises(DataLossError, match="packed in another way than stored or deflated"):
+        unpacked(with_archive(content, zipfile.ZIP_BZIP2, bytes(1 << 24)), "it")
+    with pytest.raises(DataLossError, match="more than 10000 associated files"):
+        unpacked(with_archive(content, zipfile.ZIP_STORED, b"", 10_001), "it")
 
 
 def test_other_metadata_of_the_file_stay(model: Any) -> None:

@@ -1,4 +1,4 @@
-"""The page in a graph model's folder; `make edge` visits it."""
+"""The page in the folder of a model of TensorFlow.js; `make edge` visits it."""
 
 from __future__ import annotations
 
@@ -99,6 +99,68 @@ def test_quantised_weights_are_what_it_compares_with(tmp_path: Path, modules: Pa
     assert np.abs(y - x @ weights.numpy()).max() > 1e-5
 
 
+def layers_model() -> Any:
+    tf.keras.utils.set_random_seed(4)
+    layers = tf.keras.layers
+    image = tf.keras.Input([4, 4, 3], name="image")
+    words = tf.keras.Input([5], name="words", dtype="int32")
+    x = layers.GlobalAveragePooling2D()(layers.Rescaling(1 / 127.5, offset=-1)(image))
+    y = layers.GlobalAveragePooling1D()(layers.Embedding(9, 3)(words))
+    both = [layers.Dense(3, activation="softmax")(x), layers.Dense(2)(y)]
+    return tf.keras.Model([image, words], both, name="mixed")
+
+
+def arrays_of(tensors: Any) -> list[Any]:
+    return [np.array(one["data"], one["dtype"]).reshape(one["shape"]) for one in tensors.values()]
+
+
+@pytest.mark.parametrize("kind", [None, "uint8"])
+def test_layers_have_one_too(tmp_path: Path, modules: Path, kind: Any) -> None:
+    model, folder = layers_model(), tmp_path / "web"
+    options: dict[str, Any] = {"labels": ["a", "b", "c"], "quantize": kind}
+    told = tfjs.export_layers(
+        model, folder, page=True, runtime=modules.parent, verify=False, **options
+    )
+    assert {"index.html", "page.json", "model.json", "tfjs"} <= set(told.files)
+    described = page_in(folder)
+    assert (described["title"], described["layers"]) == ("mixed", True)
+    assert described["about"] == "layers model" + ("" if kind is None else ", uint8 weights")
+    # JavaScript gives them in this order, without names.
+    assert [(one["name"], one["dtype"]) for one in described["inputs"]] == [
+        ("image", "float32"),
+        ("words", "int32"),
+    ]
+    assert described["inputs"][0]["pixels"] == {"mean": [0.0], "std": [1.0]}
+    assert [one.get("labels") for one in described["outputs"]] == [["a", "b", "c"], None]
+    read = tfjs.load_layers(folder)
+    assert described["cases"]
+    for case in described["cases"]:
+        wanted = read(arrays_of(case["inputs"]))
+        for x, y in zip(wanted, arrays_of(case["outputs"]), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+def test_layers_without_a_page_take_no_labels(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="labels and a normalization are of the page"):
+        tfjs.export_layers(layers_model(), tmp_path / "web", labels=["a"], verify=False)
+
+
+def test_layers_at_the_command_line(
+    tmp_path: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(modules.parent)  # it is looked for here, and as no package does not run
+    layers_model().save(tmp_path / "m.keras")
+    (tmp_path / "names").write_text("a\nb\nc\n")
+    options = ["--tfjs-layers", "--page", "--labels", str(tmp_path / "names")]
+    options += ["--normalization", "image=0:255"]
+    done = pinnace("export", tmp_path / "m.keras", tmp_path / "web", *options)
+    assert done.code == 0, done.err
+    assert f"python -m http.server -d {tmp_path / 'web'}" in done.out
+    described = page_in(tmp_path / "web")
+    assert described["inputs"][0]["pixels"] == {"mean": [0.0], "std": [255.0]}
+    assert described["outputs"][0]["labels"] == ["a", "b", "c"]
+
+
 def test_what_it_refuses(tmp_path: Path, modules: Path) -> None:
     @tf.function(input_signature=[tf.TensorSpec([2], tf.complex64, name="x")])
     def waves(x: tf.Tensor) -> tf.Tensor:
@@ -123,7 +185,7 @@ def test_what_it_refuses(tmp_path: Path, modules: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--tfjs-layers", "--page"], "--page is for graph models, not --tfjs-layers"),
+        (["--tfjs-layers", "--structured-outputs"], "is for graph models, not --tfjs-layers"),
         (["--tfjs", "--vocabulary", "x"], "--vocabulary is for .tflite files, not for --tfjs"),
     ],
 )
