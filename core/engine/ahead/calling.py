@@ -18,9 +18,28 @@ from pinnace.ops.kernels import pieces
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Exceptions that an entry point may raise: the loader writes their addresses to the table that
-# `errors_of` names. (If Numba is loaded, LLVM resolves Python's names for them differently.)
-ERRORS: tuple[type[Exception], ...] = (TypeError, MemoryError)
+# What entry points need of Python. The loader writes the addresses to the table that `python_of`
+# names: a library that has Python's symbols itself would have to be linked with the file that
+# defines them, which on Windows and macOS is another one for each version.
+OBJECTS: dict[str, object] = {"None": None, "TypeError": TypeError, "MemoryError": MemoryError}
+FUNCTIONS = (
+    "PyErr_SetString",
+    "PyErr_Occurred",
+    "PyLong_AsLongLong",
+    "PyLong_AsUnsignedLongLongMask",
+    "PyFloat_AsDouble",
+    "PyObject_IsTrue",
+    "PyLong_FromLongLong",
+    "PyLong_FromUnsignedLongLong",
+    "PyFloat_FromDouble",
+    "PyBool_FromLong",
+    "PyTuple_New",
+    "PyTuple_SetItem",
+    "Py_IncRef",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
+PYTHON = (*OBJECTS, *FUNCTIONS)
 # Byte offsets of fields in an array object and in its dtype.
 TYPE, DATA, RANK, SHAPE, STEPS, DTYPE, FLAGS, ORDER, NUMBER = 8, 16, 24, 32, 40, 56, 64, 26, 28
 # Bits of an array's flags.
@@ -28,9 +47,9 @@ IN_ONE_PIECE, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 _FAST_CALL = 0x80  # METH_FASTCALL
 
 
-def errors_of(symbol: str) -> str:
-    """The symbol of the table of exceptions of an entry point."""
-    return f"{symbol}_errors"
+def python_of(symbol: str) -> str:
+    """The symbol of an entry point's table of what it needs of Python, in the order of `PYTHON`."""
+    return f"{symbol}_python"
 
 
 def kernel_of(symbol: str) -> str:
@@ -56,8 +75,8 @@ def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any
         symbol: the entry point's.
         address: of any symbol of the same library.
     """
-    errors = (ctypes.c_void_p * len(ERRORS)).from_address(address(errors_of(symbol)))
-    errors[:] = [id(one) for one in ERRORS]
+    python = (ctypes.c_void_p * len(PYTHON)).from_address(address(python_of(symbol)))
+    python[:] = _addresses()
     method = _Method(symbol.encode(), address(symbol), _FAST_CALL, None)
     # The function refers to it for as long as it is there, which may be until the interpreter is
     # gone: a list in this module would be cleared before.
@@ -68,6 +87,13 @@ def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any
     function: Callable[..., Any] = make(ctypes.addressof(method), np.ndarray, None)
     pieces.note(function, address(kernel_of(symbol)))
     return function
+
+
+@functools.cache
+def _addresses() -> list[ctypes.c_void_p | int | None]:
+    """The addresses of `PYTHON` in this process."""
+    functions = (ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p).value for name in FUNCTIONS)
+    return [*map(id, OBJECTS.values()), *functions]
 
 
 @functools.cache

@@ -20,7 +20,7 @@ import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # The program's modules are found where this process finds its own; its working directory, which may
 # have modules with the names of Python's, is no such place.
@@ -57,16 +57,23 @@ class CompilerProcess:
         for_libraries: whether object files become parts of a library; LLVM loads them into this
             process otherwise.
         environment: variables that differ from this process's.
+        options: more of the program's (`codegen.objects`).
 
     Raises:
         EndedError: it cannot be started.
     """
 
-    def __init__(self, *, for_libraries: bool, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        *,
+        for_libraries: bool,
+        environment: Mapping[str, str],
+        options: Sequence[str] = (),
+    ) -> None:
         if not sys.executable:
             raise EndedError("this program does not say where its Python interpreter is")
         path = json.dumps([one for one in sys.path if one])
-        options = ["--for-libraries"] if for_libraries else []
+        told = [*(["--for-libraries"] if for_libraries else []), *options]
         try:
             # A file, since a pipe that nobody reads would hold the process up.
             self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the process)
@@ -74,7 +81,7 @@ class CompilerProcess:
             raise EndedError(f"no temporary file can be made: {error}") from error
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-W", "ignore", "-c", _PROGRAM, path, *options],
+                [sys.executable, "-P", "-W", "ignore", "-c", _PROGRAM, path, *told],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,

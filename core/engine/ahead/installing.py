@@ -1,7 +1,8 @@
 """Builds the library of the general kernels.
 
 Run as `python -m pinnace.engine.ahead.installing`. The library is part of the package, and takes
-two minutes of processor time. An existing library with the same kernels is kept.
+two minutes of processor time. An existing library with the same kernels is kept. Wheels for other
+systems get theirs by `--system` and `--folder`.
 """
 
 from __future__ import annotations
@@ -11,18 +12,23 @@ import importlib.util
 import sys
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from pinnace.engine.ahead import processors, reading, table, writing
+from pinnace.engine.ahead import processors, reading, systems, table, writing
 from pinnace.engine.ahead.table import RefusedError
 from pinnace.framework.errors import FailedPreconditionError
 
+if TYPE_CHECKING:
+    from pinnace.engine.ahead.systems import System
 
-def make(names: list[str], folder: Path) -> float | None:
+
+def make(names: list[str], folder: Path, system: System | None = None) -> float | None:
     """Build the library for processors; the seconds it took, None if it is up to date.
 
     Args:
         names: see `processors`.
         folder: created or replaced.
+        system: see `systems`; None: this machine.
 
     Raises:
         FailedPreconditionError: Numba or a linker is missing, or a kernel cannot be compiled.
@@ -30,7 +36,7 @@ def make(names: list[str], folder: Path) -> float | None:
     from pinnace.engine.codegen import general
 
     texts = [general.module_of(general.text(name)) for name in general.names()]
-    if _is_made(names, texts, folder):
+    if _is_made(names, texts, folder, system or writing.this_system()):
         return None
     if importlib.util.find_spec("numba") is None:
         raise FailedPreconditionError("Numba is not installed\n  Try: pip install numba")
@@ -44,7 +50,7 @@ def make(names: list[str], folder: Path) -> float | None:
             sys.stderr.write(f"\r{done} of {len(texts) * len(names)} kernels")
             sys.stderr.flush()
 
-    made = writing.write(texts, writing.chosen(names), folder, advance)
+    made = writing.write(texts, writing.chosen(names, system), folder, advance, system)
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")
     for one in made:
@@ -53,9 +59,13 @@ def make(names: list[str], folder: Path) -> float | None:
     return perf_counter() - began
 
 
-def _is_made(names: list[str], texts: list[str], folder: Path) -> bool:
+def _is_made(names: list[str], texts: list[str], folder: Path, system: System) -> bool:
     try:
-        libraries = {one.processor: one for one in table.read((folder / table.FILE).read_bytes())}
+        libraries = {
+            one.processor: one
+            for one in table.read((folder / table.FILE).read_bytes())
+            if (one.system, one.machine) == (system.platform, system.machine)
+        }
     except (OSError, RefusedError):
         return False
     wanted = {table.digest_of_text(text) for text in texts}
@@ -66,13 +76,25 @@ def main() -> int:
     """Run the command line; errors are fatal only if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--processors", default=processors.family(), help="names, comma-separated (%(default)s)"
+        "--processors", help="names, comma-separated; by default this machine's, or all of SYSTEM"
+    )
+    parser.add_argument(
+        "--system", help=f"by default this machine; else one of {', '.join(systems.names())}"
     )
     parser.add_argument("--folder", type=Path, default=reading.INSTALLED, help="for the files")
     parser.add_argument("--must", action="store_true", help="fail if it cannot be made")
     options = parser.parse_args()
     try:
-        seconds = make(options.processors.split(","), options.folder)
+        system = systems.named(options.system) if options.system else None
+        is_own = (system or writing.this_system()) == systems.here()
+        if not is_own and options.folder == reading.INSTALLED:
+            parser.error(
+                "--system: a library for another system is not this installation's: --folder"
+            )
+        names = [processors.family()] if is_own else processors.known(system)
+        if options.processors:
+            names = options.processors.split(",")
+        seconds = make(names, options.folder, system)
     except FailedPreconditionError as error:
         sys.stdout.write(
             f"no library of kernels is made: {error}\n"
@@ -80,7 +102,7 @@ def main() -> int:
         )
         return int(options.must)
     told = "is there" if seconds is None else f"made in {seconds:.0f} s"
-    sys.stdout.write(f"{options.folder}: kernels for {options.processors}: {told}\n")
+    sys.stdout.write(f"{options.folder}: kernels for {', '.join(names)}: {told}\n")
     return 0
 
 

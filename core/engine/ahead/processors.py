@@ -1,24 +1,28 @@
 """Processors that kernels are compiled for, and whether this machine is one of them.
 
-The levels of x86-64 are those of its psABI. Linux reports a machine's features, under its own
-names; a feature without a name there is not used.
+The levels of x86-64 are those of its psABI. Features have Linux' names on all systems. Linux
+reports them; on Windows NumPy has asked the processor, and Apple's processors all have those that
+kernels need. A feature that is not reported is not used.
 """
 
 from __future__ import annotations
 
 import functools
-import platform
+import importlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pinnace.engine.ahead import systems
 from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NATIVE = "native"
+    from pinnace.engine.ahead.systems import System
+
+NATIVE, GENERIC = "native", "generic"
 _CPU_INFO = Path("/proc/cpuinfo")
-_X86, _ARM = ("x86_64",), ("aarch64", "arm64")
 
 
 class Processor(NamedTuple):
@@ -29,12 +33,15 @@ class Processor(NamedTuple):
         cpu: LLVM's name.
         features: LLVM's names, with their signs.
         requires: Linux' names of the required features.
+        first: the same LLVM names of the processor of this machine's architecture whose code
+            becomes that for another architecture; None: it is compiled for directly.
     """
 
     name: str
     cpu: str
     features: str
     requires: tuple[str, ...]
+    first: tuple[str, str] | None = None
 
 
 # LLVM's name -> Linux' name, for those that differ.
@@ -83,46 +90,95 @@ _LEVELS = {
 }
 
 
-def known() -> list[str]:
-    """The processor names that can be compiled for on this architecture."""
-    machine = platform.machine().lower()
-    return [NATIVE, *(_LEVELS if machine in _X86 else ("generic",) if machine in _ARM else ())]
+# NumPy's name -> Linux' name, of the features of the levels above.
+_NUMPY_WORDS = {
+    "SSE3": "pni",
+    "SSSE3": "ssse3",
+    "SSE41": "sse4_1",
+    "SSE42": "sse4_2",
+    "POPCNT": "popcnt",
+    "CX16": "cx16",
+    "LAHF": "lahf_lm",
+    "AVX": "avx",
+    "AVX2": "avx2",
+    "F16C": "f16c",
+    "FMA3": "fma",
+    "BMI": "bmi1",
+    "BMI2": "bmi2",
+    "LZCNT": "abm",
+    "MOVBE": "movbe",
+    "AVX512F": "avx512f",
+    "AVX512BW": "avx512bw",
+    "AVX512CD": "avx512cd",
+    "AVX512DQ": "avx512dq",
+    "AVX512VL": "avx512vl",
+}
+# What Arm's 64-bit processors have that run Python and NumPy: C's calling convention there passes
+# numbers in these registers.
+_ARM_BASE = ("asimd", "fp")
+# Its vectors have 128 bits, as Arm's have.
+_SAME_WIDTH = "x86-64-v2"
+
+
+def known(system: System | None = None) -> list[str]:
+    """The processor names that can be compiled for.
+
+    Args:
+        system: that the libraries are for; this one by default.
+    """
+    system = system or systems.here()
+    machine = system.machine if system else systems.machine()
+    names = list(_LEVELS) if machine == systems.X86 else []
+    names += [GENERIC] if machine == systems.ARM else []
+    return names if system and system != systems.here() else [NATIVE, *names]
 
 
 def family() -> str:
     """The most demanding of the processors above that this machine supports, by name."""
     here = flags()
     fitting = [name for name, words in _LEVELS.items() if here.issuperset(words)]
-    return fitting[-1] if platform.machine().lower() in _X86 else "generic"
+    return fitting[-1] if systems.machine() == systems.X86 else GENERIC
 
 
-def processor(name: str, host: tuple[str, Mapping[str, bool]]) -> Processor:
+def processor(
+    name: str, host: tuple[str, Mapping[str, bool]], system: System | None = None
+) -> Processor:
     """The processor with a name.
 
     Args:
         name: one of `known()`.
         host: LLVM's name and features of this machine.
+        system: that the libraries are for; this one by default.
 
     Raises:
         InvalidArgumentError: the name is unknown.
     """
-    if name not in known():
+    if name not in known(system):
+        place = system.name if system else systems.description()
         raise InvalidArgumentError(
-            f"--processors: there is no processor {name!r} on {platform.machine()}\n"
-            f"  Try: one or more of {', '.join(known())}"
+            f"--processors: there is no processor {name!r} for {place}\n"
+            f"  Try: one or more of {', '.join(known(system))}"
         )
     if name == NATIVE:
         return _native(*host)
-    if name == "generic":
-        return Processor(name, "generic", "+neon", ("asimd", "fp"))
+    if name == GENERIC:
+        is_foreign = systems.machine() != systems.ARM
+        first = (_SAME_WIDTH, _features(_SAME_WIDTH)) if is_foreign else None
+        is_apple = (system or systems.here() or systems.named("linux-aarch64")).platform == "darwin"
+        cpu, features = ("apple-m1", "") if is_apple else (GENERIC, "+neon")
+        return Processor(name, cpu, features, _ARM_BASE, first)
+    return Processor(name, name, _features(name), _LEVELS[name])
+
+
+def _features(level: str) -> str:
+    """A level's features, under LLVM's names."""
     words = {linux: llvm for llvm, linux in _X86_WORDS.items() if llvm not in {"crc32", "evex512"}}
-    features = ",".join(f"+{words.get(one, one)}" for one in _LEVELS[name])
-    return Processor(name, name, features or "+sse2", _LEVELS[name])
+    return ",".join(f"+{words.get(one, one)}" for one in _LEVELS[level]) or "+sse2"
 
 
 def _native(cpu: str, features: Mapping[str, bool]) -> Processor:
     here = flags()
-    words = _X86_WORDS if platform.machine().lower() in _X86 else _ARM_WORDS
+    words = _X86_WORDS if systems.machine() == systems.X86 else _ARM_WORDS
     signs, required = [], set()
     for feature, is_there in sorted(features.items()):
         word = words.get(feature, feature)
@@ -135,7 +191,13 @@ def _native(cpu: str, features: Mapping[str, bool]) -> Processor:
 
 @functools.cache
 def flags() -> frozenset[str]:
-    """The features of this machine, as Linux names them; empty if they are not reported."""
+    """The features of this machine, under Linux' names; empty if they are not known."""
+    base = frozenset(_ARM_BASE if systems.machine() == systems.ARM else ())
+    return base | (_reported() if sys.platform == "linux" else _seen_by_numpy())
+
+
+def _reported() -> frozenset[str]:
+    """What Linux reports."""
     try:
         text = _CPU_INFO.read_text(errors="replace")
     except OSError:
@@ -145,3 +207,18 @@ def flags() -> frozenset[str]:
         if word.strip() in {"flags", "Features"}:
             return frozenset(rest.split())
     return frozenset()
+
+
+def _seen_by_numpy() -> frozenset[str]:
+    """What NumPy found when it asked an x86-64 processor, and the system whether it may be used.
+
+    Earlier versions of NumPy look for fewer features, so that a library for less is taken.
+    """
+    try:
+        module = importlib.import_module("numpy._core._multiarray_umath")
+    except ImportError:
+        return frozenset()
+    seen = getattr(module, "__cpu_features__", {})
+    found = {linux for numpy, linux in _NUMPY_WORDS.items() if seen.get(numpy)}
+    # NumPy reports AVX only where the system saves its registers, which it does by xsave.
+    return frozenset(found | ({"xsave"} if "avx" in found else set()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import platform
 import sys
 import threading
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.ahead import calling, processors, table
+from pinnace.engine.ahead import calling, processors, systems, table
 from pinnace.engine.ahead.table import RefusedError
 
 if TYPE_CHECKING:
@@ -112,8 +111,6 @@ def _loaded(texts: Mapping[str, str]) -> tuple[Library, dict[str, Callable[..., 
 def _chosen() -> Library:
     if not (INSTALLED / table.FILE).is_file():
         raise RefusedError(_NONE)
-    if sys.platform != "linux":
-        raise RefusedError(f"libraries are for Linux, this is {sys.platform}")
     if not calling.can_call():
         raise RefusedError(f"NumPy {np.__version__} or this Python lays out arrays in another way")
     chosen = fitting(table.read(_content(INSTALLED / table.FILE)))
@@ -146,17 +143,18 @@ def fitting(libraries: list[Library]) -> Library:
     Raises:
         RefusedError: there is none for this processor.
     """
-    machine, here = platform.machine(), processors.flags()
-    fitting = [one for one in libraries if one.machine == machine and here.issuperset(one.requires)]
+    reasons = [(one, _what_it_lacks(one)) for one in libraries]
+    fitting = [one for one, reason in reasons if not reason]
     if not fitting:
-        reasons = [
-            f"{one.processor} needs "
-            + (
-                ", ".join(sorted(set(one.requires) - here))
-                if one.machine == machine
-                else one.machine
-            )
-            for one in libraries
-        ]
-        raise RefusedError(f"none is for this processor: {'; '.join(reasons) or 'there are none'}")
+        told = "; ".join(f"{one.processor} needs {reason}" for one, reason in reasons)
+        raise RefusedError(f"none is for this processor: {told or 'there are none'}")
     return max(fitting, key=lambda one: len(one.requires))
+
+
+def _what_it_lacks(library: Library) -> str:
+    """What a library needs and this machine is not or has not; empty if it can be used."""
+    if library.machine != systems.machine():
+        return library.machine
+    if library.system != sys.platform:
+        return f"{library.system}, and this is {sys.platform}"
+    return ", ".join(sorted(set(library.requires) - processors.flags()))

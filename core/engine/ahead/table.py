@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILE = "kernels.json"
-_FORMAT = 2
+_FORMAT = 3
 # Modules that kernels' sources import, and those that generate their entry points.
 _SOURCES = (
     "ahead/calling.py",
+    "ahead/systems.py",
     "codegen/activations.py",
     "codegen/alone.py",
     "codegen/atomics.py",
@@ -34,6 +35,7 @@ _SOURCES = (
     "codegen/objects.py",
     "codegen/products.py",
     "codegen/register_tiles.py",
+    "codegen/retargeting.py",
     "codegen/row_functions.py",
     "codegen/scaled_rows.py",
     "codegen/vectors.py",
@@ -51,7 +53,8 @@ class Library(NamedTuple):
 
     Attributes:
         processor: its name.
-        machine: the architecture, as in `platform.machine()`.
+        system: the operating system, as in `sys.platform`.
+        machine: the architecture, as in `systems.machine()`.
         requires: the required processor features, as Linux names them.
         file: the library's name, in the table's folder.
         sha256: of that file.
@@ -60,6 +63,7 @@ class Library(NamedTuple):
     """
 
     processor: str
+    system: str
     machine: str
     requires: list[str]
     file: str

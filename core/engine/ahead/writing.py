@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pinnace.engine.ahead import processors, table
+from pinnace.engine.ahead import processors, systems, table
 from pinnace.engine.ahead.compiling import CompilerProcess, EndedError
 from pinnace.framework.errors import FailedPreconditionError, InternalError
 from pinnace.framework.versions import VERSION
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.engine.ahead.processors import Processor
+    from pinnace.engine.ahead.systems import System
 
 _COMPILERS = ("cc", "gcc", "clang")
-# The Python symbols that entry points call are defined in the process that loads them.
-_OPTIONS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-s")
+_TRY = "pip install ziglang"
 
 
 class Written(NamedTuple):
@@ -46,38 +45,76 @@ class Written(NamedTuple):
     bytes: int
 
 
-def linker() -> list[str]:
-    """The link command: a C compiler, or the package `ziglang`.
+def this_system() -> System:
+    """The system of this process.
 
     Raises:
-        FailedPreconditionError: there is none, or this system is not Linux.
+        FailedPreconditionError: there are no libraries for it.
     """
-    if sys.platform != "linux":
+    found = systems.here()
+    if found is None:
         raise FailedPreconditionError(
-            f"kernels are compiled ahead on Linux and for it, not on {sys.platform}"
+            f"kernels are compiled for {', '.join(systems.names())}, and this is "
+            f"{systems.description()}"
+        )
+    return found
+
+
+def linker(system: System | None = None) -> list[str]:
+    """The link command: a C compiler, or the package `ziglang`.
+
+    A C compiler links for the machine that it is on. Zig links for all systems, and for versions of
+    them that are older than this machine's.
+
+    Args:
+        system: that libraries are for; None: this machine.
+
+    Raises:
+        FailedPreconditionError: there is none, or there are no libraries for this system.
+    """
+    own = this_system()
+    target = system or own
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", target.linked_as]
+    has_zig = importlib.util.find_spec("ziglang") is not None
+    # Windows has no C compiler with these options.
+    if system is not None or own.platform == "win32":
+        if has_zig:
+            return zig
+        raise FailedPreconditionError(
+            f"a library for {target.name} is linked by Zig, which is not installed\n  Try: {_TRY}"
         )
     wanted = os.environ.get("CC")
     for name in [wanted] if wanted else _COMPILERS:
         if shutil.which(name):
             return [name]
-    if not wanted and importlib.util.find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "cc"]
+    if not wanted and has_zig:
+        return zig
     raise FailedPreconditionError(
         f"there is no C compiler: {wanted or ', '.join(_COMPILERS)}\n"
-        "  Try: apt-get install gcc libc6-dev, pip install ziglang, or CC=COMPILER"
+        f"  Try: apt-get install gcc libc6-dev, {_TRY}, or CC=COMPILER"
     )
 
 
-def chosen(names: Sequence[str]) -> list[Processor]:
+def chosen(names: Sequence[str], system: System | None = None) -> list[Processor]:
     """The processors with these names, without duplicates.
+
+    Args:
+        names: of `processors.known`.
+        system: that libraries are for; this one by default.
 
     Raises:
         InvalidArgumentError: a name is unknown.
+        FailedPreconditionError: this machine cannot compile for the system.
     """
     from pinnace.engine.codegen import objects  # imports Numba
 
+    if system and system.machine == systems.X86 != systems.machine():
+        raise FailedPreconditionError(
+            f"kernels for {system.name} are compiled on an x86-64 machine, and this is "
+            f"{systems.description()}"
+        )
     host = objects.host()
-    return [processors.processor(name, host) for name in dict.fromkeys(names)]
+    return [processors.processor(name, host, system) for name in dict.fromkeys(names)]
 
 
 def write(
@@ -85,6 +122,7 @@ def write(
     wanted: Sequence[Processor],
     target: Path,
     advance: Callable[[], object],
+    system: System | None = None,
 ) -> list[Written]:
     """Compile kernels, and write their libraries and table to a folder, atomically.
 
@@ -93,12 +131,14 @@ def write(
         wanted: processors to compile for.
         target: the folder, created or replaced.
         advance: called after each kernel, from any thread.
+        system: that the libraries are for; None: this machine.
 
     Raises:
-        FailedPreconditionError: there is no C compiler, or it cannot target the processor.
+        FailedPreconditionError: there is no linker, or it cannot target the processor.
         InternalError: the program that compiles kernels has failed.
     """
-    command = linker()
+    command = linker(system)
+    system = system or this_system()
     target.parent.mkdir(parents=True, exist_ok=True)
     cores = os.cpu_count() or 1
     workers = min(len(wanted), cores)
@@ -108,7 +148,7 @@ def write(
         def make(processor: Processor) -> Written:
             objects = Path(scratch) / processor.name
             objects.mkdir()
-            return _library(texts, processor, command, objects, folder, programs, advance)
+            return _library(texts, processor, system, command, objects, folder, programs, advance)
 
         with ThreadPoolExecutor(workers) as pool:
             made = list(pool.map(make, wanted))
@@ -123,6 +163,7 @@ def write(
 def _library(
     texts: Sequence[str],
     processor: Processor,
+    system: System,
     command: Sequence[str],
     scratch: Path,
     folder: Path,
@@ -130,18 +171,22 @@ def _library(
     advance: Callable[[], object],
 ) -> Written:
     began = perf_counter()
-    answers = _answers(texts, processor, scratch, programs, advance)
+    answers = _answers(texts, processor, system, scratch, programs, advance)
     kernels = {digest: table.symbol_of(digest) for digest, reason in answers if not reason}
     refused = {digest: reason for digest, reason in answers if reason}
-    file = f"{processor.name}.so"
+    file = f"{processor.name}{system.suffix}"
     # Names of object files in a file: there may be too many for a command line.
     listed = scratch / "objects"
     listed.write_text("".join(f'"{scratch / symbol}.o"\n' for symbol in kernels.values()))
-    _run([*command, *_OPTIONS, "-o", str(folder / file), f"@{listed}", "-lm"])
-    content = (folder / file).read_bytes()
+    # Beside some linkers' libraries there are more files then.
+    linked = scratch / file
+    _run([*command, *system.options, "-o", str(linked), f"@{listed}", "-lm"])
+    content = linked.read_bytes()
+    (folder / file).write_bytes(content)
     library = table.Library(
         processor.name,
-        platform.machine(),
+        system.platform,
+        system.machine,
         list(processor.requires),
         file,
         table.digest_of(content),
@@ -159,13 +204,14 @@ def _run(command: Sequence[str]) -> None:
         told = done.stderr.strip().splitlines()
         raise FailedPreconditionError(
             f"{command[0]} cannot link the kernels: {told[-1] if told else done.returncode}\n"
-            "  Try: apt-get install gcc libc6-dev, pip install ziglang, or CC=COMPILER"
+            f"  Try: apt-get install gcc libc6-dev, {_TRY}, or CC=COMPILER"
         )
 
 
 def _answers(
     texts: Sequence[str],
     processor: Processor,
+    system: System,
     scratch: Path,
     programs: int,
     advance: Callable[[], object],
@@ -178,14 +224,16 @@ def _answers(
     # The longest take longest: they are not to be the last.
     left = iter(sorted(texts, key=len, reverse=True))
     lock = threading.Lock()
-    environment = {
-        "NUMBA_CPU_NAME": processor.cpu,
-        "NUMBA_CPU_FEATURES": processor.features,
-    }
+    cpu, features = processor.first or (processor.cpu, processor.features)
+    environment = {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}
+    options = ["--long-bytes", str(system.long_bytes)]
+    # What Numba compiles is for a linker of Linux.
+    if system != systems.here() or system.platform != "linux":
+        options += ["--target", system.triple, processor.cpu, processor.features]
 
     def serve(_: int) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
-        process = CompilerProcess(for_libraries=True, environment=environment)
+        process = CompilerProcess(for_libraries=True, environment=environment, options=options)
         with contextlib.closing(process):
             while True:
                 with lock:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import binding
 from numba.core import types
 
 from pinnace.engine.ahead import calling
-from pinnace.engine.codegen import entry_points
+from pinnace.engine.codegen import entry_points, retargeting
+
+if TYPE_CHECKING:
+    from pinnace.engine.codegen.retargeting import Target
 
 # Functions of libc and libm that LLVM may call.
 _C_FUNCTIONS = re.compile(
@@ -56,12 +59,27 @@ def results_of(kind: Any) -> list[str]:
     return [kind_of(kind)]
 
 
-def module_of(library: Any, name: str, symbol: str) -> Any:
-    """A copy of a library's module with one public function, renamed."""
+def module_of(library: Any, name: str, symbol: str, other: Target | None = None) -> Any:
+    """A copy of a library's module with one public function, renamed.
+
+    Args:
+        library: Numba's.
+        name: of the function in it.
+        symbol: its new name.
+        other: what the copy is for, if that is not what Numba compiled for.
+    """
     if library.has_dynamic_globals:
         raise UnfitError("it has addresses of this process in it")
+    try:
+        text = (
+            retargeting.retargeted(retargeting.plain(library), other)
+            if other
+            else library.get_llvm_str()
+        )
+    except retargeting.ForeignError as error:
+        raise UnfitError(str(error)) from error
     # A copy: the process may continue to run the original.
-    module = binding.parse_assembly(library.get_llvm_str())
+    module = binding.parse_assembly(text)
     for function in module.functions:
         if not function.is_declaration:
             function.linkage = "external" if function.name == name else "internal"
@@ -103,7 +121,13 @@ def _is_there(name: str) -> bool:
     return is_own or _C_FUNCTIONS.fullmatch(name) is not None
 
 
-def callable_object(dispatcher: Any, symbol: str, target: Any = None) -> bytes:
+def callable_object(
+    dispatcher: Any,
+    symbol: str,
+    target: Any = None,
+    other: Target | None = None,
+    long_bytes: int = 8,
+) -> bytes:
     """A kernel as an object file that a process without Numba links and calls.
 
     Args:
@@ -111,9 +135,11 @@ def callable_object(dispatcher: Any, symbol: str, target: Any = None) -> bytes:
         symbol: of its entry point; see `entry_points`.
         target: LLVM's target machine; by default Numba's, for this processor, for LLVM's own
             linker.
+        other: the same, if it is another one than Numba compiles for.
+        long_bytes: of C's `long` there.
 
     Raises:
-        UnfitError: it needs Numba.
+        UnfitError: it needs Numba, or this machine's architecture.
     """
     library, name, signature = only(dispatcher)
     arguments = [kind_of(one) for one in signature.args]
@@ -124,8 +150,9 @@ def callable_object(dispatcher: Any, symbol: str, target: Any = None) -> bytes:
         arguments,
         results_of(signature.return_type),
         releases=bool(dispatcher.targetoptions.get("nogil")),
+        long_bytes=long_bytes,
     )
-    module = module_of(library, name, kernel)
+    module = module_of(library, name, kernel, other)
     target = target or library.codegen._tm
     sweep(module, target)
     refuse_strange(module)
@@ -137,4 +164,12 @@ def callable_object(dispatcher: Any, symbol: str, target: Any = None) -> bytes:
     for function in module.functions:
         if not function.is_declaration and function.name not in {symbol, kernel}:
             function.linkage = "internal"
+    for one in module.global_variables:
+        if not one.is_declaration and one.name != calling.python_of(symbol):
+            one.linkage = "internal"
+    if "windows" in module.triple:
+        # A file there offers what it is told to.
+        for one in (symbol, kernel):
+            module.get_function(one).storage_class = "dllexport"
+        module.get_global_variable(calling.python_of(symbol)).storage_class = "dllexport"
     return bytes(target.emit_object(module))

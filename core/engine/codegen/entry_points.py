@@ -24,25 +24,6 @@ _TYPES = {
     "bool": "i8",
     **{f"{sign}int{size}": f"i{size}" for sign in ("", "u") for size in (8, 16, 32, 64)},
 }
-_PYTHON = """\
-@_Py_NoneStruct = external global i8
-declare void @PyErr_SetString(ptr, ptr)
-declare ptr @PyErr_Occurred()
-declare i64 @PyLong_AsLongLong(ptr)
-declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
-declare double @PyFloat_AsDouble(ptr)
-declare i32 @PyObject_IsTrue(ptr)
-declare ptr @PyLong_FromLongLong(i64)
-declare ptr @PyLong_FromUnsignedLongLong(i64)
-declare ptr @PyFloat_FromDouble(double)
-declare ptr @PyBool_FromLong(i64)
-declare ptr @PyTuple_New(i64)
-declare i32 @PyTuple_SetItem(ptr, i64, ptr)
-declare void @Py_IncRef(ptr)
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-"""
-
 # The part of Numba's runtime that kernels need: reference-counted memory.
 _MEMORY = """\
 declare ptr @malloc(i64)
@@ -119,10 +100,14 @@ def kind_of_array(dtype: str, rank: int, layout: str, is_written: bool) -> str:
     return f"{dtype}:{rank}:{layout}:{'w' if is_written else 'r'}"
 
 
-def _numbers_of(dtype: str) -> set[int]:
+def _numbers_of(dtype: str, long_bytes: int) -> set[int]:
     """NumPy's type numbers of a dtype: two C types of the same size are distinct."""
     kind = np.dtype(dtype)
-    return {one.num for one in (kind, *map(np.dtype, "lqLQ")) if one == kind}
+    sizes = {"i": 4, "l": long_bytes, "q": 8}
+    alike = [char for char, size in sizes.items() if size == kind.itemsize]
+    if kind.kind == "u":
+        alike = [char.upper() for char in alike]
+    return {np.dtype(char).num for char in alike} if kind.kind in "iu" and alike else {kind.num}
 
 
 def runtime(needed: Iterable[str]) -> str:
@@ -136,7 +121,13 @@ def runtime(needed: Iterable[str]) -> str:
 
 
 def entry_point(
-    symbol: str, kernel: str, arguments: Sequence[str], results: Sequence[str], *, releases: bool
+    symbol: str,
+    kernel: str,
+    arguments: Sequence[str],
+    results: Sequence[str],
+    *,
+    releases: bool,
+    long_bytes: int,
 ) -> str:
     """The IR of a kernel's entry point.
 
@@ -146,8 +137,9 @@ def entry_point(
         arguments: kinds of the kernel's arguments; see `kind_of_array`.
         results: kinds of its results.
         releases: release the GIL meanwhile.
+        long_bytes: of C's `long` where it runs.
     """
-    return _EntryPoint(symbol, kernel, arguments, results, releases).text()
+    return _EntryPoint(symbol, kernel, arguments, results, releases, long_bytes).text()
 
 
 class _EntryPoint:
@@ -160,15 +152,17 @@ class _EntryPoint:
         arguments: Sequence[str],
         results: Sequence[str],
         releases: bool,
+        long_bytes: int,
     ) -> None:
         self._symbol, self._kernel = symbol, kernel
         self._arguments, self._results = arguments, results
-        self._releases = releases
+        self._releases, self._long_bytes = releases, long_bytes
         self._struct = ""
         self._lines: list[str] = []
         self._globals: list[str] = []
         self._number = 0
-        self._errors = calling.errors_of(symbol)
+        self._table = calling.python_of(symbol)
+        self._table_kind = f"[{len(calling.PYTHON)} x ptr]"
 
     def text(self) -> str:
         count = len(self._arguments)
@@ -191,8 +185,8 @@ class _EntryPoint:
         self._give_back()
         self._lines += ["failed:", "  ret ptr null", "}"]
         declared = f"declare i32 @{self._kernel}({', '.join(self._kernel_types(given))})"
-        errors = f"@{self._errors} = global [{len(calling.ERRORS)} x ptr] zeroinitializer"
-        return "\n".join([_PYTHON, declared, errors, *self._globals, *self._lines, ""])
+        python = f"@{self._table} = global {self._table_kind} zeroinitializer"
+        return "\n".join([declared, python, *self._globals, *self._lines, ""])
 
     @staticmethod
     def _kernel_types(given: Sequence[str]) -> list[str]:
@@ -216,13 +210,17 @@ class _EntryPoint:
         name = f"@{self._symbol}_said{len(self._globals)}"
         spelt = "".join(f"\\{byte:02X}" for byte in content)
         self._globals.append(f'{name} = internal constant [{len(content)} x i8] c"{spelt}"')
-        number = calling.ERRORS.index(error)
-        slot = self._new(
-            f"getelementptr [{len(calling.ERRORS)} x ptr], ptr @{self._errors}, i32 0, i32 {number}"
-        )
-        kind = self._new(f"load ptr, ptr {slot}")
-        self._lines.append(f"  call void @PyErr_SetString(ptr {kind}, ptr {name})")
+        kind, set_error = self._python(error.__name__), self._python("PyErr_SetString")
+        self._lines.append(f"  call void {set_error}(ptr {kind}, ptr {name})")
         self._lines.append("  br label %failed")
+
+    def _python(self, name: str) -> str:
+        """The address of one of `calling.PYTHON`."""
+        number = calling.PYTHON.index(name)
+        slot = self._new(
+            f"getelementptr {self._table_kind}, ptr @{self._table}, i32 0, i32 {number}"
+        )
+        return self._new(f"load ptr, ptr {slot}")
 
     def _refuse_unless(
         self, condition: str, message: str, error: type[Exception] = TypeError
@@ -256,7 +254,8 @@ class _EntryPoint:
         number = self._field("i32", head, calling.NUMBER)
         order = self._field("i8", head, calling.ORDER)
         has = self._new(f"and i32 {self._field('i32', given, calling.FLAGS)}, {flags}")
-        alike = [self._new(f"icmp eq i32 {number}, {one}") for one in sorted(_numbers_of(dtype))]
+        numbers = _numbers_of(dtype, self._long_bytes)
+        alike = [self._new(f"icmp eq i32 {number}, {one}") for one in sorted(numbers)]
         conditions = [
             self._new(f"icmp eq i32 {self._field('i32', given, calling.RANK)}, {rank}"),
             alike[0] if len(alike) == 1 else self._new(f"or i1 {alike[0]}, {alike[1]}"),
@@ -275,10 +274,10 @@ class _EntryPoint:
         for one in shape:
             size = self._new(f"mul i64 {size}, {one}")
         data = self._field("ptr", given, calling.DATA)
-        numbers = [size, str(np.dtype(dtype).itemsize)]
+        sizes = [size, str(np.dtype(dtype).itemsize)]
         return [
             *("ptr null", "ptr null"),
-            *(f"i64 {one}" for one in numbers),
+            *(f"i64 {one}" for one in sizes),
             f"ptr {data}",
             *(f"i64 {one}" for one in (*shape, *steps)),
         ]
@@ -286,17 +285,17 @@ class _EntryPoint:
     def _scalar(self, kind: str, given: str) -> str:
         wanted = _TYPES[kind]
         if kind.startswith("float"):
-            value = self._new(f"call double @PyFloat_AsDouble(ptr {given})")
+            value = self._new(f"call double {self._python('PyFloat_AsDouble')}(ptr {given})")
             self._fail_if_raised(self._new(f"fcmp oeq double {value}, -1.0"))
             if wanted == "float":
                 value = self._new(f"fptrunc double {value} to float")
             return f"{wanted} {value}"
         if kind == "bool":
-            value = self._new(f"call i32 @PyObject_IsTrue(ptr {given})")
+            value = self._new(f"call i32 {self._python('PyObject_IsTrue')}(ptr {given})")
             self._fail_if_raised(self._new(f"icmp eq i32 {value}, -1"))
             return f"i8 {self._new(f'trunc i32 {value} to i8')}"
         ask = "PyLong_AsUnsignedLongLongMask" if kind.startswith("u") else "PyLong_AsLongLong"
-        value = self._new(f"call i64 @{ask}(ptr {given})")
+        value = self._new(f"call i64 {self._python(ask)}(ptr {given})")
         self._fail_if_raised(self._new(f"icmp eq i64 {value}, -1"))
         if wanted != "i64":
             value = self._new(f"trunc i64 {value} to {wanted}")
@@ -307,32 +306,37 @@ class _EntryPoint:
         ask, fine = self._label(), self._label()
         self._lines.append(f"  br i1 {suspicion}, label %{ask}, label %{fine}")
         self._begin(ask)
-        raised = self._new("call ptr @PyErr_Occurred()")
+        raised = self._new(f"call ptr {self._python('PyErr_Occurred')}()")
         none = self._new(f"icmp eq ptr {raised}, null")
         self._lines.append(f"  br i1 {none}, label %{fine}, label %failed")
         self._begin(fine)
 
     def _call(self, given: Sequence[str]) -> None:
-        thread = self._new("call ptr @PyEval_SaveThread()") if self._releases else ""
+        thread = (
+            self._new(f"call ptr {self._python('PyEval_SaveThread')}()") if self._releases else ""
+        )
         arguments = ", ".join(["ptr %result", "ptr %failure", *given])
         status = self._new(f"call i32 @{self._kernel}({arguments})")
         if thread:
-            self._lines.append(f"  call void @PyEval_RestoreThread(ptr {thread})")
+            restore = self._python("PyEval_RestoreThread")
+            self._lines.append(f"  call void {restore}(ptr {thread})")
         said = "a kernel found no memory for what it holds itself"
         self._refuse_unless(self._new(f"icmp eq i32 {status}, 0"), said, MemoryError)
 
     def _give_back(self) -> None:
         found = [self._boxed(place, kind) for place, kind in enumerate(self._results)]
         if not found:
-            self._lines.append("  call void @Py_IncRef(ptr @_Py_NoneStruct)")
-            self._lines.append("  ret ptr @_Py_NoneStruct")
+            none, hold = self._python("None"), self._python("Py_IncRef")
+            self._lines.append(f"  call void {hold}(ptr {none})")
+            self._lines.append(f"  ret ptr {none}")
             return
         if len(found) == 1:
             self._lines.append(f"  ret ptr {found[0]}")
             return
-        whole = self._new(f"call ptr @PyTuple_New(i64 {len(found)})")
+        whole = self._new(f"call ptr {self._python('PyTuple_New')}(i64 {len(found)})")
         for place, one in enumerate(found):
-            self._new(f"call i32 @PyTuple_SetItem(ptr {whole}, i64 {place}, ptr {one})")
+            put = self._python("PyTuple_SetItem")
+            self._new(f"call i32 {put}(ptr {whole}, i64 {place}, ptr {one})")
         self._lines.append(f"  ret ptr {whole}")
 
     def _boxed(self, place: int, kind: str) -> str:
@@ -341,10 +345,10 @@ class _EntryPoint:
         if kind.startswith("float"):
             if kind == "float32":
                 value = self._new(f"fpext float {value} to double")
-            return self._new(f"call ptr @PyFloat_FromDouble(double {value})")
+            return self._new(f"call ptr {self._python('PyFloat_FromDouble')}(double {value})")
         if _TYPES[kind] != "i64":
             extend = "zext" if kind == "bool" or kind.startswith("u") else "sext"
             value = self._new(f"{extend} {_TYPES[kind]} {value} to i64")
         make = "PyBool_FromLong" if kind == "bool" else "PyLong_FromLongLong"
         make = "PyLong_FromUnsignedLongLong" if kind.startswith("u") else make
-        return self._new(f"call ptr @{make}(i64 {value})")
+        return self._new(f"call ptr {self._python(make)}(i64 {value})")

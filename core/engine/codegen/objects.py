@@ -4,12 +4,14 @@ What Numba has compiled is taken from it as LLVM's optimised code, with an entry
 that have no Numba (`alone`).
 
 As a program it serves `engine.ahead.compiling`. Numba compiles for one processor per process: for
-libraries, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES say for which. Each line of standard input is a
-text as JSON, and standard output has the answers.
+libraries, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES say for which; a target on the command line says
+what LLVM's code becomes an object file for, if that is another one. Each line of standard input is
+a text as JSON, and standard output has the answers.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib.util
 import json
@@ -23,10 +25,12 @@ from llvmlite import binding
 
 from pinnace.engine.ahead import table
 from pinnace.engine.ahead.compiling import LENGTHS, Answer
-from pinnace.engine.codegen import alone
+from pinnace.engine.codegen import alone, retargeting
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from pinnace.engine.codegen.retargeting import Target
 
 _KNOWN_LLVM = range(15, 23)
 
@@ -69,21 +73,26 @@ def _module_of(name: str, path: Path) -> ModuleType:
     return module
 
 
-def compiled(text: str, *, for_libraries: bool) -> Answer:
+def compiled(
+    text: str, *, for_libraries: bool, other: Target | None = None, long_bytes: int = 8
+) -> Answer:
     """A kernel's object file.
 
     Args:
         text: of its module, the header included.
         for_libraries: whether a linker makes a library of it, which is loaded at any address; LLVM
             loads it into a process otherwise.
+        other: what it is for, if that is not what Numba compiles for.
+        long_bytes: of C's `long` there.
     """
     symbol = table.symbol_of(table.digest_of_text(text))
     began = perf_counter()
     code, reason = b"", ""
     try:
         dispatcher = dispatcher_of(text)
-        target = _target(dispatcher) if for_libraries else None
-        code = alone.callable_object(dispatcher, symbol, target)
+        own = _target(dispatcher) if for_libraries else None
+        target = other.machine() if other else own
+        code = alone.callable_object(dispatcher, symbol, target, other, long_bytes)
     except alone.UnfitError as error:
         reason = str(error)
     except Exception as error:
@@ -102,13 +111,25 @@ def _target(dispatcher: Any) -> Any:
 
 def main() -> None:
     """Answer the requests on standard input."""
-    for_libraries = "--for-libraries" in sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--for-libraries", action="store_true")
+    parser.add_argument("--target", nargs=3, metavar=("TRIPLE", "CPU", "FEATURES"))
+    parser.add_argument("--long-bytes", type=int, default=8)
+    options = parser.parse_args()
     prepare()
     binding.initialize_native_asmprinter()
+    other = retargeting.Target(*options.target) if options.target else None
+    if other:
+        retargeting.keep_plain()
     answers = sys.stdout.buffer
     sys.stdout = sys.stderr  # what Numba may say is no answer
     for line in sys.stdin.buffer:
-        answer = compiled(json.loads(line), for_libraries=for_libraries)
+        answer = compiled(
+            json.loads(line),
+            for_libraries=options.for_libraries,
+            other=other,
+            long_bytes=options.long_bytes,
+        )
         told = json.dumps({"seconds": answer.seconds, "reason": answer.reason}).encode()
         answers.write(LENGTHS.pack(len(told), len(answer.code)) + told + answer.code)
         answers.flush()
