@@ -55,7 +55,8 @@ TEXT := $(call environment,text)
 TF2ONNX_TESTS := $(call environment,tf2onnx-tests,tf2onnx-source tf2onnx-tests)
 TRANSFORMERS := $(call environment,transformers,transformers keras2)
 VISION := $(call environment,vision)
-BESIDE := $(COMPANIONS) $(FORESTS) $(JAX_EXPORTS) $(KERAS2) $(PACKAGES) $(SERVING_API) $(TEXT) $(TF2ONNX_TESTS) $(TRANSFORMERS) $(VISION)
+ZIGLANG := $(call environment,ziglang)
+BESIDE := $(COMPANIONS) $(FORESTS) $(JAX_EXPORTS) $(KERAS2) $(PACKAGES) $(SERVING_API) $(TEXT) $(TF2ONNX_TESTS) $(TRANSFORMERS) $(VISION) $(ZIGLANG)
 # Packages of npm and of Debian.
 EDGE := $(call folder,node/edge,npm/edge)
 KUBE := $(call folder,node/kube,npm/kube npm/kube-types)
@@ -122,6 +123,9 @@ $(OWN:%=%/.installed): %/.installed:
 $(COMPANIONS)/.installed: private base := $(VENV)
 $(COMPANIONS)/.installed: private said := searches and explanations (about 150 MB)
 $(COMPANIONS)/.installed: $(INSTALLED)
+$(ZIGLANG)/.installed: private base := $(VENV)
+$(ZIGLANG)/.installed: private said := the linker of other systems (about 410 MB)
+$(ZIGLANG)/.installed: $(INSTALLED)
 $(PACKAGES)/.installed: private said := packages that were written for TensorFlow (about 100 MB)
 $(VISION)/.installed $(TRANSFORMERS)/.installed: $(KERAS2)/.installed
 $(TF2ONNX_TESTS)/.installed: private said = the tests of $(call pins,tf2onnx-source)
@@ -132,7 +136,7 @@ define unpack_tests
 endef
 $(TF2ONNX_TESTS)/.installed: private then = $(unpack_tests)
 
-$(patsubst %,%/.installed,$(filter-out $(COMPANIONS),$(BESIDE))): $(TENSORFLOW)/.installed
+$(patsubst %,%/.installed,$(filter-out $(COMPANIONS) $(ZIGLANG),$(BESIDE))): $(TENSORFLOW)/.installed
 $(BESIDE:%=%/.installed): %/.installed:
 	@echo "$*: installing $(or $(said),$(call pins,$(call name,$*)))"
 	@$(or $(base),$(TENSORFLOW))/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $* $(call pins,$(call name,$*))

@@ -1,9 +1,10 @@
 # What is released, and the machines, clusters and interpreters that it is for.
 
 # On the tag vVERSION; elsewhere a rehearsal. ARGS="--pythons python3.13" tries it with one interpreter.
+# On Linux, x86-64, whose wheel is tried; what is for other systems is read.
 .PHONY: release
-release: docs $(RELEASE)/.installed ## dist/: sdist and wheel, built twice and compared, tried, with SBOM and licences
-	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --site build/site.tar.xz $(ARGS)
+release: docs $(RELEASE)/.installed $(ZIGLANG)/.installed ## dist/: sdist and wheels per system, built twice and compared, tried, with SBOM and licences
+	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --zig $(ZIGLANG) --site build/site.tar.xz $(ARGS)
 
 .PHONY: changelog
 changelog: $(RELEASE)/.installed ## what stands in changes/ becomes the part of VERSION in CHANGELOG.md
@@ -32,8 +33,9 @@ k8s-check: $(READY) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.inst
 
 # They need root, Debian's packages and PyPI; roots stay in build/platforms.
 .PHONY: arm64
-arm64: wheel ## run the wheel on arm64 under QEMU: import, load, run, fit, save, machine code, a server
-	$(VENV)/bin/python tests/platforms/run.py dist/*.whl arm64
+arm64: $(READY) $(ZIGLANG)/.installed ## build arm64's wheel, and run it under QEMU: import, load, run, fit, save, machine code, a server
+	$(VENV)/bin/python tools/platform_wheel.py linux-aarch64 build/platforms/wheels $(ZIGLANG)
+	$(VENV)/bin/python tests/platforms/run.py build/platforms/wheels/*.whl arm64
 
 # For once a week: a quarter of an hour. 3.13 and 3.14 are Debian's; a python3.12 must be on the PATH.
 # ARGS=python3.14 tries one.

@@ -8,9 +8,11 @@ See `core/engine/ahead/installing.py`.
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,9 @@ def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) 
     found: list[str] = build_meta.get_requires_for_build_wheel(config_settings)
     if not _is_wanted():
         return found
-    has_compiler = os.environ.get("CC") or any(map(shutil.which, ("cc", "gcc", "clang")))
+    has_compiler = sys.platform != "win32" and (
+        os.environ.get("CC") or any(map(shutil.which, ("cc", "gcc", "clang")))
+    )
     return [*found, *COMPILER, *([] if has_compiler else ["ziglang"])]
 
 
@@ -51,12 +55,23 @@ def build_wheel(
         _compile()
     settings = dict(config_settings or {})
     if _is_wanted() and (LIBRARY / "kernels.json").exists() and "--build-option" not in settings:
-        settings["--build-option"] = [f"--plat-name=linux_{platform.machine()}"]
+        settings["--build-option"] = [f"--plat-name={_tag()}"]
     return str(build_meta.build_wheel(wheel_directory, settings, metadata_directory))
 
 
 def _is_wanted() -> bool:
-    return sys.platform == "linux" and os.environ.get("PINNACE_BUILD_KERNELS") != "0"
+    if os.environ.get("PINNACE_BUILD_KERNELS") == "0":
+        return False
+    # Numba and kernels are for those.
+    return sys.platform == "linux" or (sys.platform, platform.machine()) in {
+        ("darwin", "arm64"),
+        ("win32", "AMD64"),
+    }
+
+
+def _tag() -> str:
+    """The platform of a wheel for this machine."""
+    return re.sub(r"[-.]", "_", sysconfig.get_platform())
 
 
 def _compile() -> None:
@@ -66,13 +81,24 @@ def _compile() -> None:
         package.mkdir()
         for path in [*(ROOT / "core").iterdir(), *map(ROOT.joinpath, _BESIDE)]:
             if path.name != "__pycache__":
-                (package / path.name).symlink_to(path)
+                _show(path, package / path.name)
         places = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
         subprocess.run(
             [sys.executable, "-m", "pinnace.engine.ahead.installing", "--folder", str(LIBRARY)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
             check=False,
         )
+
+
+def _show(path: Path, name: Path) -> None:
+    """Have a file or a folder under another name: a link, or a copy where links are not allowed."""
+    try:
+        name.symlink_to(path)
+    except OSError:  # Windows allows them to administrators
+        if path.is_dir():
+            shutil.copytree(path, name)
+        else:
+            shutil.copy2(path, name)
 
 
 _BESIDE = ("proto", "saved_model", "serving", "deploy")

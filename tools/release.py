@@ -1,15 +1,16 @@
 """Builds the release files: sdist and wheels, built twice and compared, with their requirements.
 
-One wheel is for this platform and contains the machine code of the general kernels; the other is
-for any platform and contains none. Everything is built from the commit, not from the working tree,
-in dist/. Without a tag `vVERSION` on the commit it is a rehearsal, and says so.
+A wheel for each of `platform_wheel.PLATFORMS` contains the machine code of the general kernels; one
+for any platform contains none. This machine's is tried; of the others the files are read: which
+system and processor they are for, what they offer and what they need. Everything is built from the
+commit, not from the working tree, in dist/. Without a tag `vVERSION` on the commit it is a
+rehearsal, and says so.
 """
 
 import argparse
 import io
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -22,16 +23,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import archives
+import library_files
+import platform_wheel
+from platform_wheel import GLIBC, PLATFORMS, Platform
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 SMOKE = ROOT / "tests" / "end_to_end" / "wheel_smoke.py"
 SITE = "deploy/cli/site.tar.xz"  # where the package has the documentation
-LIBRARY = "core/engine/library"  # where the package has its machine code
-# What a wheel of a kind of machine is compiled for. An older processor runs NumPy's kernels, or
-# those of its own Numba.
-PROCESSORS = {"x86_64": "x86-64-v3,x86-64-v4", "aarch64": "generic"}
-GLIBC = 28  # of version 2: Debian 10, Ubuntu 18.10, RHEL 8 and later
+# What the libraries may need of a system: what every installation of it has.
+NEEDED = {
+    "linux": re.compile(r"lib[cm]\.so\.6|ld-linux.*"),
+    "macos": re.compile(r"/usr/lib/libSystem\.B\.dylib"),
+    "windows": re.compile(r"KERNEL32\.dll|ntdll\.dll|api-ms-win-crt-\w+-l1-1-0\.dll"),
+}
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 MIB = 2**20
 # Budgets: what a release may weigh, and how long its import may take beside NumPy's, which it
@@ -58,10 +63,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=Path, required=True, help="folder of build, twine, …")
     parser.add_argument("--site", type=Path, help="the packed documentation for the wheel")
+    parser.add_argument("--zig", type=Path, help="the folder with the package ziglang")
     parser.add_argument("--pythons", nargs="*", default=None, help=f"else of {', '.join(PYTHONS)}")
     options = parser.parse_args()
     try:
-        release(options.programs.absolute(), options.site, options.pythons)
+        release(options.programs.absolute(), options.site, options.zig, options.pythons)
     except ReleaseError as error:
         sys.stderr.write(f"release: {error}\n")
         return 1
@@ -72,15 +78,17 @@ def main() -> int:
     return 0
 
 
-def release(programs: Path, site: Path | None, pythons: Sequence[str] | None) -> None:
+def release(
+    programs: Path, site: Path | None, zig: Path | None, pythons: Sequence[str] | None
+) -> None:
     """All steps, in order."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     _check_commit(version)
     seconds = int(_git("log", "-1", "--format=%ct"))
     with tempfile.TemporaryDirectory() as scratch:
-        library = _compiled(Path(scratch, "library"))
+        libraries = {one: _compiled(one, Path(scratch, one.system), zig) for one in PLATFORMS}
         first, second = (
-            _built(Path(scratch, name), programs, seconds, site, library)
+            _built(Path(scratch, name), programs, seconds, site, libraries)
             for name in ("one", "another")
         )
         _compare(first, second)
@@ -88,10 +96,10 @@ def release(programs: Path, site: Path | None, pythons: Sequence[str] | None) ->
         shutil.copytree(first, DIST)
     files = sorted(DIST.iterdir())
     _run([programs / "twine", "check", "--strict", *files])
-    (wheel,) = DIST.glob(f"*{platform.machine()}.whl")
+    (wheel,) = DIST.glob(f"*{PLATFORMS[0].tag}.whl")
     for one in DIST.glob("*.whl"):
         # Libraries are no modules of Python; the modules beside them are those of the other wheel.
-        allowed = ["--ignore", "W004"] if one == wheel else []
+        allowed = [] if one.name.endswith("-any.whl") else ["--ignore", "W004"]
         _run([programs / "check-wheel-contents", *allowed, one])
         _weigh(one)
     with tempfile.TemporaryDirectory() as scratch:
@@ -121,19 +129,33 @@ def _check_commit(version: str) -> None:
         raise ReleaseError(f"CHANGELOG.md has no heading for {version}")
 
 
-def _compiled(folder: Path) -> Path:
-    """The machine code for the processors of a wheel, which runs where glibc is as old as said."""
-    names = PROCESSORS[platform.machine()]
-    module = ["-m", "pinnace.engine.ahead.installing", "--must", "--processors", names]
-    print(_run([sys.executable, *module, "--folder", folder]).strip())
-    for file in folder.glob("*.so"):
-        newest = max(int(found) for found in re.findall(rb"GLIBC_2\.(\d+)", file.read_bytes()))
-        if newest > GLIBC:
-            raise ReleaseError(f"{file.name} wants glibc 2.{newest}, and is to run with 2.{GLIBC}")
+def _compiled(platform: Platform, folder: Path, zig: Path | None) -> Path:
+    """The machine code for the processors of a wheel, which runs on systems as old as said."""
+    print(platform_wheel.compile_library(platform, folder, zig))
+    for entry in json.loads((folder / "kernels.json").read_text())["libraries"]:
+        _check_library(platform, folder / entry["file"], set(entry["kernels"].values()))
     return folder
 
 
-def _built(folder: Path, programs: Path, seconds: int, site: Path | None, library: Path) -> Path:
+def _check_library(platform: Platform, file: Path, symbols: set[str]) -> None:
+    found = library_files.read(file)
+    if found.system != platform.system:
+        raise ReleaseError(f"{file.name} is for {found.system}, not for {platform.system}")
+    missing = sorted(symbols - found.offered)
+    if missing:
+        raise ReleaseError(f"{file.name} does not offer {missing[0]}, and {len(missing)} in all")
+    known = NEEDED[platform.system.partition("-")[0]]
+    strange = [one for one in found.needed if not known.fullmatch(one)]
+    if strange:
+        raise ReleaseError(f"{file.name} needs {', '.join(strange)}")
+    newest = max(map(int, re.findall(rb"GLIBC_2\.(\d+)", file.read_bytes())), default=0)
+    if newest > GLIBC:
+        raise ReleaseError(f"{file.name} wants glibc 2.{newest}, and is to run with 2.{GLIBC}")
+
+
+def _built(
+    folder: Path, programs: Path, seconds: int, site: Path | None, libraries: dict[Platform, Path]
+) -> Path:
     """A folder with sdist and wheels, the latter made of the former."""
     tree = folder / "tree"
     tree.mkdir(parents=True)
@@ -157,13 +179,11 @@ def _built(folder: Path, programs: Path, seconds: int, site: Path | None, librar
     _run(command, environment)
     (sdist,) = target.glob("*.tar.gz")
     archives.repack(sdist, seconds)
-    with tarfile.open(sdist) as packed_tree:
-        packed_tree.extractall(folder / "native", filter="data")
-    (native,) = (folder / "native").iterdir()
-    shutil.copytree(library, native / LIBRARY)
-    tag = f"manylinux_2_{GLIBC}_{platform.machine()}"
-    command[-1] = f"--config-setting=--build-option=--plat-name={tag}"
-    _run([*command, "--wheel", native], environment)
+    for one, library in libraries.items():
+        with tarfile.open(sdist) as packed_tree:
+            packed_tree.extractall(folder / one.system, filter="data")
+        (own,) = (folder / one.system).iterdir()
+        platform_wheel.build(one, library, own, target, programs / "python", seconds)
     return target
 
 

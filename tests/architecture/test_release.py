@@ -5,6 +5,7 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,17 +78,36 @@ def test_a_budget_that_is_passed_and_a_tag_of_another_version_stop_a_release(
         release._check_commit("0.1")
 
 
-def test_machine_code_that_wants_a_newer_libc_than_the_wheel_says_stops_a_release(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("found", "content", "said"),
+    [
+        ({}, b"\0GLIBC_2.2.5\0GLIBC_2.27\0", ""),
+        ({}, b"\0GLIBC_2.14\0GLIBC_2.34\0", r"x\.so wants glibc 2\.34.* 2\.28"),
+        ({"system": "linux-aarch64"}, b"", "is for linux-aarch64, not for linux-x86_64"),
+        ({"offered": {"a"}}, b"", "does not offer b, and 1 in all"),
+        ({"needed": ["libc.so.6", "libpython3.11.so"]}, b"", r"needs libpython3\.11\.so"),
+    ],
+)
+def test_machine_code_that_would_not_load_on_the_platform_of_its_wheel_stops_a_release(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    found: dict[str, Any],
+    content: bytes,
+    said: str,
 ) -> None:
+    import library_files
+    import platform_wheel
     import release
 
-    (tmp_path / "x86-64-v3.so").write_bytes(b"\0GLIBC_2.2.5\0GLIBC_2.27\0")
-    monkeypatch.setattr(release, "_run", lambda _: "")
-    assert release._compiled(tmp_path) == tmp_path
-    (tmp_path / "x86-64-v4.so").write_bytes(b"\0GLIBC_2.14\0GLIBC_2.34\0")
-    with pytest.raises(release.ReleaseError, match=r"x86-64-v4\.so wants glibc 2\.34.* 2\.28"):
-        release._compiled(tmp_path)
+    (tmp_path / "x.so").write_bytes(content)
+    good = library_files.LibraryFile("linux-x86_64", {"a", "b", "c"}, ["libm.so.6", "libc.so.6"])
+    monkeypatch.setattr(library_files, "read", lambda _: good._replace(**found))
+    platform = platform_wheel.PLATFORMS[0]
+    if not said:
+        release._check_library(platform, tmp_path / "x.so", {"a", "b"})
+        return
+    with pytest.raises(release.ReleaseError, match=said):
+        release._check_library(platform, tmp_path / "x.so", {"a", "b"})
 
 
 @pytest.mark.parametrize(

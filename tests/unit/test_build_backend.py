@@ -33,11 +33,15 @@ def test_a_compiler_of_the_package_index_where_there_is_none(
     assert "ziglang" not in backend.get_requires_for_build_wheel()
 
 
-@pytest.mark.parametrize(("system", "asked"), [("linux", "0"), ("darwin", "1"), ("win32", "1")])
+@pytest.mark.parametrize(
+    ("system", "machine", "asked"),
+    [("linux", "x86_64", "0"), ("darwin", "x86_64", "1"), ("win32", "ARM64", "1")],
+)
 def test_no_kernels(
-    backend: ModuleType, monkeypatch: pytest.MonkeyPatch, system: str, asked: str
+    backend: ModuleType, monkeypatch: pytest.MonkeyPatch, system: str, machine: str, asked: str
 ) -> None:
     monkeypatch.setattr(backend.sys, "platform", system)
+    monkeypatch.setattr(backend.platform, "machine", lambda: machine)
     monkeypatch.setenv("PINNACE_BUILD_KERNELS", asked)
     assert not any("numba" in one for one in backend.get_requires_for_build_wheel())
     assert _settings(backend, monkeypatch) == {}
@@ -49,8 +53,33 @@ def test_a_wheel_with_kernels_is_for_this_kind_of_machine(
     monkeypatch.setattr(backend, "LIBRARY", tmp_path)
     assert _settings(backend, monkeypatch) == {}  # compiling has failed: a wheel for any machine
     (tmp_path / "kernels.json").touch()
-    monkeypatch.setattr(backend.platform, "machine", lambda: "riscv64")
-    assert _settings(backend, monkeypatch) == {"--build-option": ["--plat-name=linux_riscv64"]}
+    for system, tag in (
+        ("linux-x86_64", "linux_x86_64"),
+        ("macosx-11.0-arm64", "macosx_11_0_arm64"),
+        ("win-amd64", "win_amd64"),
+    ):
+        monkeypatch.setattr(backend.sysconfig, "get_platform", lambda system=system: system)
+        assert _settings(backend, monkeypatch) == {"--build-option": [f"--plat-name={tag}"]}
+
+
+def test_windows_has_no_c_compiler_of_this_kind_and_may_have_no_links(
+    backend: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(backend.sys, "platform", "win32")
+    monkeypatch.setattr(backend.platform, "machine", lambda: "AMD64")
+    monkeypatch.setattr(backend.shutil, "which", lambda name: f"C:/{name}")
+    assert backend.get_requires_for_build_wheel()[-1] == "ziglang"
+
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(f"{self} cannot be a link to {target}")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file.py").write_text("1")
+    backend._show(tmp_path / "folder", tmp_path / "other")
+    backend._show(tmp_path / "folder" / "file.py", tmp_path / "file.py")
+    for one in (tmp_path / "other" / "file.py", tmp_path / "file.py"):
+        assert one.read_text() == "1"
 
 
 def test_its_pins_are_those_of_the_project(backend: ModuleType) -> None:

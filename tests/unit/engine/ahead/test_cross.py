@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shutil
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from architecture.sources import ROOT
-from pinnace.engine.ahead import installing, processors, reading, systems, table, writing
+from pinnace.engine.ahead import calling, installing, processors, reading, systems, table, writing
 from pinnace.engine.ahead.table import RefusedError
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -32,7 +35,7 @@ def write(folder: Path, system: systems.System) -> Any:
     from pinnace.engine.codegen import general
 
     texts = [general.module_of(general.text(name)) for name in KERNELS]
-    (processor,) = writing.chosen(processors.known(system)[-1:], system)
+    (processor,) = writing.chosen(processors.known(system)[:1], system)
     (made,) = writing.write(texts, [processor], folder, int, system)
     assert not made.library.refused
     return made.library
@@ -67,6 +70,35 @@ def test_a_library_for_another_system_offers_its_kernels_there(
     content = (tmp_path / "library" / library.file).read_bytes()
     versions = {int(one) for one in re.findall(rb"GLIBC_2\.(\d+)", content)}
     assert max(versions, default=0) <= release.GLIBC
+
+
+@pytest.mark.slow
+@needs_numba
+@pytest.mark.skipif(
+    importlib.util.find_spec("ziglang") is None or shutil.which("wine") is None,
+    reason="needs ziglang and Wine",
+)
+def test_a_kernel_for_windows_runs_under_wine(tmp_path: Path) -> None:
+    from pinnace.engine.codegen import general
+
+    system = systems.named("windows-x86_64")
+    library = write(tmp_path / "library", system)
+    program = tmp_path / "entry_point.exe"
+    places = [f"-DAT_{name}={place}" for place, name in enumerate(calling.PYTHON)]
+    source = ROOT / "tests" / "platforms" / "entry_point.c"
+    options = [*places, f"-DPLACES={len(calling.PYTHON)}", "-Wno-everything", "-o", str(program)]
+    subprocess.run([*writing.linker(system), *options, str(source)], check=True)
+    digest = table.digest_of_text(general.module_of(general.text("descent")))
+    done = subprocess.run(
+        ["wine", program, str(tmp_path / "library" / library.file), library.kernels[digest]],
+        env={**os.environ, "WINEPREFIX": str(tmp_path / "wine"), "WINEDEBUG": "-all"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "a kernel takes 5 arguments" in done.stdout
+    assert "argument 2 must be float32:1:C:w" in done.stdout
 
 
 @needs_numba
