@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,10 @@ import pinnace as tf
 from pinnace.engine.codegen import general, kernels
 from pinnace.framework import config
 from pinnace.ops.kernels import compiled
-from pinnace.ops.trees import forest as forest_module
 from support import numba_kernels
 from support.winograd import every_small_convolution_by_tiles
 from tests.unit.engine.test_tiers import PROGRAMS
-from unit.ops.trees.test_decision_forests import of_numbers
+from unit.ops.trees import test_comparisons as trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,14 +106,10 @@ def convolutions() -> Iterator[Any]:
     yield y, *tape.gradient(loss, [x, filters])
 
 
-def forests() -> Iterator[Any]:
+def forests(sizes: list[int]) -> Iterator[Any]:
     for rows in (1, 9, 64, 65):
-        random = np.random.default_rng(rows)
-        x = random.integers(-3, 4, (rows, 4)).astype(np.float32)
-        x[random.random(x.shape) < 0.2] = np.nan
-        nothing = np.zeros((rows, 0), np.int32)
-        given = forest_module.Features(x, nothing, np.zeros(0, np.int32), np.zeros(1, np.int64), 0)
-        yield of_numbers(random, 9, 4).predict(given, rows)
+        forest = trees.forest_of(sizes, of_categories=0.3)
+        yield trees.predicted(forest, trees.numbers(rows))
 
 
 def statements() -> Iterator[Any]:
@@ -132,7 +128,8 @@ OPS: dict[str, Callable[[], Iterator[Any]]] = {
     **dict.fromkeys([name for name in NAMES if name.endswith(("projections", "slopes"))], norms),
     **dict.fromkeys(["normalised", "scaled"], norms),
     "shared_extremes": limits,
-    "forest": forests,
+    "forest words": functools.partial(forests, [1, 5, 32, 33]),
+    "forest steps": functools.partial(forests, [300, 700]),
     "statements": statements,
     **dict.fromkeys(["maxima", "stepped_maxima", "volume_peaks", "volume_maxima"], pools),
     "winograd_filter": convolutions,
