@@ -16,7 +16,6 @@ import pytest
 from architecture.sources import modules, written
 from pinnace.ops import registry
 
-
 # Module of pinnace -> why it may.
 KNOWN = {
     "engine.codegen.row_statements": "which method writes an op's statement",

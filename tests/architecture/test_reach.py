@@ -34,7 +34,7 @@ KNOWN = {
     "ops.random.generator": "os: chance from the system, for generators of programs",
     "ops.trees.decision_forests": "SimpleMLLoadModelFromPathWithHandle, which says so",
     "ops.trees.forest_files": "decodes what that op has read",
-    "ops.trees.forest_folders": "reads the files for that op, and of a folder of ydf's that is loaded",
+    "ops.trees.forest_folders": "reads the files for that op, and folders of ydf",
     "ops.state.text_lines": "InitializeTableFromTextFileV2, which says so",
 }  # fmt: skip
 
