@@ -518,6 +518,13 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     "DataFormatDimMap": (
         Deviation("values", "TensorFlow reads beside its table where x is no axis", no_axis),
     ),
+    "Conv2DBackpropInput": (
+        Deviation(
+            "error",
+            "TensorFlow has no gradients of convolutions in groups on CPUs",
+            about="TensorFlow raises.*Gradients for grouped convolutions are not supported on CPU",
+        ),
+    ),
     "DepthwiseConv2dNative": (
         Deviation(
             "gradients",
