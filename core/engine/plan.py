@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import threading
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.engine.source import Source
@@ -129,14 +128,10 @@ class Plan:
         self, function: Callable[..., Any], arrays: Sequence[Array], context: RunContext | None
     ) -> tuple[Array, ...]:
         """Run a call without a lease: by `run` or `looking`, with one BLAS thread."""
-        began = perf_counter()
         if not self.tiers.has_products:
-            results = function(arrays, context)
-        else:
-            with one_thread:
-                results = function(arrays, context)
-        self.tiers.unprepared_s = perf_counter() - began
-        return results  # type: ignore[no-any-return]
+            return function(arrays, context)  # type: ignore[no-any-return]
+        with one_thread:
+            return function(arrays, context)  # type: ignore[no-any-return]
 
     @functools.cached_property
     def looking(self) -> Callable[..., Any]:
@@ -200,8 +195,12 @@ class Plan:
 
 
 def _tiers(plan: Plan) -> Tiers:
-    if not config.settings.poison:
-        return Tiers(plan)
-    from pinnace.engine.poisoned import PoisonedTiers
+    if config.settings.poison:
+        from pinnace.engine.poisoned import PoisonedTiers
 
-    return PoisonedTiers(plan)
+        return PoisonedTiers(plan)
+    if config.settings.check:
+        from pinnace.engine.checking import CheckedTiers
+
+        return CheckedTiers(plan)
+    return Tiers(plan)
