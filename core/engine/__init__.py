@@ -2,8 +2,8 @@
 
 The tiers are:
 
-`config.set_tier`, `PINNACE_TIER`: `auto`, `compiled` (for tests: errors of tables are passed on, and
-any set of shapes has a form), `plan`, `eager`.
+`config.set_tier`, `PINNACE_TIER`: `auto`, `compiled` (for tests: errors of tables are passed on,
+and any set of shapes has a form), `plan`, `eager`.
 
 - A `Plan` never changes; `Tiers` owns everything derived from it (ADR 18). For each set of argument
   shapes it has a `Prepared`, from which a call leases a `Workspace` (memory of a `Layout`), a
@@ -12,8 +12,8 @@ any set of shapes has a form), `plan`, `eager`.
   keeps those that were used most recently.
 - **Machine code comes with the installation** (`codegen.kernels`, ADR 64): a process has all
   kernels or none. Nothing is compiled while a program runs; without a library plans run by steps.
-- **Nothing is compared while a program runs** (ADR 66). `PINNACE_CHECK=1` (`Settings.check`) compares
-  every call with the plan, whose results it gives (`checking`): each region on the plan's own
+- **Nothing is compared while a program runs** (ADR 66). `PINNACE_CHECK=1` (`Settings.check`)
+  compares every call with the plan, whose results it gives (`checking`): each region on the plan's own
   intermediate results, so that effects happen once; small plans as a whole; loops and recurrences
   in groups of eight iterations at growing distances from the first. Outputs of regions are filled
   with NaN beforehand. What disagrees is not called again: see `rejections.count()`,

@@ -1,4 +1,4 @@
-"""`PINNACE_CHECK=1`: each call is compared, and gives the plan's results; what is wrong is told once."""
+"""`PINNACE_CHECK=1`: each call is compared, and gives the plan's results; faults are told once."""
 
 from __future__ import annotations
 

@@ -65,12 +65,7 @@ def cache() -> Iterator[Path]:
 
 def process(cache: Path | str, before: str = "") -> str:
     """The line that the program says after this code; its answers are the plan's."""
-    environment = {
-        **os.environ,
-        "PINNACE_CACHE": str(cache),
-        "PINNACE_TIER": "auto",
-        "PINNACE_CHECK": "1",
-    }
+    settings = {"PINNACE_CACHE": str(cache), "PINNACE_TIER": "auto", "PINNACE_CHECK": "1"}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         program = Path(folder) / "program.py"

@@ -18,7 +18,7 @@ from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.looped import Looped
 from pinnace.engine.networks.region import Network
 from pinnace.framework import config
-from tests.unit.engine.test_tiers import network, normal, region, small, whole
+from tests.unit.engine.test_tiers import WEIGHTS, network, normal, region, small, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,16 +146,18 @@ def test_the_thousandth_call_gives_the_bits_of_the_first(kind: str) -> None:
 
 def test_weights_that_change_between_the_first_calls_are_inputs(counts: Counter[str]) -> None:
     """As in a step whose gradients are applied outside of it."""
-    first, second = tf.Variable(whole(128, 128)), tf.Variable(whole(128, 128))
+    first, second = tf.Variable(whole(128, 128)), tf.Variable(WEIGHTS)
 
     @tf.function
     def loss(x: Any) -> Any:
-        return tf.matmul(tf.nn.relu(tf.matmul(x, first)), second)
+        y = tf.matmul(tf.nn.relu(tf.matmul(x, second)), second)
+        return y, tf.matmul(x, first)
 
     x = whole(256, 128)
     for _ in range(6):
-        wanted = np.maximum(x @ first.numpy(), 0) @ second.numpy()
-        np.testing.assert_array_equal(loss(tf.constant(x)).numpy(), wanted)
+        y, z = loss(tf.constant(x))
+        np.testing.assert_array_equal(z.numpy(), x @ first.numpy())
+        np.testing.assert_array_equal(y.numpy(), np.maximum(x @ WEIGHTS, 0) @ WEIGHTS)
         first.assign_add(tf.ones_like(first))
     assert counts == {"searches": 2}
     (region,) = [one for one in prepared_of(loss, tf.constant(x)).layout.regions.values() if one]
