@@ -13,10 +13,10 @@ and any set of shapes has a form), `plan`, `eager`.
 - **Machine code comes with the installation** (`codegen.kernels`, ADR 64): a process has all
   kernels or none. Nothing is compiled while a program runs; without a library plans run by steps.
 - **Nothing is compared while a program runs** (ADR 66). `PINNACE_CHECK=1` (`Settings.check`)
-  compares every call with the plan, whose results it gives (`checking`): each region on the plan's own
-  intermediate results, so that effects happen once; small plans as a whole; loops and recurrences
-  in groups of eight iterations at growing distances from the first. Outputs of regions are filled
-  with NaN beforehand. What disagrees is not called again: see `rejections.count()`,
+  compares every call with the plan, whose results it gives (`checking`): each region on the plan's
+  own intermediate results, so that effects happen once; small plans as a whole; loops in groups of
+  eight iterations at growing distances from the first. Outputs of regions are filled with NaN
+  beforehand. What disagrees is not called again: see `rejections.count()`,
   `rejections.rejected()`, `pinnace:serving:compiled_rejected_total` in the metrics, and one line in
   the log, which names the file with the graph in the cache folder.
 - **Agreement** (`agreement`): |found - plan| is at most 512 eps (|plan| + m), with m the largest
