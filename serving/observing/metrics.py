@@ -369,7 +369,7 @@ class Metrics:
         yield from _of_batching(meters)
         yield CounterMetricFamily(
             f"{OWN_PREFIX}compiled_rejected",
-            "Tables that are not used any more: they raised, and the plan does not. Of this worker.",
+            "Tables that are not used any more: they raised, the plan does not. Of this worker.",
             value=rejections.count(),
         )
 
