@@ -35,7 +35,6 @@ class Plan:
     Attributes:
         steps: the kernel calls, in order.
         source: generates the functions of the steps.
-        run: the function of the steps, one kernel each, in new memory.
         tiers: its faster forms.
         streams: of random numbers, by the nodes that draw from them.
     """
@@ -50,7 +49,6 @@ class Plan:
         for step, dead in zip(self.steps, self.source.deaths({}), strict=True):
             step.dies = dead
         self.needs_context = any(step.node.op.wants_ctx for step in self.steps)
-        self.run = self.source.plain()
         self.tiers = _tiers(self)
 
     def __call__(
@@ -132,6 +130,11 @@ class Plan:
             return function(arrays, context)  # type: ignore[no-any-return]
         with one_thread:
             return function(arrays, context)  # type: ignore[no-any-return]
+
+    @functools.cached_property
+    def run(self) -> Callable[..., Any]:
+        """The function of the steps, one kernel each, in new memory."""
+        return self.source.plain()
 
     @functools.cached_property
     def looking(self) -> Callable[..., Any]:
