@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 import slow_tests
 from pinnace.checkpoint import restoring
+from pinnace.engine import rejections
 from pinnace.framework import tracebacks
 from pinnace.ops.random.seeds import global_seed, set_seed
 
@@ -118,6 +119,19 @@ def _no_seed_is_left() -> Generator[None, None, None]:
     yield
     if global_seed() is not None:
         set_seed(None)
+
+
+@pytest.fixture(autouse=True)
+def _no_table_is_rejected(request: pytest.FixtureRequest) -> Generator[None, None, None]:
+    """Fail a test in which a table was rejected: its answers are right, so nothing else tells.
+
+    The engine's tests put faults into tables, and look at rejections themselves.
+    """
+    before = rejections.count()
+    yield
+    if rejections.count() > before and not {"engine", "hot"}.intersection(request.path.parts):
+        last = rejections.rejected()[-1]
+        pytest.fail(f"a table was rejected, {last.kind}: {last.difference}\n{last.text[:2000]}")
 
 
 @pytest.fixture(autouse=True)

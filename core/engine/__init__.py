@@ -2,22 +2,23 @@
 
 The tiers are:
 
-`config.set_tier`, `PINNACE_TIER`: `auto`, `compiled` (machine code from the first call, compared
-with nothing: for tests), `plan`, `eager`.
+`config.set_tier`, `PINNACE_TIER`: `auto`, `compiled` (for tests: errors of tables are passed on,
+and any set of shapes has a form), `plan`, `eager`.
 
 - A `Plan` never changes; `Tiers` owns everything derived from it (ADR 18). For each set of argument
   shapes it has a `Prepared`, from which a call leases a `Workspace` (memory of a `Layout`), a
-  `SmallPlan` (one table), a trial of either, or nothing. `Promotion` finds a layout's form;
+  `SmallPlan` (one table), or nothing. The first call makes it (`forms`), and all calls run it;
   `LoopTiers` does the same for the loops with one body. The number of shapes is limited; `Shares`
   keeps those that were used most recently.
 - **Machine code comes with the installation** (`codegen.kernels`, ADR 64): a process has all
   kernels or none. Nothing is compiled while a program runs; without a library plans run by steps.
-- **Tables are verified on the caller's inputs.** One call runs the plan, returns its results, and
-  compares (`trials`): each region on the plan's own intermediate results, so that effects happen
-  once; small plans as a whole; loops and recurrences in groups of eight iterations at growing
-  distances from the first; regions of an iteration within it. Outputs of regions are filled with
-  NaN beforehand. The trial of a large plan costs about one more run of it, that of a loop a few
-  iterations; afterwards, calls have no overhead.
+- **Nothing is compared while a program runs** (ADR 66). `PINNACE_CHECK=1` (`Settings.check`)
+  compares every call with the plan, whose results it gives (`checking`): each region on the plan's
+  own intermediate results, so that effects happen once; small plans as a whole; loops in groups of
+  eight iterations at growing distances from the first. Outputs of regions are filled with NaN
+  beforehand. What disagrees is not called again: see `rejections.count()`,
+  `rejections.rejected()`, `pinnace:serving:compiled_rejected_total` in the metrics, and one line in
+  the log, which names the file with the graph in the cache folder.
 - **Agreement** (`agreement`): |found - plan| is at most 512 eps (|plan| + m), with m the largest
   finite magnitude in its row: 6e-5 in float32, which allows for some dozen steps of 16 ulps and for
   sums in another order. NaN agrees with NaN; integers, strings and loops over scalars must be
@@ -31,14 +32,10 @@ with nothing: for tests), `plan`, `eager`.
   Integers, other dtypes and ops that only move values are equal in every tier. `make hot` checks
   every tier on random graphs, with arrays between guard pages. Integers in tables wrap around
   (`codegen/integer_text.py`).
-- **Code that disagrees is never used**: see `rejections.count()`, `rejections.rejected()`,
-  `pinnace:serving:compiled_rejected_total` in the metrics, and one line in the log, which names the
-  file with the graph in the cache folder. The other regions of the plan are still used.
 - **An exception in compiled code does not reach the caller** (`recovery`): the plan continues from
   the step that failed, so that effects happen once, and runs all later calls. If it raises as well,
   the caller gets the plan's error. With the tier pinned to `compiled`, exceptions are passed on,
   for tests.
-- `PINNACE_CHECK=1` (`Settings.check`) compares every call with the plan, whose results it gives.
 - `PINNACE_POISON=1` (`Settings.poison`) fills memory with NaN before it is written; results must
   not change.
 - A function that generates source in another form (`Source.compiled`) holds the plan's lock, since

@@ -66,10 +66,10 @@ def bind_function(
 
 
 def finish_loop(
-    cond: Any, body: Any, values: Sequence[Array], context: RunContext, hot: bool
+    cond: Any, body: Any, values: Sequence[Array], context: RunContext
 ) -> tuple[Sequence[Array], bool]:
     """`RunContext.finish`: the kernel of a loop is stored with the plan of its body."""
     loops = plan_of(body.graph).tiers.loops()
     if loops is None:
         return values, False
-    return loops.finish(plan_of(cond.graph), values, context.check, hot=hot)
+    return loops.finish(plan_of(cond.graph), values, context.check)

@@ -419,15 +419,13 @@ def _finish(
     test: Plan,
     values: Sequence[Array],
     check: Callable[[], None],
-    *,
-    hot: bool,
 ) -> tuple[Sequence[Array], bool]:
     recorder = here()
     if recorder is None:
-        return _plain[2](loops, test, values, check, hot=hot)
+        return _plain[2](loops, test, values, check)
     unit = Unit(loops.body, None, Standing("loop", loops.standing))
     found: tuple[Sequence[Array], bool] = recorder.loop(
-        unit, lambda: _plain[2](loops, test, values, check, hot=hot)
+        unit, lambda: _plain[2](loops, test, values, check)
     )
     return found
 

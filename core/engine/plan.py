@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import threading
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.engine.source import Source
@@ -36,7 +35,6 @@ class Plan:
     Attributes:
         steps: the kernel calls, in order.
         source: generates the functions of the steps.
-        run: the function of the steps, one kernel each, in new memory.
         tiers: its faster forms.
         streams: of random numbers, by the nodes that draw from them.
     """
@@ -51,7 +49,6 @@ class Plan:
         for step, dead in zip(self.steps, self.source.deaths({}), strict=True):
             step.dies = dead
         self.needs_context = any(step.node.op.wants_ctx for step in self.steps)
-        self.run = self.source.plain()
         self.tiers = _tiers(self)
 
     def __call__(
@@ -129,14 +126,15 @@ class Plan:
         self, function: Callable[..., Any], arrays: Sequence[Array], context: RunContext | None
     ) -> tuple[Array, ...]:
         """Run a call without a lease: by `run` or `looking`, with one BLAS thread."""
-        began = perf_counter()
         if not self.tiers.has_products:
-            results = function(arrays, context)
-        else:
-            with one_thread:
-                results = function(arrays, context)
-        self.tiers.unprepared_s = perf_counter() - began
-        return results  # type: ignore[no-any-return]
+            return function(arrays, context)  # type: ignore[no-any-return]
+        with one_thread:
+            return function(arrays, context)  # type: ignore[no-any-return]
+
+    @functools.cached_property
+    def run(self) -> Callable[..., Any]:
+        """The function of the steps, one kernel each, in new memory."""
+        return self.source.plain()
 
     @functools.cached_property
     def looking(self) -> Callable[..., Any]:
@@ -200,8 +198,12 @@ class Plan:
 
 
 def _tiers(plan: Plan) -> Tiers:
-    if not config.settings.poison:
-        return Tiers(plan)
-    from pinnace.engine.poisoned import PoisonedTiers
+    if config.settings.poison:
+        from pinnace.engine.poisoned import PoisonedTiers
 
-    return PoisonedTiers(plan)
+        return PoisonedTiers(plan)
+    if config.settings.check:
+        from pinnace.engine.checking import CheckedTiers
+
+        return CheckedTiers(plan)
+    return Tiers(plan)

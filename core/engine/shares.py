@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Requests for keys without a slot after which all counts are halved, so that old use counts for
 # little. Keys that are counted at most.
 _WINDOW, _MOST = 128, 1024
+# Requests beyond twice the holder's, so that a key requested once or twice takes no slot away.
+_BEYOND = 3
 
 
 class Used(Protocol):
@@ -36,40 +38,33 @@ class Shares(Generic[T]):
     Args:
         held: the holder of each slot, by key; None is a key that needs no slot.
         places: the number of slots.
-        patience: requests of a key before it gets a slot.
     """
 
-    def __init__(
-        self, held: MutableMapping[Hashable, T | None], places: int, patience: int = 1
-    ) -> None:
+    def __init__(self, held: MutableMapping[Hashable, T | None], places: int) -> None:
         self._held = held
         self._places = places
-        self._patience = patience
         self._asked: dict[Hashable, int] = {}
         self._requests = 0
 
-    def admit(self, key: Hashable, *, at_once: bool = False, patience: int = 0) -> int:
+    def admit(self, key: Hashable, *, at_once: bool = False) -> int:
         """The number of requests of a key without a slot, if it gets one now; else 0.
 
         Another key may lose its slot. The new holder starts with this many uses.
 
         Args:
             key: the requested key.
-            at_once: without patience, replacing the least used holder.
-            patience: in place of the default.
+            at_once: in any case, replacing the least used holder.
         """
         count = self._asked[key] = self._asked.get(key, 0) + 1
         self._requests += 1
         if self._requests % _WINDOW == 0 or len(self._asked) > _MOST:
             self._age()
         if at_once:
-            self.drop_least()
-        elif count < (patience or self._patience):
-            return 0
+            self._drop_least()
         taken = [one for one, holder in self._held.items() if holder is not None]
         if len(taken) >= self._places:
             last = min(taken, key=self._uses)
-            if count < 2 * self._uses(last) + self._patience:
+            if count < 2 * self._uses(last) + _BEYOND:
                 return 0
             self._asked[last] = self._uses(last)
             del self._held[last]
@@ -79,7 +74,7 @@ class Shares(Generic[T]):
         self._asked.pop(key, None)
         return count
 
-    def drop_least(self) -> None:
+    def _drop_least(self) -> None:
         """Free the slot of the least used key, if all are taken."""
         taken = [one for one, holder in self._held.items() if holder is not None]
         if len(taken) >= self._places:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pinnace.engine.layout import Layout
     from pinnace.engine.plan import Plan
-    from pinnace.engine.tiers import Prepared
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node
 
@@ -23,7 +22,7 @@ class Standing(NamedTuple):
     """The current tier of one set of argument shapes.
 
     Attributes:
-        tier: "plan", "workspace" (the plan in reused memory), "compiled", "small plan" or "trial".
+        tier: "plan", "workspace" (the plan in reused memory), "compiled" or "small plan".
         reason: why it is not a faster one; empty for compiled code.
     """
 
@@ -42,12 +41,12 @@ def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing
     if leased is None:
         return Standing("plan", _why_nothing(plan, arrays))
     if isinstance(leased, Workspace):
-        prepared = leased.prepared
-        if prepared.layout.regions:
+        if leased.prepared.layout.regions:
             return Standing("compiled", "")
-        return Standing("workspace", _why_not_compiled(prepared))
-    if hasattr(leased, "verdict"):
-        return Standing("trial", "machine code is compared with the plan's results")
+        reason = _why_pinned() or "no step has machine code of its own"
+        return Standing("workspace", reason)
+    if hasattr(leased, "leased"):  # what compares or poisons it
+        return standing_of(plan, arrays, leased.leased)
     return Standing("small plan", "")
 
 
@@ -61,7 +60,7 @@ def _why_nothing(plan: Plan, arrays: Sequence[Array]) -> str:
         return "too short a plan: memory and tables would bring nothing"
     if plan.tiers.has_given_up(arrays):
         return "no result is large enough for memory of its own, and nothing multiplies"
-    return "these argument shapes have not been seen often enough"
+    return "other argument shapes are more frequent, and forms are limited"
 
 
 def _why_pinned() -> str:
@@ -70,15 +69,6 @@ def _why_pinned() -> str:
     if not config.settings.fusion:
         return "settings: fusion is off"
     return "" if kernels.are_there() else f"no machine code: {reading.installed()[1]}"
-
-
-def _why_not_compiled(prepared: Prepared) -> str:
-    pinned = _why_pinned()
-    if pinned:
-        return pinned
-    if prepared.promotion is None:
-        return "no step has machine code of its own, or what had did not agree with the plan"
-    return "another call looks for a faster form, or compares one"
 
 
 def why_alone(node: Node, layout: Layout) -> str:

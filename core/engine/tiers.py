@@ -1,45 +1,43 @@
-"""The compiled forms of a plan: for each set of argument shapes, how its calls run.
+"""The forms of a plan: for each set of argument shapes, how its calls run.
 
-Cold: step by step, in new memory. Leased: in memory that is reused from call to call (`layout`); a
+The first call with a set of shapes makes their form (`forms`): one table, or a layout whose
+intermediate results are in memory that is reused from call to call, with regions as tables. A
 workspace belongs to one call at a time, and concurrent calls each lease their own from a bounded
-pool. Promoted: its regions, or all of it, as tables (`promotion`). Each tier that settings
-may choose has separate forms.
+pool. A plan has forms for a limited number of sets of shapes; other calls run step by step in new
+memory. Each tier that settings may choose has separate forms.
 
 All mutable state is here, under one lock; what calls run (plans, layouts, kernels) is immutable.
 """
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from pinnace.engine.blas import has_products
+from pinnace.engine.forms import Weights, form_of, is_compiling, searching
 from pinnace.engine.layout import Layout, buffered, candidates
-from pinnace.engine.promotion import Promotion, is_compiling
 from pinnace.engine.shares import Shares
-from pinnace.engine.steps import may_run_again
-from pinnace.engine.versions import version_of
+from pinnace.engine.steps import CallError, may_run_again
 from pinnace.framework import config, dtypes
-from pinnace.framework.context import state
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels.blas import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from pinnace.engine.checking import Checked
     from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.loop_tiers import LoopTiers
     from pinnace.engine.plan import Plan
     from pinnace.engine.poisoned import Poisoned
-    from pinnace.engine.promotion import Trial
     from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
 
     # What a call runs in place of the plain plan.
-    Leased: TypeAlias = "Workspace | SmallPlan | Trial | Poisoned"
+    Leased: TypeAlias = "Workspace | SmallPlan | Checked | Poisoned"
 
 # Below this size in bytes a new array costs less than passing `out`.
 _SMALLEST = 16384
@@ -48,9 +46,6 @@ _SMALLEST = 16384
 _SHAPES = 32
 _SPARE = 4
 _MOST_FIRST_BYTES, _MOST_SPARE_BYTES = 1 << 30, 1 << 28
-# A shape is prepared when it is seen for this many-th time; earlier in plans of which a call took
-# this many seconds: preparing is little compared with that.
-_PATIENCE, _PATIENCE_LONG, _LONG_S = 3, 2, 0.02
 # Steps of a plan that may become one table.
 _FEWEST, _MOST = 4, 256
 
@@ -61,21 +56,21 @@ class Prepared:
     Args:
         layout: the memory of intermediate results.
         small: the plan as one table, which replaces it.
-        promotion: the way to another form; None if this one is final.
+        weights: that the second call looks at again; None if no later call changes this.
 
     Attributes:
         uses: how often it was leased recently.
         spare: workspaces that no call is using.
     """
 
-    __slots__ = ("layout", "promotion", "small", "spare", "uses")
+    __slots__ = ("layout", "small", "spare", "uses", "weights")
 
     def __init__(
-        self, layout: Layout, small: SmallPlan | None = None, promotion: Promotion | None = None
+        self, layout: Layout, small: SmallPlan | None = None, weights: Weights | None = None
     ) -> None:
         self.layout = layout
         self.small = small
-        self.promotion = promotion
+        self.weights = weights
         self.uses = 0
         self.spare: list[Workspace] = []
 
@@ -116,7 +111,7 @@ class _Tier:
         self.name = name
         # By argument shapes; None if nothing can be gained.
         self.prepared: dict[Hashable, Prepared | None] = {}
-        self.shares: Shares[Prepared] = Shares(self.prepared, _SHAPES, _PATIENCE)
+        self.shares: Shares[Prepared] = Shares(self.prepared, _SHAPES)
 
 
 class Tiers:
@@ -124,15 +119,13 @@ class Tiers:
 
     Attributes:
         has_products: whether BLAS, or a kernel that shares work, is used.
-        unprepared_s: seconds of the last call without a lease.
         has_failed: whether a form raised where the plan does not: the plan then runs all calls.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._lock = threading.Lock()
-        # What one tier has is not used in another: the tier `plan` calls no regions, and `compiled`
-        # calls such as were not compared.
+        # What one tier has is not used in another: the tier `plan` calls no regions.
         self._tier = _Tier("auto")
         self._tiers = {"auto": self._tier}
         # If the plan is the body of loops: their compiled forms, by tier.
@@ -146,13 +139,9 @@ class Tiers:
         self._candidates = candidates(plan)
         self.has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
-        self.unprepared_s = 0.0
         self.has_failed = False
-        # The versions of arguments when such a call started.
-        self._versions: list[int | None] = []
-        self._worthwhile = (
-            bool(self._candidates) or self.has_products or self._is_small or state.compiles
-        )
+        self._is_searching = False
+        self._worthwhile = bool(self._candidates) or self.has_products or self._is_small
 
     # Calls.
 
@@ -175,12 +164,9 @@ class Tiers:
             prepared = self._prepare(tier, key, arrays)
             if prepared is None:
                 return None
+        elif prepared.weights is not None:
+            prepared = self._confirmed(tier, key, prepared, arrays)
         prepared.uses += 1
-        if prepared.promotion is not None:
-            found = self._promoted(tier, key, prepared, arrays)
-            if not isinstance(found, Prepared):
-                return found
-            prepared = found
         return self._leased(prepared)
 
     def fail(self) -> None:
@@ -240,80 +226,69 @@ class Tiers:
             return self._tier
 
     def _prepare(self, tier: _Tier, key: Hashable, arrays: Sequence[Array]) -> Prepared | None:
-        with self._lock:
-            forced = tier.name == "compiled"
+        """Make the form for these arguments' shapes, if they get one."""
+        with searching:
             if key in tier.prepared:
-                return tier.prepared[key]
-            if forced:
-                tier.shares.drop_least()
-            promotes = is_compiling()
-            at_once = state.compiles and promotes
-            remembers = tier.name == "auto" and promotes
-            is_long = self.unprepared_s >= _LONG_S or (self.has_products and remembers)
-            patience = _PATIENCE_LONG if is_long else _PATIENCE
-            if remembers and self._assigns_to_all:
-                patience = 1  # no later call has more information: there are no weights
-            uses = 1 if forced else tier.shares.admit(key, at_once=at_once, patience=patience)
+                return tier.prepared[key]  # another call has just made it
+            if self._is_searching:
+                return None  # the plan calls itself
+            with self._lock:
+                uses = tier.shares.admit(key, at_once=tier.name == "compiled")
             if not uses:
-                self._versions = [version_of(array) for array in arrays]
                 return None
-            layout = self.layout_for(arrays, anyway=forced or at_once)
-            if layout is None:
-                tier.prepared[key] = None
+            self._is_searching = True
+            try:
+                prepared = self._made(arrays, Weights(self._plan, arrays))
+            except CallError:  # the plan raises it, with the node
                 return None
-            prepared = Prepared(layout)
-            if promotes:
-                versions = self._versions or [version_of(array) for array in arrays]
-                prepared.promotion = Promotion(self._plan, layout, versions, self._small)
-            prepared.uses = uses
-            tier.prepared[key] = prepared
+            finally:
+                self._is_searching = False
+            if prepared is not None:
+                prepared.uses = uses
+            with self._lock:
+                tier.prepared[key] = prepared
             return prepared
 
-    @functools.cached_property
-    def _assigns_to_all(self) -> bool:
-        """Whether the plan assigns to all variables that could be weights: a training step."""
-        from pinnace.engine.networks.steady import find_assigned
+    def _made(self, arrays: Sequence[Array], weights: Weights) -> Prepared | None:
+        """The form for these arguments' shapes; None if nothing can be gained."""
+        from pinnace.engine.networks.region import Network
 
-        assigned = find_assigned(self._plan.steps)
-        return (
-            assigned is not None
-            and bool(assigned)
-            and not any(
-                value not in assigned and (value.handle is None or value.handle.shape.rank != 0)
-                for value in self._plan.graph.inputs
-                if value.dtype is dtypes.resource
-            )
-        )
+        layout = self.layout_for(arrays, anyway=config.settings.tier == "compiled")
+        if layout is None or not is_compiling():
+            return None if layout is None else Prepared(layout)
+        form = form_of(self._plan, layout, arrays, weights, lambda: self._small(arrays))
+        if not isinstance(form, Layout):
+            return Prepared(layout, form)
+        has_networks = any(isinstance(one, Network) for one in form.regions.values())
+        is_final = not has_networks or weights.changing or not weights.places
+        return Prepared(form, weights=None if is_final else weights)
 
-    def _promoted(
+    def _confirmed(
         self, tier: _Tier, key: Hashable, prepared: Prepared, arrays: Sequence[Array]
-    ) -> Prepared | Trial:
-        """The layout, what it was promoted to, or the trial of this call."""
-        promotion = prepared.promotion
-        if promotion is None:
-            return prepared  # another thread has just replaced it
-        from pinnace.engine.codegen.small_plans import SmallPlan
-
-        found = promotion.advance(arrays, forced=tier.name == "compiled")
-        if found is None:
-            if promotion.is_over:
-                prepared.promotion = None
-            return prepared
-        if isinstance(found, Layout):
-            return self._replace(tier, key, prepared, Prepared(found))
-        if isinstance(found, SmallPlan):
-            return self._replace(tier, key, prepared, Prepared(prepared.layout, found))
-        return found
-
-    def _replace(
-        self, tier: _Tier, key: Hashable, prepared: Prepared, better: Prepared
     ) -> Prepared:
-        with self._lock:
-            better.uses = prepared.uses
-            if tier.prepared.get(key) is prepared:
-                tier.prepared[key] = better
-            prepared.promotion = None
-        return better
+        """The form from the second call on: another one if its weights change between calls."""
+        with searching:
+            weights = prepared.weights
+            if weights is None or self._is_searching:  # another call has confirmed it
+                return tier.prepared.get(key) or prepared
+            prepared.weights = None
+            changed = weights.changed(arrays)
+            if not changed:
+                return prepared
+            self._is_searching = True
+            try:
+                better = self._made(arrays, Weights(self._plan, arrays, changed))
+            except CallError:
+                return prepared
+            finally:
+                self._is_searching = False
+            if better is None:
+                return prepared
+            with self._lock:
+                better.uses = prepared.uses
+                if tier.prepared.get(key) is prepared:
+                    tier.prepared[key] = better
+            return better
 
     @property
     def plan(self) -> Plan:
@@ -330,13 +305,6 @@ class Tiers:
         prepared = self._tier.prepared
         key = self.key_of(arrays)
         return key in prepared and prepared[key] is None
-
-    def is_settled(self) -> bool:
-        """Whether no shape so far is still to be promoted."""
-        if not self._worthwhile:
-            return True
-        prepared = list(self._tier.prepared.values())
-        return bool(prepared) and all(one is None or one.promotion is None for one in prepared)
 
     def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
         """The plan as one table; None if it cannot be one."""
@@ -384,7 +352,7 @@ class Tiers:
             with self._lock:
                 found = self._loops.get(tier)
                 if found is None:
-                    found = self._loops[tier] = LoopTiers(self._plan, forced=tier == "compiled")
+                    found = self._loops[tier] = LoopTiers(self._plan)
         return found
 
     def iteration(self, values: Sequence[Array] | None = None) -> Callable[..., Any]:

@@ -91,8 +91,6 @@ class State(threading.local):
     graphs: list[Any] | None = None
     # The stop flag by which another thread cancels runs of this one (`ops/running.Stop`).
     stop: Any = None
-    # Whether runs wait for machine code: inside a call of `function(jit_compile=True)`.
-    compiles: bool = False
     # Counts memory that NumPy does not allocate, in advance (`ops/memory.py`).
     claim: Callable[[int], None] | None = None
     # Converts a user's function by AutoGraph, if the calling code is converted.
@@ -140,16 +138,6 @@ def tracing(tracer: Tracer | None) -> Iterator[None]:
         yield
     finally:
         state.tracer = saved
-
-
-@contextlib.contextmanager
-def compiling(wanted: bool) -> Iterator[None]:
-    """Set whether runs inside the block wait for machine code."""
-    saved, state.compiles = state.compiles, wanted
-    try:
-        yield
-    finally:
-        state.compiles = saved
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from pinnace.autodiff.backward import Entry, Gradients, accumulate
 from pinnace.autodiff.tape import carries_gradient
 from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
-from pinnace.framework.context import compiling, state
+from pinnace.framework.context import state
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor
@@ -87,7 +87,6 @@ def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> t
         deepest = pair.forward
         sizes.append(len(deepest.outputs))
     everything = call_graph(deepest, inputs, stateful)
-    compiles = state.compiles  # of the function: its gradient is compiled with it
     visible = everything[: sizes[-2]]
 
     def backward(*dys: Tensor | None) -> list[Tensor | None]:
@@ -97,8 +96,7 @@ def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> t
                 while index >= sizes[level]:
                     level += 1
         kept = everything[sizes[level] : sizes[level + 1]]
-        with compiling(compiles or state.compiles):
-            return apply(pairs[level], inputs, visible[: sizes[level]], kept, dys)
+        return apply(pairs[level], inputs, visible[: sizes[level]], kept, dys)
 
     for tape in watching:
         tape.record_call(inputs, visible, backward)

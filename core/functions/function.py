@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 
 from pinnace.framework import config, places, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, spec_of
-from pinnace.framework.context import compiling, state
+from pinnace.framework.context import state
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
@@ -61,13 +61,11 @@ class Function(Trackable, Generic[P, R]):
         name: str | None = None,
         is_method: bool = False,
         instance: object = None,
-        jit_compile: bool = False,
         print_op: bool = False,
     ) -> None:
         self._python_function = python_function
         self._autograph = autograph
         self._reduce_retracing = reduce_retracing
-        self._jit_compile = jit_compile
         self._print_op = print_op
         self._spec = FunctionSpec(python_function, input_signature, is_method)
         self._name = name or self._spec.name
@@ -96,7 +94,7 @@ class Function(Trackable, Generic[P, R]):
             return name
         spec = self._spec
         options = (self._autograph, self._reduce_retracing, self._name, spec.is_method, None)
-        given = (self._python_function, spec.input_signature, *options, self._jit_compile)
+        given = (self._python_function, spec.input_signature, *options)
         return Function, (*given, self._print_op)
 
     # Properties.
@@ -124,7 +122,7 @@ class Function(Trackable, Generic[P, R]):
     def made_of(self, python_function: Callable[..., Any]) -> Function[..., Any]:
         """A function with these options, of another Python function that takes any arguments."""
         relax, name = self._reduce_retracing, self._name
-        return Function(python_function, None, False, relax, name, jit_compile=self._jit_compile)
+        return Function(python_function, None, False, relax, name)
 
     def _decorate(self, decorator: Callable[[Any], Any]) -> None:
         """Put a decorator around the Python function; TensorFlow's name, which packages call.
@@ -188,7 +186,6 @@ class Function(Trackable, Generic[P, R]):
                         self._name,
                         is_method=True,
                         instance=instance,
-                        jit_compile=self._jit_compile,
                         print_op=self._print_op,
                     )
         return found
@@ -202,9 +199,6 @@ class Function(Trackable, Generic[P, R]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph for these arguments, tracing it if there is none yet."""
         try:
-            if self._jit_compile and not state.compiles:
-                with compiling(True):
-                    return self(*args, **kwargs)
             if not kwargs and state.tracer is None and args and self._by_shapes:
                 key: list[object] = [state.autocast, state.place]
                 tensors: list[Tensor] = []
@@ -467,15 +461,14 @@ def function(
         func: the Python function; None for a decorator with options.
         input_signature: TensorSpecs for the arguments: one trace for all calls, which must fit.
         autograph: whether Python control flow on tensors becomes ops.
-        jit_compile: whether the first call already looks for the machine code that the third one
-            would run, and compares it with the plan.
+        jit_compile: accepted: every function runs by machine code from its first call.
         reduce_retracing: whether a second shape makes a trace for all shapes of that rank.
         experimental_implements: accepted and ignored.
         experimental_autograph_options: an `autograph.experimental.Feature`, or several. With
             BUILTIN_FUNCTIONS a `print` of tensors is an op; else it prints what is traced, once.
         experimental_attributes: accepted and ignored.
         experimental_relax_shapes: the older name of `reduce_retracing`.
-        experimental_compile: the older name of `jit_compile`.
+        experimental_compile: accepted, the older name of `jit_compile`.
         experimental_follow_type_hints: accepted and ignored.
 
     Returns:
@@ -488,7 +481,7 @@ def function(
         experimental_attributes=experimental_attributes,
         experimental_follow_type_hints=experimental_follow_type_hints,
     )
-    compiles = bool(jit_compile or experimental_compile)
+    del jit_compile, experimental_compile
     relax = reduce_retracing or bool(experimental_relax_shapes)
     print_op = False
     if experimental_autograph_options is not None:
@@ -502,7 +495,6 @@ def function(
             input_signature,
             autograph,
             relax,
-            jit_compile=compiles,
             print_op=print_op,
         )
 

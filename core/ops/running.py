@@ -48,9 +48,7 @@ class RunContext:
         """
         return late.bind_function(function, self, values)
 
-    def finish(
-        self, cond: Any, body: Any, values: Sequence[Array], *, hot: bool
-    ) -> tuple[Sequence[Array], bool]:
+    def finish(self, cond: Any, body: Any, values: Sequence[Array]) -> tuple[Sequence[Array], bool]:
         """The loop variables after the iterations that machine code could run: all, some or none.
 
         NumPy's warnings are silenced, where it is used.
@@ -59,12 +57,11 @@ class RunContext:
             cond: a FunctionRef.
             body: a FunctionRef.
             values: the loop variables.
-            hot: many iterations were run: it is worth compiling.
 
         Returns:
             The loop variables, and whether the condition is known to be false for them.
         """
-        return late.finish_loop(cond, body, values, self, hot)
+        return late.finish_loop(cond, body, values, self)
 
     def check(self) -> None:
         """Raise if the run was cancelled, the reason if there is one; loops call this each time."""

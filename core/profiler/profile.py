@@ -36,7 +36,7 @@ class Profile:
         rows: what ran, parts behind the whole (`depth`).
         seconds: that the call took; what telling took is left out.
         result: what the call gave.
-        rejections: machine code of this process whose first results were not the plan's (ADR 15).
+        rejections: tables that raised, or disagreed with the plan (`PINNACE_CHECK`).
         ahead: which kernels this process has from files beside models, and which not, and why.
     """
 

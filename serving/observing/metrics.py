@@ -369,7 +369,7 @@ class Metrics:
         yield from _of_batching(meters)
         yield CounterMetricFamily(
             f"{OWN_PREFIX}compiled_rejected",
-            "Kernels that are not used: their first results were not the plan's. Of this worker.",
+            "Tables that are not used any more: they raised, the plan does not. Of this worker.",
             value=rejections.count(),
         )
 

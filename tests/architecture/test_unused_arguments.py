@@ -33,6 +33,7 @@ _ORDER = "effects run in the order of the program, with or without it"
 
 # Part of the qualified name -> parameters and why nothing is told.
 DECLARED: dict[str, tuple[set[str], str]] = {
+    "functions.function.function": ({"experimental_compile", "jit_compile"}, _HOLDS),
     "row_partition.RowPartition.__init__": (
         {"nrows", "nvals", "row_lengths", "value_rowids"},
         "the constructor is refused, in TensorFlow too",

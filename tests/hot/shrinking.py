@@ -61,7 +61,7 @@ def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901 (one case after the ot
         for value in graph.outputs:
             yield from _rebuilt(case, [one for one in graph.outputs if one is not value], {}, {})
     for node in inner:
-        if graph.outputs != [node.outputs[0]] and node.outputs[0].dtype.name != "variant":
+        if [*graph.outputs] != [node.outputs[0]] and node.outputs[0].dtype.name != "variant":
             yield from _rebuilt(case, [node.outputs[0]], {}, {})
     for node in inner:
         for value in node.inputs:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import pinnace as tf
-from pinnace.engine import loop_tiers, rejections
+from pinnace.engine import rejections
 from pinnace.framework import config
 from tests.support.corpus import GOLDEN
 
@@ -30,7 +30,7 @@ MODELS = ("keras_mlp", "keras_lstm", "keras_gru", "keras_cnn", "keras_transforme
 # More shapes than a plan has places for; small ones are asked for more often.
 _ROWS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 20, 24)
 _TIERS = ("auto", "auto", "auto", "compiled", "plan", "eager")
-_FRESH_S = 2.0  # a model is loaded anew: its forms are compared again
+_FRESH_S = 2.0  # a model is loaded anew: its forms are made again
 
 
 @dataclass
@@ -51,19 +51,17 @@ def storm(folder: Path, seconds: float, threads: int = 8, seed: int = 0) -> Foun
         threads: how many.
         seed: of the inputs and of what each thread asks for.
     """
-    tier, often = config.settings.tier, loop_tiers.OFTEN
+    tier = config.settings.tier
     found = Found()
     try:
         config.set_tier("plan")
         cases = _cases(folder, seed)
-        loop_tiers.OFTEN = 2
         end = time.monotonic() + seconds
         while time.monotonic() < end and not found.wrong:
             _one_model(folder, cases, min(end, time.monotonic() + _FRESH_S), threads, seed, found)
             found.models += 1
     finally:
         config.set_tier(tier)
-        loop_tiers.OFTEN = often
     return found
 
 

@@ -70,7 +70,10 @@ def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array], count: int) -
     """
     values = [_own_rows(value) for value in values]
     with np.errstate(all="ignore"):
-        watched = body.source.recording()(values)
+        try:
+            watched = body.source.recording()(values)
+        except Exception as error:  # such as an index out of range, if there are no iterations
+            raise UnsupportedError(f"an iteration cannot be recorded: {error}") from error
         iteration = iteration_of(test, body, values, watched, count)
     text, lists = iteration.kernel, iteration.lists
     carried = (body.graph.inputs[place] for place in iteration.variables.carried)

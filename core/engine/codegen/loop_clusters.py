@@ -49,12 +49,6 @@ class LoopClusters:
         self._clusters = [one for one in fused.values() if one is not None]
         self._made: Callable[..., Any] | None = None
 
-    def keep(self, fused: Mapping[int, Region | None]) -> None:
-        """Keep only these regions."""
-        self.fused = fused
-        self._clusters = [one for one in fused.values() if one is not None]
-        self._made = None
-
     def function(self) -> Callable[..., Any]:
         """The current function for an iteration."""
         if not self._clusters:

@@ -27,7 +27,6 @@ from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.thread_arrays import ThreadArrays
 from pinnace.engine.shares import Shares
 from pinnace.engine.steps import may_run_again
-from pinnace.engine.trials import Verdict
 from pinnace.ops.kernels import recycling, team
 from pinnace.ops.state.list_values import TensorList, handle_of_list
 
@@ -59,35 +58,32 @@ class Recurrence:
 
     def __init__(self, test: Plan, body: Plan) -> None:
         self._test, self._body = test, body
-        self._variants: dict[Hashable, _Variant | None] = {}
-        self._shares: Shares[_Variant] = Shares(self._variants, _SHAPES)
+        self._variants: dict[Hashable, Variant | None] = {}
+        self._shares: Shares[Variant] = Shares(self._variants, _SHAPES)
         self._lock = threading.Lock()
         # Why there is no kernel, for developers of the code generator.
         self.refusals: list[str] = []
 
     @property
-    def is_rejected(self) -> bool:
-        """Whether no set of shapes seen so far has a kernel, or may get one."""
-        return all(one is None or one.is_rejected for one in list(self._variants.values()))
+    def has_none(self) -> bool:
+        """Whether no set of shapes seen so far has a table."""
+        return not any(list(self._variants.values()))
 
-    def variants(self) -> list[_Variant]:
-        """The requested variants, one per set of shapes that has a kernel or may get one."""
+    def variants(self) -> list[Variant]:
+        """The variants so far, one per set of shapes that has a table."""
         return [one for one in list(self._variants.values()) if one is not None]
 
     def has_lost(self, key: Hashable) -> bool:
-        """Whether loop variables of this form (`form_of`) have no kernel, and get none."""
-        found = self._variants.get(key)
-        return key in self._variants if found is None else found.is_rejected
+        """Whether loop variables of this form (`form_of`) have no table, and get none."""
+        return key in self._variants and self._variants[key] is None
 
-    def goes_on(self, values: Sequence[Array]) -> bool:
-        """Whether the condition is true."""
-        return bool(self._test.run(values, None)[0])
-
-    def variant(self, values: Sequence[Array]) -> _Variant | None:
-        """The variant for these shapes; None if there is none."""
+    def variant(self, values: Sequence[Array]) -> Variant | None:
+        """The variant for these shapes; None if there is none, or no iteration to make it of."""
         key = form_of(values)
         variant = self._variants.get(key)
         if variant is None and key not in self._variants:
+            if not self._test.run(values, None)[0]:
+                return None
             with self._lock:
                 uses = 0 if key in self._variants else self._shares.admit(key)
                 if uses:
@@ -99,7 +95,7 @@ class Recurrence:
             variant.uses += 1
         return variant
 
-    def _variant(self, values: Sequence[Array]) -> _Variant | None:
+    def _variant(self, values: Sequence[Array]) -> Variant | None:
         with np.errstate(all="ignore"):
             try:
                 watched = self._body.source.recording()(values)
@@ -108,23 +104,21 @@ class Recurrence:
                 self.refusals.append(f"watching: {error}")
                 return None
         try:
-            return _Variant(iteration_of(self._test, self._body, values, watched))
+            return Variant(iteration_of(self._test, self._body, values, watched))
         except UnsupportedError as reason:
             self.refusals.append(str(reason))
             return None
 
 
-class _Variant:
+class Variant:
     """A loop's table for one set of shapes.
 
     Attributes:
-        verdict: whether it agrees with the plan.
         uses: how often it was requested recently.
     """
 
     def __init__(self, iteration: Iteration) -> None:
         self._iteration = iteration
-        self.verdict = Verdict()
         self.uses = 0
         self._walk = iteration.kernel.walk()
         self._expected = _GUESS
@@ -167,11 +161,6 @@ class _Variant:
             most *= 2
         self._expected = max(total, 1)
         return values, not failed
-
-    @property
-    def is_rejected(self) -> bool:
-        """Whether it has not agreed with the plan."""
-        return self.verdict.failed
 
     def advance(self, values: Sequence[Array], most: int) -> Advance | None:
         """Run at most `most` iterations.

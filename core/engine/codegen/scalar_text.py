@@ -162,7 +162,7 @@ def _division(node: Node, kind: Division, x: str, y: str) -> tuple[str, tuple[st
     what, rounding = kind
     if dtype.is_integer:
         known = constant_of(node.inputs[1])
-        divisor = None if known is None else int(known)
+        divisor = None if known is None or np.ndim(known) else int(known)
         refusals = () if divisor else (f"{y} == 0",)
         is_signed = np.iinfo(dtype.numpy).min < 0
         text = _integer_division(kind, x, y, is_signed)

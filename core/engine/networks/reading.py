@@ -96,6 +96,8 @@ class Reader:
         self.passed: set[Value] = set()
         # Places of steps that a layer has read ahead, and places that no layer may read ahead.
         self._claimed: set[int] = set()
+        # The number of layers before those steps were read.
+        self._before = 0
         self._barriers = barriers
         self.end = -1
 
@@ -124,6 +126,7 @@ class Reader:
 
     def read_early(self, places: Sequence[int]) -> bool:
         """Read views and transposes ahead: all of these places, or none."""
+        self._before = len(self.layers)
         for count, place in enumerate(places):
             op = self.steps[place].node.op
             if (op.view != "reshaped" and op is not TRANSPOSE) or not self.read(place):
@@ -137,6 +140,9 @@ class Reader:
         """Undo `read_early`."""
         self._claimed.difference_update(places)
         self.end = max(self._claimed, default=-1)
+        for layer in self.layers[self._before :]:  # a transpose may be a layer of its own
+            self.by.pop(layer.out, None)
+        del self.layers[self._before :]
         for place in places:
             self.members.remove(place)
             for value in self.steps[place].node.outputs:

@@ -350,8 +350,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             steps_per_execution: how many batches callbacks see as one: they are called before the
                 first and after the last of them, and training is stopped between such groups. An
                 epoch of `steps_per_epoch` has that many steps, whether the groups are full or not.
-            jit_compile: True has steps wait until what can be machine code is, as in `function`;
-                else that is made beside the calls.
+            jit_compile: kept as given; steps run by machine code from the first one in any case.
             auto_scale_loss: whether the optimizer of a model of policy `mixed_float16` becomes one
                 with a dynamic loss scale, `LossScaleOptimizer`.
             **kwargs: of older programs: without effect, and told so.

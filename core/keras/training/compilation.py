@@ -45,7 +45,7 @@ class Compilation(LayerPart):
         tracker: the mean of the loss.
         run_eagerly: whether steps are run as plain Python.
         steps_per_execution: how many batches callbacks see as one.
-        jit_compile: whether steps wait until what can be machine code is.
+        jit_compile: kept as given; steps run by machine code from the first one in any case.
     """
 
     _owner: Model

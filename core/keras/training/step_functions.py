@@ -146,12 +146,7 @@ class StepFunctions(LayerPart):
         made: Callable[..., Any] = (
             run
             if self._owner.run_eagerly or overridden
-            else Function(
-                run,
-                reduce_retracing=True,
-                name=f"{kind}_function",
-                jit_compile=self._owner.jit_compile,
-            )
+            else Function(run, reduce_retracing=True, name=f"{kind}_function")
         )
         return dealing.dealt(self.strategy, made, whole) if self._several() else made
 

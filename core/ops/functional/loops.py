@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# A loop is worth compiling after so many iterations, or after one of so many seconds.
-_LONG, _LONG_S = 1024, 2e-3
+# Iterations that a table could not run, after which it is asked again.
+_AGAIN = 1024
 
 
 def _while_kernel(
     input: tuple[Array, ...], *, cond: Any, body: Any, ctx: RunContext
 ) -> tuple[Array, ...]:
     values: Sequence[Array]
-    values, is_ended = ctx.finish(cond, body, input, hot=False)
+    values, is_ended = ctx.finish(cond, body, input)
     if is_ended:
         return tuple(values)
     test = ctx.bind(cond)
-    iterations, began = 0, perf_counter()
+    iterations = 0
     with np.errstate(all="ignore"):
         step = ctx.bind(body, values)
         while is_true(test(values)[0]):
@@ -42,9 +41,8 @@ def _while_kernel(
             given, values = list(values), ()
             values = step(given)
             iterations += 1
-            is_slow = iterations == 1 and perf_counter() - began > _LONG_S
-            if is_slow or not iterations % _LONG:
-                values, is_ended = ctx.finish(cond, body, values, hot=True)
+            if not iterations % _AGAIN:
+                values, is_ended = ctx.finish(cond, body, values)
                 if is_ended:
                     break
                 step = ctx.bind(body, values)  # which has become another function, perhaps

@@ -133,9 +133,10 @@ def test_saved_under_a_strategy_and_loaded_without(strategy: Any, tmp_path: Path
     expected = mirrored.predict(X, verbose=0)
     loaded = keras.models.load_model(str(tmp_path / "m.keras"))
     assert not hasattr(loaded.weights[0], "values"), "one copy"
-    np.testing.assert_array_equal(loaded.predict(X, verbose=0), expected)
+    # A copy for each half of a batch is another order of sums.
+    np.testing.assert_allclose(loaded.predict(X, verbose=0), expected, rtol=1e-5, atol=1e-6)
     served = tf.saved_model.load(str(tmp_path / "m"))
-    np.testing.assert_allclose(served(X).numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(served(X).numpy(), expected, rtol=1e-5, atol=1e-6)
     with strategy.scope():
         again = keras.models.load_model(str(tmp_path / "m.keras"))
     again.fit(X, Y, batch_size=8, verbose=0)

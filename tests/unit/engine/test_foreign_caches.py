@@ -65,14 +65,14 @@ def cache() -> Iterator[Path]:
 
 def process(cache: Path | str, before: str = "") -> str:
     """The line that the program says after this code; its answers are the plan's."""
-    environment = {**os.environ, "PINNACE_CACHE": str(cache), "PINNACE_TIER": "auto"}
+    settings = {"PINNACE_CACHE": str(cache), "PINNACE_TIER": "auto", "PINNACE_CHECK": "1"}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         program = Path(folder) / "program.py"
         program.write_text(before + PROGRAM)
         done = subprocess.run(
             [sys.executable, str(program)],
-            env={**environment, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, **settings, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             timeout=300,

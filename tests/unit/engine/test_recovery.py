@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import layout, loop_tiers, promotion, rejections, tiers
+from pinnace.engine import layout, rejections, tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import loops, recurrences
 from pinnace.engine.codegen.fused import Fused
@@ -40,8 +40,7 @@ FAULTS = [
 
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Loops have tables from their first start, and each test counts for itself."""
-    monkeypatch.setattr(loop_tiers, "OFTEN", 1)
+    """Each test counts for itself."""
     monkeypatch.setattr(config.settings, "tier", "auto")
     monkeypatch.setattr(config.settings, "cache", tmp_path / "cache")
     monkeypatch.setattr(rejections, "_record", rejections._Record())
@@ -84,7 +83,7 @@ FORMS: dict[str, tuple[str, Any, str]] = {
     "lease": ("region", tiers.Tiers, "_leased"),
     "small": ("small", SmallPlan, "run"),
     "loop": ("loop", loops.Loop, "run"),
-    "recurrence": ("recurrence", recurrences._Variant, "run"),
+    "recurrence": ("recurrence", recurrences.Variant, "run"),
     "turns": ("turns", Fused, "__call__"),
     "turns' function": ("turns", LoopClusters, "function"),
 }
@@ -124,7 +123,7 @@ def test_the_plan_answers_for_good(
 
 SEARCHES: list[tuple[Any, str]] = [
     (tiers.Tiers, "layout_for"),
-    (promotion.Promotion, "advance"),
+    (tiers, "form_of"),
     (layout.Layout, "with_regions"),
 ]
 

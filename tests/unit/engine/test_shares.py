@@ -27,9 +27,9 @@ class Place:
 class Pool:
     """What a plan does with shares."""
 
-    def __init__(self, places: int, patience: int) -> None:
+    def __init__(self, places: int) -> None:
         self.held: dict[Any, Place | None] = {}
-        self.shares: Shares[Place] = Shares(self.held, places, patience)
+        self.shares: Shares[Place] = Shares(self.held, places)
         self.admitted = 0
 
     def ask(self, key: Any) -> bool:
@@ -46,7 +46,7 @@ class Pool:
 
 
 def test_a_shape_that_comes_late_and_stays_gets_the_place_of_an_odd_one() -> None:
-    pool = Pool(8, 3)
+    pool = Pool(8)
     for odd in range(8):
         for _ in range(4):
             pool.ask(odd)
@@ -57,7 +57,7 @@ def test_a_shape_that_comes_late_and_stays_gets_the_place_of_an_odd_one() -> Non
 
 
 def test_shapes_that_were_hot_long_ago_give_way() -> None:
-    pool = Pool(8, 3)
+    pool = Pool(8)
     for old in range(8):
         for _ in range(100_000):
             pool.ask(old)
@@ -66,7 +66,7 @@ def test_shapes_that_were_hot_long_ago_give_way() -> None:
 
 
 def test_more_equal_shapes_than_places_do_not_push_each_other_out_for_ever() -> None:
-    pool = Pool(8, 3)
+    pool = Pool(8)
     random = np.random.default_rng(0)
     keys = random.integers(0, 20, 20_000)
     for key in keys:
@@ -76,7 +76,7 @@ def test_more_equal_shapes_than_places_do_not_push_each_other_out_for_ever() -> 
 
 
 def test_hot_shapes_keep_their_places_in_a_flood_of_others() -> None:
-    pool = Pool(8, 3)
+    pool = Pool(8)
     for number in range(50_000):
         pool.ask(("odd", number))
         pool.ask(("hot", number % 4))
@@ -84,11 +84,9 @@ def test_hot_shapes_keep_their_places_in_a_flood_of_others() -> None:
     assert len(pool.shares._asked) <= sharing._MOST
 
 
-@given(st.lists(st.integers(0, 30), max_size=400), st.integers(1, 4), st.integers(1, 3))
-def test_there_are_never_more_places_than_there_are(
-    keys: list[int], places: int, patience: int
-) -> None:
-    pool = Pool(places, patience)
+@given(st.lists(st.integers(0, 30), max_size=400), st.integers(1, 4))
+def test_there_are_never_more_places_than_there_are(keys: list[int], places: int) -> None:
+    pool = Pool(places)
     for key in keys:
         pool.ask(key)
         assert len(pool.held) <= places

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import loop_tiers, rejections
+from pinnace.engine import rejections
 from pinnace.engine.build import plan_of
 from pinnace.framework import config
-from pinnace.framework.context import compiling
 from tests.unit.engine.test_tiers import normal
 
 if TYPE_CHECKING:
@@ -61,7 +60,6 @@ PROGRAMS = [window, scaled, added, decayed, layered]
 @pytest.mark.parametrize("tier", ["auto", "compiled"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_numbers(program: Callable[..., Any], tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_tiers, "OFTEN", 1)
     monkeypatch.setattr(rejections, "_record", rejections._Record())
     function = tf.function(
         program,
@@ -82,8 +80,7 @@ def test_numbers(program: Callable[..., Any], tier: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(config.settings, "tier", tier)
     for number in range(16):
         for given in (as_numbers, as_arrays) if number % 2 else (as_arrays, as_numbers):
-            with compiling(True):
-                found = plan(given)
+            found = plan(given)
             for one, other in zip(found, wanted, strict=True):
                 # As in `test_tiers`.
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
@@ -97,7 +94,6 @@ def test_a_dataset_of_windows_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -
         data, data[:, 0], sequence_length=10, batch_size=8
     )
     for _ in range(4):
-        with compiling(True):
-            found = list(windows)
+        found = list(windows)
     np.testing.assert_array_equal(found[3][0].numpy()[2], data[26:36])
     assert not rejections.rejected()

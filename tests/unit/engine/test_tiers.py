@@ -49,7 +49,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         "network": (Network, "__call__"),
         "small": (SmallPlan, "run"),
         "loop": (loops.Loop, "run"),
-        "recurrence": (recurrences._Variant, "run"),
+        "recurrence": (recurrences.Variant, "run"),
     }
 
     def counting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:

@@ -57,7 +57,7 @@ def test_results_are_the_same_and_steps_have_shapes_and_operations() -> None:
     assert product.flops == 2 * 2 * 4 * 3
     assert product.bytes == 4 * (8 + 12 + 6)
     assert product.tier == "plan"
-    assert "not been seen often enough" in product.reason
+    assert "no result is large enough" in product.reason
 
 
 def test_parts_are_within_the_whole_and_sleep_is_seen() -> None:

@@ -474,13 +474,14 @@ def test_a_keras_model_comes_back_with_what_training_needs(tmp_path: Path) -> No
     wanted = model(x)
     saved_model.save(model, tmp_path / "m")
     loaded = saved_model.load(tmp_path / "m")
-    assert loaded.call(x).numpy().tolist() == wanted.numpy().tolist()
+    # A function's tables sum in another order than eager ops.
+    np.testing.assert_allclose(loaded.call(x), wanted, rtol=1e-6, atol=1e-6)
     for name in ("variables", "trainable_variables", "non_trainable_variables"):
         own = [one.numpy().tolist() for one in getattr(model, name)]
         assert [one.numpy().tolist() for one in getattr(loaded, name)] == own
     (loss,) = loaded.losses
     before = float(loss())
-    assert before == float(model.losses[0])
+    assert before == pytest.approx(float(model.losses[0]), rel=1e-6)
     with tf.GradientTape() as tape:
         value = tf.reduce_sum(loaded(x, training=True) ** 2) + loss()
     gradients = tape.gradient(value, list(loaded.trainable_variables))

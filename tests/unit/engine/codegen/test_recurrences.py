@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,10 +15,8 @@ from pinnace.engine.codegen import inner_loops, recurrences
 from pinnace.framework import config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-# The package has a function of this name.
-loop_tiers: Any = importlib.import_module("pinnace.engine.loop_tiers")
 RANDOM = np.random.default_rng(0)
 
 
@@ -34,14 +31,6 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inner_loops, "_SHARED_MULTIPLICATIONS", 0)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def hot() -> Iterator[None]:
-    """Every loop is compiled when it begins for the first time."""
-    often, loop_tiers.OFTEN = loop_tiers.OFTEN, 1
-    yield
-    loop_tiers.OFTEN = often
-
-
 class Taken:
     """Counts the turns that kernels take."""
 
@@ -50,7 +39,7 @@ class Taken:
         self.failed = False
 
     def __enter__(self) -> Self:
-        self._advance = recurrences._Variant._advance
+        self._advance = recurrences.Variant._advance
 
         def advance(variant: Any, *arguments: Any) -> Any:
             found = self._advance(variant, *arguments)
@@ -59,11 +48,11 @@ class Taken:
                 self.failed |= found[1]
             return found
 
-        recurrences._Variant._advance = advance  # type: ignore[method-assign]
+        recurrences.Variant._advance = advance  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *raised: object) -> None:
-        recurrences._Variant._advance = self._advance  # type: ignore[method-assign]
+        recurrences.Variant._advance = self._advance  # type: ignore[method-assign]
 
 
 def by_plan(make: Callable[[], Any], *arguments: Any) -> list[Any]:
@@ -304,12 +293,12 @@ def rows_of(function: Any) -> list[int | None]:
         found.append(iteration.kernel.rows)
         made(variant, iteration)
 
-    made = recurrences._Variant.__init__
-    recurrences._Variant.__init__ = init  # type: ignore[method-assign]
+    made = recurrences.Variant.__init__
+    recurrences.Variant.__init__ = init  # type: ignore[method-assign]
     try:
         function()
     finally:
-        recurrences._Variant.__init__ = made  # type: ignore[method-assign]
+        recurrences.Variant.__init__ = made  # type: ignore[method-assign]
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.engine import rejections
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import small_plans, watching
 from pinnace.engine.codegen.plan_statements import PlanStatements
@@ -308,3 +309,21 @@ def test_rows_that_were_all_the_same_when_it_was_watched() -> None:
         (tf.constant(normal(1, 6, 3)),),
     ]
     check(lambda x: layer(x), *calls)
+
+
+def test_a_loop_without_iterations_at_the_first_call() -> None:
+    """Its recorded iteration would read beyond a list: the plan's loop runs, then and later."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4, 3]), tf.TensorSpec([4, 3])])
+    def folded(x: Any, y: Any) -> Any:
+        return tf.foldr(lambda a, b: a * 0.5 + b, x) * tf.tanh(y) + tf.exp(-y)
+
+    before, y = rejections.count(), normal(4, 3)
+    for rows in (1, 1, 2, 5, 1):
+        x = normal(rows, 4, 3)
+        wanted = np.float64(x[-1])
+        for one in x[-2::-1]:
+            wanted = wanted * 0.5 + one
+        found = folded(tf.constant(x), tf.constant(y)).numpy()
+        np.testing.assert_allclose(found, wanted * np.tanh(y) + np.exp(-y), rtol=1e-5, atol=1e-5)
+    assert rejections.count() == before

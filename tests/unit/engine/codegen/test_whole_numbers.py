@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 import pinnace as tf
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import small_plans
-from pinnace.framework import errors
+from pinnace.framework import config, errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,6 +160,37 @@ def test_a_division_by_zero_is_told_by_the_plan(kind: str) -> None:
     kernel = kernel_of(tf.function(arithmetic), *ones, tf.constant(x))
     with pytest.raises(errors.InvalidArgumentError):
         kernel(np.ones((2, 3), KINDS[kind]), np.zeros((1, 3), KINDS[kind]), x)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("divisors", [(3, 5, 1), (3, 0, 2), (2, 2, 2)])
+@pytest.mark.parametrize("name", ["FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod"])
+def test_constant_divisors_that_differ(name: str, divisors: tuple[int, ...], kind: str) -> None:
+    """A vector of constants is no single divisor; each may be zero, or -1."""
+    divide = getattr(tf.raw_ops, name)
+    y = np.array(divisors if kind.startswith("u") else [-divisors[0], *divisors[1:]], KINDS[kind])
+
+    @tf.function
+    def divided(x: Any) -> Any:
+        z = divide(x=x, y=tf.constant(y)) * tf.constant(3, y.dtype) + x
+        return tf.maximum(z, x) - tf.minimum(z, tf.constant(7, y.dtype)), z
+
+    def called(tier: Any) -> Any:
+        config.set_tier(tier)
+        try:
+            return [one.numpy() for one in divided(x)]
+        except errors.InvalidArgumentError:
+            return None
+
+    saved = config.get_tier()
+    try:
+        x = tf.constant(np.array([[9, 8, 7], [0, 1, 100]], y.dtype))
+        wanted, found = called("plan"), called("compiled")
+    finally:
+        config.set_tier(saved)
+    assert (wanted is None) == (0 in divisors) == (found is None)
+    for one, other in zip(wanted or (), found or (), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_tables_of_strings_are_looked_up_ahead_of_the_kernel() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import agreement, loop_tiers, rejections
+from pinnace.engine import agreement, rejections
 from pinnace.engine.build import plan_of
 from pinnace.engine.networks.guarded import Guarded
 from pinnace.framework import config
@@ -143,7 +143,6 @@ def test_each_set_of_shapes_has_its_own() -> None:
 
 
 def test_regions_that_agreed_run_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_tiers, "OFTEN", 1)
     drawn = next(one for one in map(Drawn, range(40)) if one.frames == 4)
     x = drawn.x(drawn.batches[0])
     results(drawn.function, x, tier="compiled")

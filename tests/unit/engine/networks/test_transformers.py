@@ -237,6 +237,51 @@ def test_values_that_get_their_heads_after_the_softmax(late: str) -> None:
         np.testing.assert_allclose(found, np.maximum(y, 0), rtol=0, atol=_BOUND)
 
 
+_BETWEEN = {
+    "five axes": lambda q: tf.reshape(
+        tf.transpose(tf.reshape(q, [2, 9, 3, 1, 4]), [0, 2, 1, 3, 4]), [2, 3, 9, 4]
+    ),
+    "channels apart": lambda q: tf.transpose(tf.reshape(q, [2, 9, 4, 3]), [0, 3, 1, 2]),
+    "a transpose of rows": lambda q: tf.reshape(tf.transpose(q), [2, 3, 9, 4]),
+    "two transposes": lambda q: tf.transpose(
+        tf.transpose(tf.reshape(q, [2, 9, 3, 4]), [3, 2, 1, 0]), [3, 1, 2, 0]
+    ),
+}
+
+
+@pytest.mark.parametrize("after", ["softmax", "tanh"])
+@pytest.mark.parametrize("between", _BETWEEN)
+def test_steps_that_cannot_be_read_ahead_of_a_softmax_leave_nothing_behind(
+    between: str, after: str
+) -> None:
+    """A second attention on the same rows, between the scores and the weighted sum of the first."""
+    weights = np.random.default_rng(4).standard_normal((3, 12, 12)).astype(np.float32) / 4
+    random = np.random.default_rng(5)
+    x, mask = random.standard_normal((2, 9, 12)).astype(np.float32), random.random((2, 9)) < 0.7
+
+    @tf.function
+    def attend(x: Any, mask: Any) -> Any:
+        q, k, v = (tf.matmul(tf.reshape(x, [18, 12]), one) for one in weights)
+        heads = [tf.reshape(one, [2, 9, 3, 4]) for one in (q, k, v)]
+        first, keys, values = (tf.transpose(one, [0, 2, 1, 3]) for one in heads)
+        scores = tf.matmul(first * 0.5, keys, transpose_b=True)
+        scores = tf.where(tf.reshape(mask, [2, 1, 1, 9]), scores, -1e30)
+        other = tf.matmul(_BETWEEN[between](q), keys, transpose_b=True) * 0.4
+        mixed = tf.nn.softmax(other) if after == "softmax" else tf.tanh(other)
+        return tf.matmul(mixed, values), tf.matmul(tf.nn.softmax(scores), values)
+
+    def called(tier: Any) -> Any:
+        config.set_tier(tier)
+        return [one.numpy() for one in attend(tf.constant(x), tf.constant(mask))]
+
+    saved = config.get_tier()
+    try:
+        for one, other in zip(called("compiled"), called("plan"), strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=_BOUND)
+    finally:
+        config.set_tier(saved)
+
+
 def test_scores_that_no_second_product_takes_are_no_attention() -> None:
     """Found by drawn graphs: what follows the softmax may have one input."""
     weights = np.random.default_rng(8).standard_normal((2, 6, 2, 8)).astype(np.float32)

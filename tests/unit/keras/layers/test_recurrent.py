@@ -206,7 +206,8 @@ def test_stateful_layers_go_on_where_they_were() -> None:
     layer.reset_state()
     call = tf.function(lambda x: layer(x))
     call(tf.constant(x[:, :3]))
-    np.testing.assert_allclose(call(tf.constant(x[:, 3:])), whole, rtol=1e-6)
+    # Tables sum in another order than eager ops.
+    np.testing.assert_allclose(call(tf.constant(x[:, 3:])), whole, rtol=1e-6, atol=1e-6)
     assert len(layer.weights) == 3
     with pytest.raises(ValueError, match="batches of 2"):
         layer(x[:1])
@@ -227,7 +228,7 @@ def test_a_stateful_model_is_saved_with_its_states(tmp_path: Any) -> None:
     served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
     (name,) = served.structured_input_signature[1]
     (found,) = served(**{name: tf.constant(x[:, 3:])}).values()
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_dropout_drops_the_same_in_all_steps_and_nothing_in_use() -> None:

@@ -1,7 +1,8 @@
-"""The form of calls is found by one search, compared at most once, and is the last one."""
+"""The first call makes the form that all calls run, by one search."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -10,22 +11,22 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import promotion, rejections, tiers, trials
+from pinnace.engine import forms, rejections, tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import regions, small_plans
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.looped import Looped
 from pinnace.engine.networks.region import Network
 from pinnace.framework import config
-from tests.unit.engine.test_tiers import network, normal, region, small, whole
+from tests.unit.engine.test_tiers import WEIGHTS, network, normal, region, small, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.engine.tiers import Prepared
 
-# What calls run before they have a form: the plan, until shapes repeat.
-PLAN, WORKSPACE, REGIONS, SMALL, TRIAL = "plan", "workspace", "regions", "small plan", "trial"
+# What a call runs.
+PLAN, WORKSPACE, REGIONS, SMALL = "plan", "workspace", "regions", "small plan"
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +52,7 @@ def leases(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often there was a search, and a comparison."""
+    """How often there was a search."""
     found: Counter[str] = Counter()
 
     def counted(owner: Any, name: str, told: str) -> None:
@@ -65,8 +66,6 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counted(regions, "fuse", "searches")
     counted(small_plans, "small_plan_of", "small searches")
-    counted(trials.RegionTrial, "run", "trials")
-    counted(trials.SmallTrial, "run", "small trials")
     return found
 
 
@@ -75,7 +74,7 @@ def kind_of(leased: Any) -> str:
         return PLAN
     if isinstance(leased, tiers.Workspace):
         return REGIONS if leased.prepared.layout.regions else WORKSPACE
-    return TRIAL if hasattr(leased, "verdict") else SMALL
+    return SMALL
 
 
 def prepared_of(function: Any, *arguments: Any) -> Prepared:
@@ -90,68 +89,125 @@ def mixed(x: Any) -> Any:
     return tf.sort(network(x)), tf.tanh(tf.cumsum(x) * 2.5) * x
 
 
-# The program, its arguments, what the first calls run, and what was searched and compared.
-FORMS: dict[str, tuple[Callable[..., Any], list[Any], list[str], dict[str, int]]] = {
-    "clusters": (
-        region,
-        [normal(64, 512)],
-        [PLAN, PLAN, REGIONS],
-        {"searches": 1, "small searches": 1},
-    ),
-    "network": (
-        network,
-        [whole(256, 128)],
-        [PLAN, TRIAL, REGIONS],
-        {"searches": 1, "trials": 1},
-    ),
-    "mixed": (mixed, [whole(256, 128)], [PLAN, TRIAL, REGIONS], {"searches": 1, "trials": 1}),
+# The program, its arguments, what calls run, and how it was searched for.
+FORMS: dict[str, tuple[Callable[..., Any], list[Any], str, dict[str, int]]] = {
+    "clusters": (region, [normal(64, 512)], REGIONS, {"searches": 1, "small searches": 1}),
+    "network": (network, [whole(256, 128)], REGIONS, {"searches": 1}),
+    "mixed": (mixed, [whole(256, 128)], REGIONS, {"searches": 1}),
     "small plan": (
         small,
         [normal(3, 4), normal(4, 4)],
-        [PLAN, PLAN, TRIAL, SMALL],
-        {"small searches": 1, "small trials": 1},
+        SMALL,
+        {"small searches": 1},
     ),
     "small plan without a product": (
         lambda x: tf.exp(-x) * tf.tanh(x) + tf.sigmoid(x),
         [normal(3, 4)],
-        [PLAN, PLAN, TRIAL, SMALL],
-        {"small searches": 1, "small trials": 1},
+        SMALL,
+        {"small searches": 1},
+    ),
+    "a variable": (
+        lambda x: tf.matmul(tf.nn.relu(tf.matmul(x, VARIABLE)), VARIABLE),
+        [whole(256, 128)],
+        REGIONS,
+        {"searches": 1},
     ),
 }
+VARIABLE = tf.Variable(whole(128, 128))
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_a_form_is_searched_once_and_compared_once_at_most(
+def test_the_first_call_makes_the_form_of_all_by_one_search(
     kind: str, leases: list[str], counts: Counter[str]
 ) -> None:
-    program, given, first, wanted = FORMS[kind]
+    program, given, wanted, searches = FORMS[kind]
     arguments = [tf.constant(one) for one in given]
     function = tf.function(program)
     for _ in range(40):
         function(*arguments)
-    assert leases == [*first, *[first[-1]] * (40 - len(first))]
-    assert counts == wanted
+    assert leases == [wanted] * 40
+    assert counts == searches
     assert not rejections.count()
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_the_thousandth_call_gives_the_bits_of_the_second_of_its_form(kind: str) -> None:
-    program, given, first, _ = FORMS[kind]
+def test_the_thousandth_call_gives_the_bits_of_the_first(kind: str) -> None:
+    program, given, _, _ = FORMS[kind]
     arguments = [tf.constant(one) for one in given]
     function = tf.function(program)
-    for _ in range(len(first)):
-        function(*arguments)
     wanted = [one.numpy() for one in tf.nest.flatten(function(*arguments))]
     form = prepared_of(function, *arguments)
-    for _ in range(1000 - len(first) - 2):
+    for _ in range(998):
         function(*arguments)
     for one, other in zip(tf.nest.flatten(function(*arguments)), wanted, strict=True):
         np.testing.assert_array_equal(one.numpy().view(np.int32), other.view(np.int32))
     assert prepared_of(function, *arguments) is form
-    assert form.promotion is None
 
 
-def test_a_region_with_a_loop_is_compared_once(leases: list[str], counts: Counter[str]) -> None:
+def test_weights_that_change_between_the_first_calls_are_inputs(counts: Counter[str]) -> None:
+    """As in a step whose gradients are applied outside of it."""
+    first, second = tf.Variable(whole(128, 128)), tf.Variable(WEIGHTS)
+
+    @tf.function
+    def loss(x: Any) -> Any:
+        y = tf.matmul(tf.nn.relu(tf.matmul(x, second)), second)
+        return y, tf.matmul(x, first)
+
+    x = whole(256, 128)
+    for _ in range(6):
+        y, z = loss(tf.constant(x))
+        np.testing.assert_array_equal(z.numpy(), x @ first.numpy())
+        np.testing.assert_array_equal(y.numpy(), np.maximum(x @ WEIGHTS, 0) @ WEIGHTS)
+        first.assign_add(tf.ones_like(first))
+    assert counts == {"searches": 2}
+    (region,) = [one for one in prepared_of(loss, tf.constant(x)).layout.regions.values() if one]
+    assert isinstance(region, Network)
+    assert len(region.cluster.inputs) - region._tensors == 1  # the second
+
+
+def test_weights_that_change_later_are_prepared_again(counts: Counter[str]) -> None:
+    weights = tf.Variable(whole(128, 128))
+    program = tf.function(lambda x: tf.matmul(tf.nn.relu(tf.matmul(x, weights)), weights))
+    x = whole(256, 128)
+    for number in range(6):
+        if number == 3:
+            weights.assign(whole(128, 128))
+        wanted = np.maximum(x @ weights.numpy(), 0) @ weights.numpy()
+        np.testing.assert_array_equal(program(tf.constant(x)).numpy(), wanted)
+    assert counts == {"searches": 1}
+
+
+def test_a_plan_that_runs_while_its_form_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a recursive function may, of which a loop's recorded iteration is part."""
+    x = tf.constant(normal(64, 512))
+    function = tf.function(region)
+    inner: list[Any] = []
+    fuse = regions.fuse
+
+    def calling(*given: Any, **options: Any) -> Any:
+        inner.append(function(x).numpy())
+        return fuse(*given, **options)
+
+    monkeypatch.setattr(regions, "fuse", calling)
+    found = function(x).numpy()
+    config.set_tier("plan")
+    (plain,) = inner
+    np.testing.assert_array_equal(plain, function(x).numpy())
+    np.testing.assert_allclose(found, plain, rtol=1e-5, atol=1e-5)
+
+
+def test_a_fork_during_a_search_leaves_the_child_able_to_search() -> None:
+    with forms.searching:
+        child = os.fork()
+        if not child:
+            thread = threading.Thread(target=tf.function(region), args=(tf.zeros([64, 512]),))
+            thread.start()
+            thread.join(60)
+            os._exit(thread.is_alive())
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_region_with_a_loop() -> None:
     """A recurrence behind convolutions, which no table of the whole plan takes."""
     layers = tf.keras.layers
     tf.random.set_seed(3)
@@ -167,34 +223,20 @@ def test_a_region_with_a_loop_is_compared_once(leases: list[str], counts: Counte
     )
     x = tf.constant(normal(2, 9, 11, 1))
     program = tf.function(lambda x: tf.sort(model(x), -1))
-    plan = plan_of(program.get_concrete_function(x).graph)
-    compared: list[Any] = []
-    with pytest.MonkeyPatch.context() as patch:
-        check = trials.RegionCheck.__call__
-        patch.setattr(
-            trials.RegionCheck,
-            "__call__",
-            lambda one, *given: (compared.append(type(one.region)), check(one, *given))[1],
-        )
-        found = [program(x).numpy() for _ in range(12)]
-    assert compared.count(Looped) == 1
-    assert counts["trials"] == leases.count(TRIAL) == 1
-    (prepared,) = plan.tiers._tier.prepared.values()
-    assert prepared is not None
-    assert any(isinstance(one, Looped) for one in prepared.layout.regions.values())
-    assert prepared.promotion is None
+    found = [program(x).numpy() for _ in range(12)]
+    regions_of = prepared_of(program, x).layout.regions.values()
+    assert any(isinstance(one, Looped) for one in regions_of)
     for one in found[1:]:
-        # Float32 in another order, through six steps.
-        np.testing.assert_allclose(one, found[0], rtol=1e-4, atol=1e-5)
-    for one in found[-4:]:
-        np.testing.assert_array_equal(one, found[-1])
+        np.testing.assert_array_equal(one, found[0])
+    config.set_tier("plan")
+    # Float32 in another order, through six steps.
+    np.testing.assert_allclose(found[0], program(x).numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_a_plan_with_a_network_has_its_clusters_compared_too() -> None:
+def test_a_plan_with_a_network_has_clusters_too() -> None:
     x = tf.constant(whole(256, 128))
     function = tf.function(mixed)
-    for _ in range(4):
-        function(x)
+    function(x)
     kinds = {type(one) for one in prepared_of(function, x).layout.regions.values() if one}
     assert kinds == {Network, Fused}
 
@@ -220,41 +262,35 @@ class Held:
     [
         ("clusters", regions, "fuse"),
         ("network", regions, "fuse"),
-        ("network", trials.RegionCheck, "__call__"),
         ("small plan", small_plans, "small_plan_of"),
-        ("small plan", small_plans.SmallPlan, "run"),
     ],
     ids=lambda one: getattr(one, "__name__", one),
 )
-def test_others_run_the_plan_in_memory_while_one_searches_or_compares(
+def test_others_wait_for_a_search_and_run_what_it_finds(
     kind: str, owner: Any, name: str, leases: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = Held(monkeypatch, owner, name)
-    program, given, first, _ = FORMS[kind]
+    program, given, wanted, _ = FORMS[kind]
     arguments = [tf.constant(one) for one in given]
-    config.set_tier("plan")
-    wanted = tf.function(program)(*arguments).numpy()
-    config.set_tier("auto")
     function = tf.function(program)
-    begun = first.index(TRIAL) if TRIAL in first else first.index(REGIONS)
-    for _ in range(begun):
-        function(*arguments)
+    function.get_concrete_function(*arguments)
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(function(*arguments).numpy()))
-    thread.start()
+    threads = [
+        threading.Thread(target=lambda: found.append(function(*arguments).numpy()))
+        for _ in range(4)
+    ]
+    for one in threads:
+        one.start()
     assert held.begun.wait(60)
-    leases.clear()
-    try:
-        for _ in range(5):
-            np.testing.assert_allclose(function(*arguments).numpy(), wanted, rtol=1e-5, atol=1e-5)
-        assert leases == [WORKSPACE] * 5
-    finally:
-        held.may_go_on.set()
-        thread.join()
-    np.testing.assert_allclose(found[0], wanted, rtol=1e-5, atol=1e-5)
-    for _ in range(3):
-        function(*arguments)
-    assert leases[-1] == first[-1]
+    other = tf.function(lambda x: x * 2.0)  # which has no form
+    other(tf.constant(1.0))
+    assert not found
+    held.may_go_on.set()
+    for one in threads:
+        one.join(60)
+    assert leases.count(wanted) == 4
+    for one in found[1:]:
+        np.testing.assert_array_equal(one, found[0])
 
 
 @pytest.mark.parametrize("kind", FORMS)
@@ -284,39 +320,19 @@ def test_a_search_that_raises_leaves_the_plan(
 
 
 def test_arguments_that_the_plan_refuses_say_nothing_about_the_search() -> None:
-    """An index out of range at the call that prepares the shapes: later calls get the table."""
+    """An index out of range at the first call: later calls get the table."""
 
     @tf.function
     def f(x: Any, i: Any) -> Any:
         return tf.gather(tf.tanh(tf.matmul(x, x)) * 2.0 + 1.0, i) * 3.0
 
     x, good, bad = tf.constant(np.eye(4, dtype=np.float32)), tf.constant(1), tf.constant(7)
-    f(x, good)
     for _ in range(4):
         with pytest.raises(tf.errors.InvalidArgumentError):
             f(x, bad)
     for _ in range(3):
         f(x, good)
     assert not rejections.rejected()
-
-
-def test_a_form_that_does_not_agree_is_not_compared_again(
-    leases: list[str], counts: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = small_plans.SmallPlan.run
-
-    def wrong(self: Any, *given: Any, **options: Any) -> Any:
-        return tuple(one + 1 for one in run(self, *given, **options))
-
-    monkeypatch.setattr(small_plans.SmallPlan, "run", wrong)
-    arguments = [tf.constant(one) for one in FORMS["small plan"][1]]
-    function = tf.function(small)
-    for _ in range(20):
-        function(*arguments)
-    assert counts["small trials"] == 1
-    assert leases.count(TRIAL) == 1
-    assert SMALL not in leases
-    assert prepared_of(function, *arguments).promotion is None
 
 
 def test_each_set_of_shapes_has_a_form_of_its_own(counts: Counter[str]) -> None:
@@ -328,13 +344,15 @@ def test_each_set_of_shapes_has_a_form_of_its_own(counts: Counter[str]) -> None:
         config.set_tier("plan")
         np.testing.assert_array_equal(found, function(x).numpy())
         config.set_tier("auto")
-    assert counts["trials"] == 3
+    assert counts == {"searches": 3}
 
 
 def test_without_machine_code_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(promotion.kernels, "_functions", {})
+    monkeypatch.setattr(forms.kernels, "_functions", {})
     x = tf.constant(normal(64, 512))
     function = tf.function(region)
     for _ in range(5):
         function(x)
-    assert prepared_of(function, x).promotion is None
+    prepared = prepared_of(function, x)
+    assert prepared.small is None
+    assert not prepared.layout.regions

@@ -1,0 +1,173 @@
+"""The form of the calls with one set of argument shapes: one table, regions, or memory alone.
+
+It is found at the first call, by one search, and used from that call on: no kernel is new code,
+and tables are rows of instructions that have been tested one by one (ADR 66). One search runs at a
+time; other calls with these shapes wait for it, so that all calls have the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+from pinnace.engine.codegen import kernels
+from pinnace.engine.steps import CallError
+from pinnace.engine.versions import version_of
+from pinnace.framework import config
+from pinnace.ops.kernels import team
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pinnace.engine.codegen.small_plans import SmallPlan
+    from pinnace.engine.layout import Layout
+    from pinnace.engine.plan import Plan
+    from pinnace.engine.steps import Region
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Graph
+
+_Found = TypeVar("_Found")
+
+
+class Searching:
+    """The lock of all searches: a search may run loops and functions, which have forms too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Forget who holds the lock: in a forked process, where that thread does not exist."""
+        self._lock = threading.RLock()
+
+
+searching = Searching()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=searching.renew)
+
+
+class Weights:
+    """The variables among a plan's arguments that its form may treat as constant weights.
+
+    A form checks their versions in each call, and prepares them again if one has been assigned to.
+    Those that change with each call are not worth that: the second call shows which they are.
+
+    Args:
+        plan: whose arguments they are.
+        arrays: the arguments of the first call.
+        changing: places of variables that are not to be treated as weights.
+
+    Attributes:
+        changing: as given.
+        places: of the weights among the arguments.
+    """
+
+    def __init__(self, plan: Plan, arrays: Sequence[Array], changing: Collection[int] = ()) -> None:
+        self.changing = frozenset(changing)
+        self._versions = [version_of(array) for array in arrays]
+        variables = {
+            place: array.item()
+            for place, (array, version) in enumerate(zip(arrays, self._versions, strict=True))
+            if version is not None and place not in self.changing
+        }
+        # If two arguments are the same variable, the plan may assign to it through the other.
+        times = Counter(id(variable) for variable in variables.values())
+        self.places = [place for place, one in variables.items() if times[id(one)] == 1]
+        self.values = {plan.graph.inputs[place] for place in self.places}
+
+    def changed(self, arrays: Sequence[Array]) -> list[int]:
+        """The places of those that have been assigned to since the first call."""
+        return [one for one in self.places if version_of(arrays[one]) != self._versions[one]]
+
+
+def form_of(
+    plan: Plan,
+    layout: Layout,
+    arrays: Sequence[Array],
+    weights: Weights,
+    small_plan: Callable[[], SmallPlan | None],
+) -> SmallPlan | Layout:
+    """The form of calls like this one: a table, the layout with regions, or the layout itself.
+
+    One table runs in one thread: networks that are worth sharing among threads come first.
+
+    Args:
+        plan: the plan.
+        layout: its values in memory, without regions.
+        arrays: arguments of a call.
+        weights: see there.
+        small_plan: makes the plan one table; None if it cannot be one.
+
+    Raises:
+        CallError: the plan cannot run with these arguments, and raises the error itself.
+    """
+    from pinnace.engine.networks.region import Network
+
+    fused: Mapping[int, Region | None] | None = None
+
+    def regions() -> Mapping[int, Region | None]:
+        from pinnace.engine.codegen.regions import fuse
+
+        return fuse(
+            plan.steps,
+            layout.known,
+            plan.graph.outputs,
+            settled=layout.settled,
+            steady=weights.values,
+        )
+
+    if layout.has_products:
+        fused = searched(plan.graph, regions) or {}
+    networks = [one for one in (fused or {}).values() if isinstance(one, Network)]
+    if sum(one.products for one in networks) < team.WORTH_OFFERING:
+        small = searched(plan.graph, small_plan)
+        if small is not None:
+            return small
+
+    def joined() -> Mapping[int, Region | None]:
+        """The regions, loops with the steps around them among them."""
+        from pinnace.engine.codegen import looped
+
+        found = regions() if fused is None else fused
+        return looped.join(plan, arrays, found, layout.settled, type(plan))
+
+    made = searched(plan.graph, joined) or {}
+    return layout.with_regions(made) if any(made.values()) else layout
+
+
+def searched(graph: Graph, search: Callable[[], _Found]) -> _Found | None:
+    """The result of a search; None if it fails, which is logged: the plan can run the call.
+
+    Args:
+        graph: of the plan.
+        search: the search.
+
+    Raises:
+        CallError: the plan cannot run with these arguments.
+    """
+    try:
+        return search()
+    except CallError:
+        raise
+    except Exception as error:
+        if config.settings.pinned_tier == "compiled":  # tests want to know
+            raise
+        from pinnace.engine.rejections import reject
+        from pinnace.graph.text import text_of
+
+        reject("search", graph.name, f"{type(error).__name__}: {error}", text_of(graph))
+        return None
+
+
+def is_compiling() -> bool:
+    """Whether settings allow machine code, and there is a library for this machine."""
+    settings = config.settings
+    is_wanted = settings.pinned_tier not in {"plan", "eager"} and settings.fusion
+    return is_wanted and kernels.are_there()
