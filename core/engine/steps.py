@@ -39,6 +39,15 @@ def steps_of(graph: Graph) -> list[Step]:
     return [Step(node) for node in _with_early_stacks(nodes)]
 
 
+def uses_of(steps: Sequence[Step]) -> dict[Value, list[int]]:
+    """For each value, the indices of the steps that take it, once for each input."""
+    found: dict[Value, list[int]] = {}
+    for place, step in enumerate(steps):
+        for value in step.node.inputs:
+            found.setdefault(value, []).append(place)
+    return found
+
+
 def _with_early_stacks(nodes: Sequence[Node]) -> list[Node]:
     """The same nodes, stacks of float32 tensors as soon as their parts are there.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -194,9 +195,7 @@ class IterationText:
 
     def _placed_sums(self, body: Plan) -> tuple[list[Node], list[int]]:
         """The remaining steps, and loop variables that a product is accumulated into."""
-        uses: dict[Value, int] = {}
-        for value in (*(one for step in body.steps for one in step.node.inputs), *self._outputs):
-            uses[value] = uses.get(value, 0) + 1
+        uses = Counter([*(v for step in body.steps for v in step.node.inputs), *self._outputs])
         left, summed = list(self._steps.arrays), []
         for place in self._variables.carried:
             value, result = self._inputs[place], self._outputs[place]

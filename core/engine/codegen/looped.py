@@ -17,7 +17,7 @@ from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.plan_statements import has_statement
 from pinnace.engine.codegen.small_plans import SmallPlan
 from pinnace.engine.codegen.watching import watched
-from pinnace.engine.steps import may_run_again
+from pinnace.engine.steps import may_run_again, uses_of
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.shapes import Shape
@@ -147,10 +147,7 @@ class _Search:
         self._outputs, self._settled = set(plan.graph.outputs), settled
         regions = [one for one in found.values() if one is not None and not isinstance(one, Fused)]
         self._taken = {place for one in regions for place in one.cluster.members}
-        self._users: dict[Value, list[int]] = {}
-        for place, node in enumerate(self._nodes):
-            for value in node.inputs:
-                self._users.setdefault(value, []).append(place)
+        self._users = uses_of(plan.steps)
 
     def part(self) -> _Part:
         """The steps, their inputs and outputs.

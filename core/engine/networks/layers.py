@@ -287,7 +287,6 @@ class Layer:
         added: the value added in the epilogue.
         mode: of the tile: activation and other bits.
         program: of an elementwise layer.
-        temporaries: of the program.
         channel: its first channel within `out`, for a part of a concatenation.
         phases: of a transposed convolution, each a row of the table.
         attending: of attention, whose xs are queries, keys, values and perhaps a mask.
@@ -296,7 +295,6 @@ class Layer:
         indices: of a lookup, whose only input is an integer tensor.
         over: the axes of a reduction, first and last + 1; for a copy the concatenated axis, twice.
         pairs: of a product of its two inputs.
-        loops: of a transposing copy: sizes and input strides.
         spread: of a program or a copy with strided values.
     """
 
@@ -314,7 +312,6 @@ class Layer:
     added: Value | None = None
     mode: int = 0
     program: list[Instruction] = field(default_factory=list)
-    temporaries: int = 0
     channel: int = 0
     phases: tuple[Phase, ...] = ()
     attending: Attending | None = None
@@ -323,7 +320,6 @@ class Layer:
     indices: Indices | None = None
     over: tuple[int, int] | None = None
     pairs: Pairs | None = None
-    loops: tuple[tuple[int, int], ...] = ()
     spread: Spread | None = None
 
     @property
