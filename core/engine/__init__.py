@@ -29,8 +29,7 @@ with nothing: for tests), `plan`, `eager`.
   terms; one more for a quotient by several constants, which are inverted; `a * b + c` may round
   once; the sign of a zero from a sum, a maximum or a product with a constant 0 is unspecified.
   Integers, other dtypes and ops that only move values are equal in every tier. `make hot` checks
-  every tier on random graphs, with arrays between guard pages. Integers in tables wrap around
-  (`codegen/integer_text.py`).
+  every tier on random graphs, with arrays between guard pages. Integers in tables wrap around.
 - **Code that disagrees is never used**: see `rejections.count()`, `rejections.rejected()`,
   `pinnace:serving:compiled_rejected_total` in the metrics, and one line in the log, which names the
   file with the graph in the cache folder. The other regions of the plan are still used.
