@@ -391,12 +391,10 @@ class IterationText:
     def _new_numbers(self) -> list[str]:
         """Parallel assignment: a variable's new value may be another's old one."""
         pairs = []
-        for name, _, sources in self._tables():
-            for index, (loop, number) in enumerate(sources):
-                if loop:
-                    kind = SCALARS[self._inputs[number].dtype.name]
-                    value = self._value_of(self._outputs[number])
-                    pairs.append((f"{name}{index}", f"{kind}({value})"))
+        for name, _, slot in self._variables.numbers.named():
+            if slot.changes:
+                kind = SCALARS[slot.dtype.name]
+                pairs.append((name, f"{kind}({self._value_of(self._outputs[slot.place])})"))
         if not pairs:
             return []
         return [f"{', '.join(a for a, _ in pairs)} = {', '.join(b for _, b in pairs)}"]
@@ -419,26 +417,9 @@ class IterationText:
 
     def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> list[str]:
         """All lines: load scalars from their tables, the loop, store them again."""
-        fixed = list(self._variables.fixed)
-        loaded, stored = [], []
-        for name, table, sources in self._tables():
-            for index, (loop, number) in enumerate(sources):
-                value = self._inputs[number] if loop else fixed[number]
-                kind = SCALARS[value.dtype.name]
-                loaded.append(f"{name}{index} = {kind}({table}[{index}])")
-                if loop:
-                    stored.append(f"{table}[{index}] = {name}{index}")
-        return [
-            *(*loaded, *self._writer.before, *begin),
-            "iterations = 0",
-            "while iterations < most:",
-            *(f"    {line}" for line in iteration),
-            *(*stored, "return iterations"),
-        ]
-
-    def _tables(self) -> tuple[tuple[str, str, list[tuple[bool, int]]], ...]:
-        """For integers and reals: prefix of their names, name of the table, sources."""
-        return (("i", "q", self._variables.integers), ("r", "f", self._variables.reals))
+        loop = ["iterations = 0", "while iterations < most:", *(f"    {one}" for one in iteration)]
+        framed = self._variables.numbers.framed([*self._writer.before, *begin, *loop])
+        return [*framed, "return iterations"]
 
     def _taken(self) -> Iterator[Argument]:
         """The kernel's parameters."""

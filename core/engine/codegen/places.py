@@ -141,44 +141,31 @@ class Places:
 
     def copy(self, value: Value, target: Place) -> str:
         """A statement that copies a value."""
-        shape = self.size(value)
-        source = self._place(value)
+        shape, source = self.size(value), self._place(value)
+        if value.dtype is not dtypes.bool:
+            return self.copied_rows(shape, source, target)
+        begin, count = "", str(math.prod(shape))
         if self.in_parts:
-            return self._copy_part(shape, source, target, value.dtype is dtypes.bool)
-        if value.dtype is dtypes.bool:
-            count = math.prod(shape)
-            return f"copy_truths({source.address}, {target.address}, {count})"
-        return self.copied_rows(shape, source, target)
+            each = math.prod(shape[1:])
+            begin, count = f" + first * {each}", f"(end - first) * {each}"
+        return f"copy_truths({source.address}{begin}, {target.address}{begin}, {count})"
 
     def copied_rows(self, shape: tuple[int, ...], source: Place, target: Place) -> str:
         """A statement that copies numbers of this shape."""
+        rows, width = str(math.prod(shape[:-1])), shape[-1] if shape else 1
+        begins = [source.address, target.address]
         if self.in_parts:
-            return self._copy_part(shape, source, target, False)
-        rows, width = math.prod(shape[:-1]), shape[-1] if shape else 1
-        return (
-            f"copy_rows({source.address}, {source.step}, {target.address}, {target.step}, "
-            f"{rows}, {width})"
-        )
+            each = math.prod(shape[1:-1])
+            rows = f"(end - first) * {each}"
+            begins = [
+                f"{one.address} + 4 * first * {each} * {one.step}" for one in (source, target)
+            ]
+        a, b = begins
+        return f"copy_rows({a}, {source.step}, {b}, {target.step}, {rows}, {width})"
 
     def _part(self, each: int) -> str:
         """The range of some rows, each with this many numbers."""
         return f"first * {each}, end * {each}"
-
-    def _copy_part(
-        self, shape: tuple[int, ...], source: Place, target: Place, is_truth: bool
-    ) -> str:
-        if is_truth:
-            count = math.prod(shape[1:])
-            return (
-                f"copy_truths({source.address} + first * {count}, "
-                f"{target.address} + first * {count}, (end - first) * {count})"
-            )
-        each, width = math.prod(shape[1:-1]), shape[-1]
-        return (
-            f"copy_rows({source.address} + 4 * first * {each} * {source.step}, {source.step}, "
-            f"{target.address} + 4 * first * {each} * {target.step}, {target.step}, "
-            f"(end - first) * {each}, {width})"
-        )
 
 
 def fit(array: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -37,10 +38,7 @@ def image_of(shape: tuple[int, ...]) -> Image:
         return Image(*shape)
     if len(shape) == 5:
         return Image(shape[0] * shape[1], *shape[2:])
-    pixels = 1
-    for size in shape[:-1]:
-        pixels *= size
-    return Image(1, 1, pixels, shape[-1] if shape else 1)
+    return Image(1, 1, math.prod(shape[:-1]), shape[-1] if shape else 1)
 
 
 class Window(NamedTuple):
@@ -352,12 +350,10 @@ class Layer:
 
 def tensors_of(program: Sequence[Instruction]) -> list[Value]:
     """The tensors that a program reads."""
-    found: dict[Value, None] = {}
-    for one in program:
-        for operand in one.operands:
-            if operand.kind in {"tensor", "image", "channels"} and operand.value is not None:
-                found[operand.value] = None
-    return list(found)
+    operands = (operand for one in program for operand in one.operands)
+    kinds = {"tensor", "image", "channels"}
+    found = (one.value for one in operands if one.kind in kinds)
+    return [value for value in dict.fromkeys(found) if value is not None]
 
 
 def most_alive(program: Sequence[Instruction]) -> int:
