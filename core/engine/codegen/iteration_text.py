@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 # Dtypes of the invariant arrays that statements read.
 _KEPT = frozenset({dtypes.float32, dtypes.int32, dtypes.int64, dtypes.bool})
-_NONE: Mapping[int, int] = MappingProxyType({})
 # Most numbers of products over all elements of a list, which should fit the L2 cache.
 _MOST_AHEAD = 1 << 18
 
@@ -73,7 +71,7 @@ class IterationText:
         lists: Lists,
         steps: Steps,
         writer: Statements,
-        lengths: Mapping[int, int] = _NONE,
+        lengths: Mapping[int, int],
     ) -> None:
         self._inputs, self._outputs = body.graph.inputs, body.graph.outputs
         self._sizes, self._variables, self._lists, self._steps = sizes, variables, lists, steps

@@ -287,8 +287,7 @@ class StatementNumbers(StatementRegisters):
         """An element of an array: of a table, of a list of numbers, or at an address."""
         found = numbers_at(tree)
         if found is not None:
-            dtype, address = found
-            return self._loaded(dtype, self._number(address))
+            return self._loaded(found[0], self._number(found[1]))
         base = tree.value
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             return self._entry(base.value.id, base.attr, int(self._number(tree.slice).value))

@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from pinnace.engine.codegen.statement_functions import Function
     from pinnace.framework.tensor import Array
 
-_CALLS = {
-    "multiply": ("PRODUCT", 13),
-    "copy_rows": ("COPY_ROWS", 6),
-    "add_rows": ("ADD_ROWS", 6),
-    "sum_rows": ("SUM_ROWS", 5),
-    "copy_truths": ("COPY_TRUTHS", 3),
-    "pack": ("PACK", 6),
-    "row_totals": ("ROW_TOTALS", 6),
-    "row_largest": ("ROW_LARGEST", 5),
-    "column_totals": ("COLUMN_TOTALS", 6),
-    "column_largest": ("COLUMN_LARGEST", 5),
-    "row_softmax": ("ROW_SOFTMAX", 5),
-    "row_places": ("ROW_PLACES", 6),
-    "apply": ("APPLY", 4),
-    "apply_two": ("APPLY_TWO", 6),
-    "apply_whole": ("APPLY_WHOLE", 13),
-}
 _NO_FUNCTIONS: Mapping[str, Function] = MappingProxyType({})
 # Numbers of a row of which only a part is computed: its size is not known.
 _ANY = 1 << 20
@@ -239,11 +222,10 @@ class _Translation(StatementNumbers):
             given = (address, some, self._as_real(number))
             self._emit(CHANGING, "FILL", *(one.register for one in given))
             return
-        if name not in _CALLS:
+        what = "PRODUCT" if name == "multiply" else name.upper()
+        if what not in OPERATION:
             raise UnsupportedError(f"no row: {name}")
-        what, count = _CALLS[name]
-        registers = [self._number(one).register for one in args[:count]]
-        self._emit(CHANGING, what, *registers)
+        self._emit(CHANGING, what, *(self._number(one).register for one in args))
 
     # Functions, and arrays of their own.
 

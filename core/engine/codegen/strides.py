@@ -57,7 +57,7 @@ def sliced(shape: Sequence[int], along: Sequence[int], key: Sequence[Any]) -> Pa
     # An array of bytes: its strides are in numbers. Nothing is read.
     byte = np.empty(1, np.int8)
     whole = np.lib.stride_tricks.as_strided(byte, shape, along, writeable=False)
-    part = whole[tuple(key)]
+    part = whole[(*key, ...)]  # with the Ellipsis a single number is an array, too
     return Part(part.ctypes.data - whole.ctypes.data, part.shape, part.strides)
 
 
