@@ -30,8 +30,7 @@ and any set of shapes has a form), `plan`, `eager`.
   terms; one more for a quotient by several constants, which are inverted; `a * b + c` may round
   once; the sign of a zero from a sum, a maximum or a product with a constant 0 is unspecified.
   Integers, other dtypes and ops that only move values are equal in every tier. `make hot` checks
-  every tier on random graphs, with arrays between guard pages. Integers in tables wrap around
-  (`codegen/integer_text.py`).
+  every tier on random graphs, with arrays between guard pages. Integers in tables wrap around.
 - **An exception in compiled code does not reach the caller** (`recovery`): the plan continues from
   the step that failed, so that effects happen once, and runs all later calls. If it raises as well,
   the caller gets the plan's error. With the tier pinned to `compiled`, exceptions are passed on,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
 from pinnace.graph.walk import ordered
 
 if TYPE_CHECKING:
@@ -37,6 +38,15 @@ def steps_of(graph: Graph) -> list[Step]:
     arguments = {value.node for value in graph.inputs}
     nodes = [node for node in ordered(graph) if node not in arguments and node.op.name != "Const"]
     return [Step(node) for node in _with_early_stacks(nodes)]
+
+
+def uses_of(steps: Sequence[Step]) -> dict[Value, list[int]]:
+    """For each value, the indices of the steps that take it, once for each input."""
+    found: dict[Value, list[int]] = {}
+    for place, step in enumerate(steps):
+        for value in step.node.inputs:
+            found.setdefault(value, []).append(place)
+    return found
 
 
 def _with_early_stacks(nodes: Sequence[Node]) -> list[Node]:
@@ -107,6 +117,12 @@ def run_node(
     return tuple(np.asarray(one) for one in ((made,) if single else made))
 
 
+def run_step(node: Node, values: dict[Value, Any]) -> None:
+    """Add the outputs of a step's kernel to the values that there are, besides constants."""
+    arrays = [values[value] if value in values else constant_of(value) for value in node.inputs]
+    values.update(zip(node.outputs, run_node(node, arrays), strict=True))
+
+
 def may_run_again(node: Node) -> bool:
     """Whether nobody can tell if a step ran once more: it is pure, reads, or only checks."""
     return changes_nothing(node) and not node.op.wants_ctx
@@ -119,7 +135,7 @@ def changes_nothing(node: Node) -> bool:
 
 
 class Part(Protocol):
-    """Steps of a plan that form a region."""
+    """Steps of a plan that form a region; see `PlainPart`."""
 
     @property
     def members(self) -> Sequence[int]:
@@ -132,6 +148,14 @@ class Part(Protocol):
     @property
     def outputs(self) -> Sequence[Value]:
         """Values of the steps that are needed outside."""
+
+
+class PlainPart(NamedTuple):
+    """A part that is nothing else."""
+
+    members: Sequence[int]
+    inputs: Sequence[Value]
+    outputs: Sequence[Value]
 
 
 class Region(Protocol):

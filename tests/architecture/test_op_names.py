@@ -18,8 +18,6 @@ from pinnace.ops import registry
 
 # Module of pinnace -> why it may.
 KNOWN = {
-    "engine.codegen.row_statements": "which method writes an op's statement",
-    "engine.codegen.whole_numbers": "likewise, of integers",
     "engine.passes.shortcuts": "ops that join and ops that cut: which pair cancels",
     "graph.codec.opaque": "names that ops of XLA share with others",
     "keras.saving.older_weights": "layers, which have the names of ops",

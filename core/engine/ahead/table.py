@@ -29,6 +29,7 @@ _SOURCES = (
     "codegen/digits.py",
     "codegen/entry_points.py",
     "codegen/function_numbers.py",
+    "codegen/intrinsics.py",
     "codegen/leaf_words.py",
     "codegen/mathematics.py",
     "codegen/number_views.py",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from pinnace.engine.codegen.intrinsics import call_own, generated
 from pinnace.engine.codegen.mathematics import EXP_SERIES, LN2, LOG2_E, WHOLE
 from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
 
@@ -146,36 +146,19 @@ class CurveWriter(VectorWriter):
         builder.ret_void()
 
 
-def _curve(module: Any, lanes: int) -> Any:
-    """The function `activate` of a module, for vectors of `lanes` numbers."""
-    name = f"pinnace_curve_{lanes}"
-    found = module.globals.get(name)
-    if found is None:
-        kind = ir.FunctionType(ir.VoidType(), [_I64] * 4)
-        found = ir.Function(module, kind, name)
-        found.linkage = "internal"
-        found.attributes.add("noinline")
-        inside = ir.IRBuilder(found.append_basic_block("entry"))
-        CurveWriter(inside, lanes).write(*found.args)
-    return found
-
-
-def _activate_type(context: Any, target: Any, source: Any, count: Any, mode: Any) -> Any:
+@generated(types.void, "target source count mode")
+def activate(builder: Any, *given: Any) -> None:
     """Apply a curve to `count` numbers at an address, in place or to another address.
 
     The mode selects SiLU, the sigmoid or tanh, each within 4 ulp; subnormal sigmoids are 0.
     """
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        builder.call(_curve(builder.module, LANES), arguments)
-        return compiled.get_dummy_value()
-
-    return types.void(target, source, count, mode), generate
+    _call_curve(builder, LANES, given)
 
 
-activate: Any = intrinsic(_activate_type)
+def _call_curve(builder: Any, lanes: int, given: Sequence[Any]) -> None:
+    """Call `activate`, for vectors of `lanes` numbers."""
+    name = f"pinnace_curve_{lanes}"
+    call_own(builder, name, given, lambda inside, *own: CurveWriter(inside, lanes).write(*own))
 
 
 class ActivationWriter(VectorWriter):
@@ -240,5 +223,5 @@ class ActivationWriter(VectorWriter):
             self.store(value, place, None)
         address = builder.ptrtoint(room, _I64)
         given = [address, address, integer(len(sums) * self.lanes), mode]
-        builder.call(_curve(builder.module, self.lanes), given)
+        _call_curve(builder, self.lanes, given)
         return [self.load(place, None) for place in places]

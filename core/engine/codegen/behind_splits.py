@@ -18,6 +18,7 @@ from pinnace.engine.codegen.array_steps import (
 from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.graph import Node, Value
+from pinnace.graph.walk import users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -52,10 +53,7 @@ class BehindSplits:
         wanted: Collection[Value],
     ) -> None:
         self._size, self._constant, self._wanted = size, constant, wanted
-        self._uses: dict[Value, list[Node]] = {}
-        for node in nodes:
-            for value in node.inputs:
-                self._uses.setdefault(value, []).append(node)
+        self._uses = users(nodes)
         self._own = set(nodes)
         self.shapes: dict[Value, Shape] = {}
         moved: set[Node] = set()

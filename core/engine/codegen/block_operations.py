@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from pinnace.engine.codegen.activations import CurveWriter
 from pinnace.engine.codegen.block_programs import OPERATIONS, PAIRS, REDUCTIONS, TOTALS
+from pinnace.engine.codegen.intrinsics import generated
 from pinnace.engine.codegen.mathematics import EXP_SERIES, LN2, LOG2_E
 from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
 from pinnace.ops.kernels import special_functions
@@ -416,71 +416,37 @@ def _operate(module: Any) -> Any:
     return function
 
 
-def _operate_type(
-    context: Any,
-    what: Any,
-    rows: Any,
-    count: Any,
-    to: Any,
-    to_step: Any,
-    a: Any,
-    a_step: Any,
-    b: Any,
-    b_step: Any,
-    c: Any,
-    c_step: Any,
-) -> Any:
+@generated(types.void, "what rows count to to_step a a_step b b_step c c_step")
+def operate(builder: Any, *given: Any) -> None:
     """Execute instruction `what` on rows, given addresses and strides in bytes.
 
     For reductions c says whether they continue a previous result.
     """
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        builder.call(_operate(builder.module), arguments)
-        return compiled.get_dummy_value()
-
-    given = (what, rows, count, to, to_step, a, a_step, b, b_step, c, c_step)
-    return types.void(*given), generate
+    builder.call(_operate(builder.module), given)
 
 
-operate: Any = intrinsic(_operate_type)
-
-
-def _fetch_rows_type(context: Any, begin: Any, size: Any) -> Any:
+@generated(types.void, "begin size")
+def fetch_rows(builder: Any, *given: Any) -> None:
     """Prefetch bytes from an address into the L2 cache."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        function = builder.module.globals.get(_FETCH)
-        if function is None:
-            function = ir.Function(
-                builder.module, ir.FunctionType(ir.VoidType(), [_I64] * 2), _FETCH
-            )
-            function.linkage = "internal"
-            inside = ir.IRBuilder(function.append_basic_block("entry"))
-            writer = VectorWriter(inside, LANES)
-            head, fetching, done = (
-                function.append_basic_block(name) for name in ("head", "fetching", "done")
-            )
-            before = inside.block
-            inside.branch(head)
-            inside.position_at_end(head)
-            at = inside.phi(_I64)
-            at.add_incoming(integer(0), before)
-            inside.cbranch(inside.icmp_signed("<", at, function.args[1]), fetching, done)
-            inside.position_at_end(fetching)
-            writer.fetch(inside.add(function.args[0], at))
-            at.add_incoming(inside.add(at, integer(64)), inside.block)
-            inside.branch(head)
-            inside.position_at_end(done)
-            inside.ret_void()
-        builder.call(function, arguments)
-        return compiled.get_dummy_value()
-
-    return types.void(begin, size), generate
-
-
-fetch_rows: Any = intrinsic(_fetch_rows_type)
+    function = builder.module.globals.get(_FETCH)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), [_I64] * 2), _FETCH)
+        function.linkage = "internal"
+        inside = ir.IRBuilder(function.append_basic_block("entry"))
+        writer = VectorWriter(inside, LANES)
+        head, fetching, done = (
+            function.append_basic_block(name) for name in ("head", "fetching", "done")
+        )
+        before = inside.block
+        inside.branch(head)
+        inside.position_at_end(head)
+        at = inside.phi(_I64)
+        at.add_incoming(integer(0), before)
+        inside.cbranch(inside.icmp_signed("<", at, function.args[1]), fetching, done)
+        inside.position_at_end(fetching)
+        writer.fetch(inside.add(function.args[0], at))
+        at.add_incoming(inside.add(at, integer(64)), inside.block)
+        inside.branch(head)
+        inside.position_at_end(done)
+        inside.ret_void()
+    builder.call(function, given)

@@ -14,7 +14,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from pinnace.engine.codegen.intrinsics import generated
 
 _I32, _I64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 # Floats that are passed in addition to the words.
@@ -26,24 +27,18 @@ COUNTS = (16, 32, 64, 128, 256)
 def _caller(count: int) -> Any:
     """Call the function at an address with words and `FLOATS` floats; returns its status."""
 
-    def typed(context: Any, function: Any, words: Any, floats: Any) -> Any:
-        del context
+    @generated(types.int64, "function words floats")
+    def call(builder: Any, function: Any, words: Any, floats: Any) -> Any:
+        given = [
+            builder.load(builder.gep(builder.inttoptr(base, kind.as_pointer()), [_I64(place)]))
+            for base, kind, many in ((words, _I64, count), (floats, _FLOAT, FLOATS))
+            for place in range(many)
+        ]
+        kind = ir.FunctionType(_I32, [_I64] * count + [_FLOAT] * FLOATS)
+        status = builder.call(builder.inttoptr(function, kind.as_pointer()), given)
+        return builder.sext(status, _I64)
 
-        def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            del signature
-            function, words, floats = arguments
-            given = [
-                builder.load(builder.gep(builder.inttoptr(base, kind.as_pointer()), [_I64(place)]))
-                for base, kind, many in ((words, _I64, count), (floats, _FLOAT, FLOATS))
-                for place in range(many)
-            ]
-            kind = ir.FunctionType(_I32, [_I64] * count + [_FLOAT] * FLOATS)
-            status = builder.call(builder.inttoptr(function, kind.as_pointer()), given)
-            return builder.sext(status, _I64)
-
-        return types.int64(function, words, floats), generate
-
-    return intrinsic(typed)
+    return call
 
 
 call_16, call_32, call_64, call_128, call_256 = (_caller(count) for count in COUNTS)

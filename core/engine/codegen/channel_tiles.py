@@ -15,9 +15,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
-from pinnace.engine.codegen.register_tiles import Tile, call_tile
+from pinnace.engine.codegen.intrinsics import call_own, generated
+from pinnace.engine.codegen.register_tiles import Tile
 from pinnace.engine.codegen.vectors import LANES, integer
 
 _I64 = ir.IntType(64)
@@ -156,23 +156,17 @@ def _tile(rows: int, taps: int | None = None, step: int = 0) -> Any:
     rows, taps per row, a's stride between taps; number of valid columns; address of the initial
     sums; mode; address of the added operand and its stride. Strides are in numbers.
     """
+    name = f"pinnace_channel_tile_{rows}_{taps or 0}_{step}"
+    names = "a a_step c c_step b b_step sections count length tap_step columns init mode z z_step"
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        name = f"pinnace_channel_tile_{rows}_{taps or 0}_{step}"
-        call_tile(builder, name, arguments, lambda inside: _ChannelTile(inside, rows, taps, step))
-        return context.get_dummy_value()
+    @generated(types.void, names)
+    def tile(builder: Any, *arguments: Any) -> None:
+        def write(inside: Any, *given: Any) -> None:
+            _ChannelTile(inside, rows, taps, step).write(list(given))
 
-    def typed(
-        context: Any, a: Any, a_step: Any, c: Any, c_step: Any, b: Any, b_step: Any,
-        sections: Any, count: Any, length: Any, tap_step: Any, columns: Any, init: Any, mode: Any,
-        z: Any, z_step: Any,
-    ) -> Any:  # fmt: skip
-        del context
-        kinds = (a, a_step, c, c_step, b, b_step, sections, count, length, tap_step, columns)
-        return types.void(*kinds, init, mode, z, z_step), generate
+        call_own(builder, name, arguments, write)
 
-    return intrinsic(typed)
+    return tile
 
 
 # Named by windows, filter width, and stride.

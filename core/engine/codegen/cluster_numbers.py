@@ -161,7 +161,7 @@ class Numbers:
                 for one in others:
                     first = ast.BinOp(first, ast.Mult(), one)
                 return self._walk(first, known)
-        what, parts = _step(tree)
+        what, parts = step_of(tree)
         return self._add(what, [self._walk(one, known) for one in parts])
 
 
@@ -220,8 +220,12 @@ class Reader(Numbers):
         return self._add("MULTIPLY", [power, part])
 
 
-def _step(tree: ast.expr) -> tuple[str, list[ast.expr]]:
-    """The last instruction of a subexpression, and its operands."""
+def step_of(tree: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The last instruction of a subexpression, and its operands.
+
+    Raises:
+        NotImplementedError: no instruction computes it.
+    """
     match tree:
         case ast.Call(func=ast.Name(id=name), args=given):
             return _CALLS[name], given

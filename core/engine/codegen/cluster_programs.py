@@ -87,15 +87,18 @@ class ProgramWriter:
         flags: whether they are booleans.
         width: numbers of a row.
         some: columns of a block.
+
+    Attributes:
+        inputs: with how they are broadcast, and whether they are booleans.
+        outputs, width, some: as given.
     """
 
     def __init__(
         self, numbers: Numbers, kinds: Sequence[str], flags: Sequence[bool], width: int, some: int
     ) -> None:
-        self._items, self._inputs = numbers.items, numbers.inputs
-        self._outputs = numbers.outputs
-        self._kinds, self._flags, self._width = kinds, flags, width
-        self._some = some
+        self._items, self.outputs = numbers.items, numbers.outputs
+        self.inputs = list(zip(numbers.inputs, kinds, flags, strict=True))
+        self.width, self.some = width, some
         self._users: dict[Item, list[Item]] = {}
 
     def program(self) -> Program:
@@ -109,7 +112,7 @@ class ProgramWriter:
     def _join(self) -> None:
         """Fuse instructions with the producers of their operands if those have no other use."""
         self._count_users()
-        kept = set(self._outputs)
+        kept = set(self.outputs)
         gone: set[Item] = set()
         for item in self._items:
             while (taken := self._taken(item, kept)) is not None:
@@ -117,7 +120,7 @@ class ProgramWriter:
         self._items = [item for item in self._items if item not in gone]
         self._count_users()
         # Drop unused ones, such as a broadcast row that is only used per row.
-        needed = set(self._outputs)
+        needed = set(self.outputs)
         for item in reversed(self._items):
             if item in needed:
                 needed.update(item.uses)
@@ -196,7 +199,7 @@ class ProgramWriter:
         """
         for item in reversed(self._items):
             users = [user.runs for user in self._users.get(item, ())]
-            is_late = item.lies == "v" and item not in self._outputs and users
+            is_late = item.lies == "v" and item not in self.outputs and users
             item.runs = min(users) if is_late else item.section
 
     # Instructions.
@@ -212,24 +215,6 @@ class ProgramWriter:
             order += [one for one in self._items if one.runs == section and not one.by_row]
             sections.append((first, along, len(order)))
         return _Assembly(self, order, sections).program()
-
-    @property
-    def width(self) -> int:
-        """Numbers per row."""
-        return self._width
-
-    @property
-    def some(self) -> int:
-        """Columns of a block."""
-        return self._some
-
-    def inputs(self) -> list[tuple[Item, str, bool]]:
-        """The inputs, how they are broadcast, and whether they are booleans."""
-        return list(zip(self._inputs, self._kinds, self._flags, strict=True))
-
-    def outputs(self) -> list[Item]:
-        """The item of each output."""
-        return self._outputs
 
 
 def _is_zero(item: Item) -> bool:
@@ -273,7 +258,7 @@ class _Assembly:
     def program(self) -> Program:
         """The finished program; see `Program`."""
         writer = self.writer
-        for item, kind, flags in writer.inputs():
+        for item, kind, flags in writer.inputs:
             self._at[item] = self._operand(*_lying(kind, writer.width, flags=flags))
         made, copies = self._results()
         last: dict[Item, int] = {}
@@ -299,7 +284,7 @@ class _Assembly:
         made: dict[Item, int] = {}
         copies: list[tuple[Item, int]] = []
         width = self.writer.width
-        for item in self.writer.outputs():
+        for item in self.writer.outputs:
             if item.what in fields.TOTALS:
                 place = self._operand(0, 0, 0, 4, 0, 4 * width)
             else:
@@ -406,9 +391,9 @@ class _Assembly:
     def _placed(self, sections: list[list[int]]) -> Program:
         """The tables, once the number of registers is known."""
         writer = self.writer
-        arrays = [kind for _, kind, _ in writer.inputs() if kind in {"full", "shared"}]
+        arrays = [kind for _, kind, _ in writer.inputs if kind in {"full", "shared"}]
         streams = len(arrays) + self._count["v"]
-        streams += sum(item.lies == "v" for item in writer.outputs())
+        streams += sum(item.lies == "v" for item in writer.outputs)
         width, some = writer.width, writer.some
         block = 1
         if some == width:

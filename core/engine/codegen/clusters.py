@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import forms, totals
+from pinnace.engine.steps import uses_of
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
@@ -128,10 +129,7 @@ def find(
         alone: allow values per row, totals, booleans and repeated rows; not if shapes may differ at
             another call.
     """
-    uses: dict[Value, list[int]] = {}
-    for place, step in enumerate(steps):
-        for value in step.node.inputs:
-            uses.setdefault(value, []).append(place)
+    uses = uses_of(steps)
     left_out: set[int] = set(taken)
     while True:
         found = _grown(steps, sizes, uses, left_out, alone)
@@ -152,7 +150,7 @@ def find(
             break
         left_out |= lost
     if alone:
-        totals.add(found, steps, sizes, results, left_out)
+        totals.add(found, steps, sizes, results, left_out, uses)
     return [cluster for cluster in found if _worthwhile(cluster, steps, sizes)]
 
 

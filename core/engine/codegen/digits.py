@@ -11,6 +11,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from pinnace.engine.codegen.intrinsics import generated
+
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 _VECTOR = ir.VectorType(_BYTE, 32)
 _ZERO = ord("0")
@@ -20,41 +22,25 @@ def _splat(kind: Any, value: int) -> Any:
     return ir.Constant(kind, [value] * kind.count)
 
 
-def _byte_type(context: Any, address: Any) -> Any:
+@generated(types.uint64, "address")
+def byte_at(builder: Any, address: Any) -> Any:
     """The byte at an address."""
-    del context
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        pointer = builder.inttoptr(arguments[0], ir.PointerType(_BYTE))
-        return builder.zext(builder.load(pointer), _WORD)
-
-    return types.uint64(address), generate
+    pointer = builder.inttoptr(address, ir.PointerType(_BYTE))
+    return builder.zext(builder.load(pointer), _WORD)
 
 
-byte_at: Any = intrinsic(_byte_type)
-
-
-def _digits_type(context: Any, address: Any) -> Any:
+@generated(types.uint64, "address")
+def digits_at(builder: Any, address: Any) -> Any:
     """The number of digits from an address on: at most 32, whose bytes must be readable."""
-    del context
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        pointer = builder.inttoptr(arguments[0], ir.PointerType(_VECTOR))
-        values = builder.sub(builder.load(pointer, align=1), _splat(_VECTOR, _ZERO))
-        others = builder.icmp_unsigned(">", values, _splat(_VECTOR, 9))
-        kind = ir.IntType(32)
-        count = builder.module.declare_intrinsic(
-            "llvm.cttz", [kind], ir.FunctionType(kind, [kind, ir.IntType(1)])
-        )
-        found = builder.call(count, [builder.bitcast(others, kind), ir.Constant(ir.IntType(1), 0)])
-        return builder.zext(found, _WORD)
-
-    return types.uint64(address), generate
-
-
-digits_at: Any = intrinsic(_digits_type)
+    pointer = builder.inttoptr(address, ir.PointerType(_VECTOR))
+    values = builder.sub(builder.load(pointer, align=1), _splat(_VECTOR, _ZERO))
+    others = builder.icmp_unsigned(">", values, _splat(_VECTOR, 9))
+    kind = ir.IntType(32)
+    count = builder.module.declare_intrinsic(
+        "llvm.cttz", [kind], ir.FunctionType(kind, [kind, ir.IntType(1)])
+    )
+    found = builder.call(count, [builder.bitcast(others, kind), ir.Constant(ir.IntType(1), 0)])
+    return builder.zext(found, _WORD)
 
 
 def _before_type(context: Any, end: Any, count: Any) -> Any:
@@ -99,15 +85,7 @@ def _before_type(context: Any, end: Any, count: Any) -> Any:
 digits_before: Any = intrinsic(_before_type)
 
 
-def _bits_type(context: Any, number: Any) -> Any:
+@generated(types.uint64, "number")
+def bits_of(builder: Any, number: Any) -> Any:
     """The 64 bits of a float64."""
-    del context
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        return builder.bitcast(arguments[0], _WORD)
-
-    return types.uint64(number), generate
-
-
-bits_of: Any = intrinsic(_bits_type)
+    return builder.bitcast(number, _WORD)

@@ -14,6 +14,7 @@ import numpy as np
 
 from pinnace.engine.codegen import kernels, totals
 from pinnace.engine.codegen.clusters import Cluster
+from pinnace.engine.steps import uses_of
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import image_shares, recycling
@@ -105,10 +106,7 @@ class _Search:
 
     def __init__(self, steps: Sequence[Step], sizes: Sizes, results: Sequence[Value]) -> None:
         self._steps, self._sizes, self._kept = steps, sizes, set(results)
-        self._users: dict[Value, list[int]] = {}
-        for place, step in enumerate(steps):
-            for value in step.node.inputs:
-                self._users.setdefault(value, []).append(place)
+        self._users = uses_of(steps)
 
     def at(self, place: int) -> SharedExtremes | None:
         """The gradient that starts with the comparison at an index."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from pinnace.engine.codegen import block_programs, kernels, totals
 from pinnace.engine.codegen.cluster_programs import program_of
-from pinnace.graph.graph import constant_of
+from pinnace.engine.steps import run_step
 from pinnace.ops.kernels import lending, pieces, recycling, team
 from pinnace.ops.kernels.addresses import address_of
 
@@ -202,13 +202,8 @@ class Fused:
         self.misses += 1
         values: dict[Value, Any] = dict(zip(self.cluster.inputs, inputs, strict=True))
         for node in self._nodes:
-            # All inputs except the axes of reductions, which are constants.
-            arrays = [
-                values[value] if value in values else constant_of(value) for value in node.inputs
-            ]
-            options = {name: node.attrs[name] for name in node.op.kernel_attrs}
-            values[node.outputs[0]] = node.op.kernel(*arrays, **options)  # type: ignore[misc] # plans check it
-        return tuple([np.asarray(values[value]) for value in self.cluster.outputs])
+            run_step(node, values)
+        return tuple([values[value] for value in self.cluster.outputs])
 
 
 def _rows_at_once(

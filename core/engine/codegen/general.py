@@ -40,15 +40,12 @@ import numpy as np
 from numba import njit, types
 from numba.types import float32, int64, void
 from pinnace.engine.codegen.mathematics import (
-    erf, erfc, exp, expm1, flag_row, larger, maximum, minimum, plus, row, sigmoid, tanh,
-    whole_vectors,
+    erf, erfc, exp, expm1, larger, maximum, minimum, plus, row, sigmoid, tanh, whole_vectors,
 )
 
 ROWS = types.Array(float32, 2, "A", readonly=True)
 READ = types.Array(float32, 1, "C", readonly=True)
 WRITTEN = types.Array(float32, 1, "C")
-FLAG_ROWS = types.Array(types.boolean, 2, "A", readonly=True)
-FLAGS = types.Array(types.boolean, 1, "C", readonly=True)
 sqrt = np.sqrt
 '''
 

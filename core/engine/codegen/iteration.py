@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.codegen.iteration_statements import IterationStatements
+from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration_steps import Steps, Variables
 from pinnace.engine.codegen.iteration_text import IterationText
 from pinnace.engine.codegen.loop_lists import Lists
+from pinnace.engine.codegen.row_statements import RowStatements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
     from pinnace.ops.state.list_values import TensorList
+
+
+class _Statements(RowStatements):
+    """The statements of an iteration.
+
+    One that numbers forbid, such as an index out of range, is left to the plan, unless something is
+    written in place.
+    """
+
+    def _give_up(self, condition: str, indent: str) -> list[str]:
+        if not self.may_leave:
+            raise UnsupportedError("an iteration that is left when something is written")
+        return [f"{indent}{line}" for line in (f"if {condition}:", "    q[-1] = 1", "    leave()")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +88,7 @@ def iteration_of(
     # Elements that no iteration reads would be multiplied in vain.
     read = {place: _length(values[place]) for place in lists.read if count}
     lengths = {place: length for place, length in read.items() if length <= 2 * count}
-    writer = IterationStatements(sizes, variables.names, variables.known)
+    writer = _Statements(sizes, variables.known, variables.names)
     kernel = IterationText(test, body, sizes, variables, lists, steps, writer, lengths)
     return Iteration(
         variables,

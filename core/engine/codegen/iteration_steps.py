@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
+from pinnace.engine.codegen.number_tables import NumberTables, Slot
 from pinnace.engine.codegen.row_statements import has_statement
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS, literal
@@ -48,8 +49,7 @@ class Variables:
         known: those that depend on shapes alone.
         carried: the loop variables that are arrays and change.
         shapes: of those, by loop variable.
-        integers, reals: the sources of the kernel's tables of scalars: a loop variable (True) or an
-            invariant, and its index.
+        numbers: the kernel's tables of scalars.
         names: of scalars in the source.
 
     Raises:
@@ -63,8 +63,7 @@ class Variables:
         self.known: dict[Value, Array] = {}
         self.carried: list[int] = []
         self.shapes: dict[int, tuple[int, ...]] = {}
-        self.integers: list[tuple[bool, int]] = []
-        self.reals: list[tuple[bool, int]] = []
+        self.numbers = NumberTables()
         self.names: dict[Value, str] = {}
         self._sizes = sizes
         graph = body.graph
@@ -77,7 +76,7 @@ class Variables:
             elif np.shape(array) != sizes.get(result, np.shape(array)):
                 raise UnsupportedError(f"loop variable {place} changes its shape")
             elif array.ndim == 0 and value.dtype.name in SCALARS:
-                self.names[value] = self._number(value, (True, place))
+                self.names[value] = self.numbers.add(Slot(value.dtype, place, True))
             elif value.dtype in CARRIED and array.size:
                 self.carried.append(place)
                 self.shapes[place] = array.shape
@@ -103,15 +102,9 @@ class Variables:
             if array is not None:
                 return literal(array, value.dtype.name)
             if value in self.fixed and self._sizes[value] == () and value.dtype.name in SCALARS:
-                found = self.names[value] = self._number(value, (False, self.fixed[value]))
+                slot = Slot(value.dtype, self.fixed[value], False)
+                found = self.names[value] = self.numbers.add(slot)
         return found
-
-    def _number(self, value: Value, source: tuple[bool, int]) -> str:
-        """Allocate an entry in the kernel's tables of scalars; returns its name."""
-        real = value.dtype.is_floating
-        table = self.reals if real else self.integers
-        table.append(source)
-        return f"{'r' if real else 'i'}{len(table) - 1}"
 
 
 class Steps:

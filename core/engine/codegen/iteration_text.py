@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from types import MappingProxyType
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 # Dtypes of the invariant arrays that statements read.
 _KEPT = frozenset({dtypes.float32, dtypes.int32, dtypes.int64, dtypes.bool})
-_NONE: Mapping[int, int] = MappingProxyType({})
 # Most numbers of products over all elements of a list, which should fit the L2 cache.
 _MOST_AHEAD = 1 << 18
 
@@ -72,7 +71,7 @@ class IterationText:
         lists: Lists,
         steps: Steps,
         writer: Statements,
-        lengths: Mapping[int, int] = _NONE,
+        lengths: Mapping[int, int],
     ) -> None:
         self._inputs, self._outputs = body.graph.inputs, body.graph.outputs
         self._sizes, self._variables, self._lists, self._steps = sizes, variables, lists, steps
@@ -194,9 +193,7 @@ class IterationText:
 
     def _placed_sums(self, body: Plan) -> tuple[list[Node], list[int]]:
         """The remaining steps, and loop variables that a product is accumulated into."""
-        uses: dict[Value, int] = {}
-        for value in (*(one for step in body.steps for one in step.node.inputs), *self._outputs):
-            uses[value] = uses.get(value, 0) + 1
+        uses = Counter([*(v for step in body.steps for v in step.node.inputs), *self._outputs])
         left, summed = list(self._steps.arrays), []
         for place in self._variables.carried:
             value, result = self._inputs[place], self._outputs[place]
@@ -392,12 +389,10 @@ class IterationText:
     def _new_numbers(self) -> list[str]:
         """Parallel assignment: a variable's new value may be another's old one."""
         pairs = []
-        for name, _, sources in self._tables():
-            for index, (loop, number) in enumerate(sources):
-                if loop:
-                    kind = SCALARS[self._inputs[number].dtype.name]
-                    value = self._value_of(self._outputs[number])
-                    pairs.append((f"{name}{index}", f"{kind}({value})"))
+        for name, _, slot in self._variables.numbers.named():
+            if slot.changes:
+                kind = SCALARS[slot.dtype.name]
+                pairs.append((name, f"{kind}({self._value_of(self._outputs[slot.place])})"))
         if not pairs:
             return []
         return [f"{', '.join(a for a, _ in pairs)} = {', '.join(b for _, b in pairs)}"]
@@ -420,26 +415,9 @@ class IterationText:
 
     def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> list[str]:
         """All lines: load scalars from their tables, the loop, store them again."""
-        fixed = list(self._variables.fixed)
-        loaded, stored = [], []
-        for name, table, sources in self._tables():
-            for index, (loop, number) in enumerate(sources):
-                value = self._inputs[number] if loop else fixed[number]
-                kind = SCALARS[value.dtype.name]
-                loaded.append(f"{name}{index} = {kind}({table}[{index}])")
-                if loop:
-                    stored.append(f"{table}[{index}] = {name}{index}")
-        return [
-            *(*loaded, *self._writer.before, *begin),
-            "iterations = 0",
-            "while iterations < most:",
-            *(f"    {line}" for line in iteration),
-            *(*stored, "return iterations"),
-        ]
-
-    def _tables(self) -> tuple[tuple[str, str, list[tuple[bool, int]]], ...]:
-        """For integers and reals: prefix of their names, name of the table, sources."""
-        return (("i", "q", self._variables.integers), ("r", "f", self._variables.reals))
+        loop = ["iterations = 0", "while iterations < most:", *(f"    {one}" for one in iteration)]
+        framed = self._variables.numbers.framed([*self._writer.before, *begin, *loop])
+        return [*framed, "return iterations"]
 
     def _taken(self) -> Iterator[Argument]:
         """The kernel's parameters."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from pinnace.engine.codegen.intrinsics import generated
 from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
 
 if TYPE_CHECKING:
@@ -44,13 +44,14 @@ def _vector_at(builder: Any, address: Any, index: int, kind: Any) -> Any:
     return builder.load(_pointer(builder, address, 4 * LANES * index, kind), align=4)
 
 
-def _narrow_type(
-    context: Any, block: Any, operations: Any, comparisons: Any, tests: Any, words: Any
-) -> Any:
+@generated(types.void, "block operations comparisons tests words")
+def narrow(
+    builder: Any, block: Any, operations: Any, comparisons: Any, tests: Any, words: Any
+) -> None:
     """Set `words`, int32 [ROWS], to the leaves that remain.
 
     Args:
-        context: Numba's.
+        builder: of the kernel.
         block: address of [columns, ROWS]: float32 where it is compared, int32 where it is tested.
         operations: their address. In rows for which one holds, leaves whose bits are not set in its
             last part are ruled out.
@@ -58,32 +59,24 @@ def _narrow_type(
         tests: how many, behind them, hold where a bit is set in both.
         words: address of the result.
     """
-    del context
+    writer = VectorWriter(builder, LANES)
+    found = [ir.Constant(_WORDS, [-1] * LANES)] * _VECTORS
 
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        block, operations, comparisons, tests, words = arguments
-        writer = VectorWriter(builder, LANES)
-        found = [ir.Constant(_WORDS, [-1] * LANES)] * _VECTORS
+    def is_higher(numbers: Any, limits: Any) -> Any:
+        return builder.fcmp_ordered(">=", numbers, limits)
 
-        def is_higher(numbers: Any, limits: Any) -> Any:
-            return builder.fcmp_ordered(">=", numbers, limits)
+    def is_common(bits: Any, wanted: Any) -> Any:
+        common = builder.and_(bits, wanted)
+        return builder.icmp_signed("!=", common, ir.Constant(_WORDS, [0] * LANES))
 
-        def is_common(bits: Any, wanted: Any) -> Any:
-            common = builder.and_(bits, wanted)
-            return builder.icmp_signed("!=", common, ir.Constant(_WORDS, [0] * LANES))
-
-        where = block, operations, comparisons
-        found = _asked(writer, where, found, (_FLOAT, writer.vector), is_higher)
-        size = builder.mul(comparisons, integer(_OPERATION))
-        where = block, builder.add(operations, size), tests
-        found = _asked(writer, where, found, (_I32, _WORDS), is_common)
-        for index, one in enumerate(found):
-            pointer = _pointer(builder, words, 4 * LANES * index, _WORDS)
-            builder.store(one, pointer, align=4)
-        return compiled.get_dummy_value()
-
-    return types.void(block, operations, comparisons, tests, words), generate
+    where = block, operations, comparisons
+    found = _asked(writer, where, found, (_FLOAT, writer.vector), is_higher)
+    size = builder.mul(comparisons, integer(_OPERATION))
+    where = block, builder.add(operations, size), tests
+    found = _asked(writer, where, found, (_I32, _WORDS), is_common)
+    for index, one in enumerate(found):
+        pointer = _pointer(builder, words, 4 * LANES * index, _WORDS)
+        builder.store(one, pointer, align=4)
 
 
 def _asked(
@@ -131,33 +124,19 @@ def _asked(
     return found
 
 
-narrow: Any = intrinsic(_narrow_type)
-
-
-def _look_up_type(context: Any, words: Any, values: Any, first: Any, found: Any) -> Any:
+@generated(types.void, "words values first found")
+def look_up(builder: Any, words: Any, values: Any, first: Any, found: Any) -> None:
     """Set `found`, float32 [ROWS], to the values of first leaves, where a leaf remains.
 
     Args:
-        context: Numba's.
+        builder: of the kernel.
         words: address of int32 [ROWS].
         values: address of float32 [LEAVES].
         first: not 0: whatever remains.
         found: address of the result.
     """
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        if LANES == _WHOLE:
-            _look_up_in_registers(builder, *arguments)
-        else:
-            _look_up_one_by_one(builder, *arguments)
-        return compiled.get_dummy_value()
-
-    return types.void(words, values, first, found), generate
-
-
-look_up: Any = intrinsic(_look_up_type)
+    write = _look_up_in_registers if LANES == _WHOLE else _look_up_one_by_one
+    write(builder, words, values, first, found)
 
 
 def _look_up_in_registers(builder: Any, words: Any, values: Any, first: Any, found: Any) -> None:

@@ -66,13 +66,13 @@ class LoopCall:
         variables, fixed = self._loop.variables, list(self._loop.variables.fixed)
         names = []
         for letter, kind, sources in (
-            ("q", "int64", variables.integers),
-            ("f", "float64", variables.reals),
+            ("q", "int64", variables.numbers.integers),
+            ("f", "float64", variables.numbers.reals),
         ):
             name = f"{self._name}_{letter}"
             self._writer.lines.append(f"{name} = np.zeros({len(sources) + 1}, np.{kind})")
-            for index, (is_variable, place) in enumerate(sources):
-                value = self._node.inputs[place] if is_variable else self._outer(fixed[place])
+            for index, (_, place, changes) in enumerate(sources):
+                value = self._node.inputs[place] if changes else self._outer(fixed[place])
                 known = self._writer._constant(value)
                 if known is None or (letter == "f" and value.dtype is not dtypes.float32):
                     raise UnsupportedError(f"{value}: a number that is not known")

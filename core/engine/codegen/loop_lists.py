@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.steps import uses_of
 from pinnace.framework import dtypes
 from pinnace.ops.state.list_values import TensorList
 
@@ -76,16 +77,13 @@ class Lists:
         self.gets: dict[Node, int] = {}
         self.pops: dict[Node, int] = {}
         self.writes: dict[int, list[tuple[str, Node]]] = {}
-        users: dict[Value, int] = {}
         for step in body.steps:
             node = step.node
-            for value in node.inputs:
-                users[value] = users.get(value, 0) + 1
             if any(value.dtype is dtypes.variant for value in (*node.inputs, *node.outputs)):
                 self.steps.add(node)
                 self._take(node)
         self._check_versions()
-        self._sort(users)
+        self._sort(uses_of(body.steps))
         self._look(values)
 
     def _take(self, node: Node) -> None:
@@ -154,7 +152,7 @@ class Lists:
         if any(self._inputs[place] in self._outputs for place in self.writes):
             raise UnsupportedError("an older version of a list is kept")
 
-    def _sort(self, users: Mapping[Value, int]) -> None:
+    def _sort(self, users: Mapping[Value, Sequence[int]]) -> None:
         self.popped: list[int] = []
         self.pushed: list[int] = []
         self.changed: list[int] = []
@@ -163,7 +161,7 @@ class Lists:
             if not kinds & {"push", "pop"}:
                 self.changed.append(place)
                 continue
-            if len(writes) > 1 or users[self._inputs[place]] > 1:
+            if len(writes) > 1 or len(users[self._inputs[place]]) > 1:
                 raise UnsupportedError(f"list {place} is used otherwise too")
             (self.pushed if "push" in kinds else self.popped).append(place)
         got = set(self.gets.values())

@@ -8,6 +8,7 @@ partial sum of its rows.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.array_steps import (
@@ -84,8 +85,5 @@ def work_of(nodes: Sequence[Node], sizes: Mapping[Value, tuple[int, ...]]) -> in
     for node in nodes:
         total += multiplications(node, sizes)
         if is_elementwise(node):
-            count = 1
-            for size in sizes[node.outputs[0]]:
-                count *= size
-            total += _ELEMENTWISE * count
+            total += _ELEMENTWISE * math.prod(sizes[node.outputs[0]])
     return total

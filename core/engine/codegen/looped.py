@@ -7,7 +7,6 @@ lists and those that use its results are a plan by themselves, small enough for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.plan_statements import has_statement
 from pinnace.engine.codegen.small_plans import SmallPlan
 from pinnace.engine.codegen.watching import watched
-from pinnace.engine.steps import may_run_again
+from pinnace.engine.steps import PlainPart, may_run_again, uses_of
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.shapes import Shape
@@ -37,15 +36,6 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph, Node, Value
 
 
-@dataclass(slots=True)
-class _Part:
-    """Steps of a plan; see `engine.steps.Part`."""
-
-    members: list[int]
-    inputs: list[Value]
-    outputs: list[Value]
-
-
 class Looped:
     """A region with a loop; see `engine.steps.Region`.
 
@@ -60,7 +50,9 @@ class Looped:
 
     needs_blas = False
 
-    def __init__(self, part: _Part, small: SmallPlan, shapes: Sequence[tuple[int, ...]]) -> None:
+    def __init__(
+        self, part: PlainPart, small: SmallPlan, shapes: Sequence[tuple[int, ...]]
+    ) -> None:
         self.cluster, self._small, self._shapes = part, small, shapes
         self.misses = 0
 
@@ -147,12 +139,9 @@ class _Search:
         self._outputs, self._settled = set(plan.graph.outputs), settled
         regions = [one for one in found.values() if one is not None and not isinstance(one, Fused)]
         self._taken = {place for one in regions for place in one.cluster.members}
-        self._users: dict[Value, list[int]] = {}
-        for place, node in enumerate(self._nodes):
-            for value in node.inputs:
-                self._users.setdefault(value, []).append(place)
+        self._users = uses_of(plan.steps)
 
-    def part(self) -> _Part:
+    def part(self) -> PlainPart:
         """The steps, their inputs and outputs.
 
         Raises:
@@ -176,7 +165,7 @@ class _Search:
             raise UnsupportedError("a list goes in or out")
         if any(value.dtype is dtypes.resource for value in outputs):
             raise UnsupportedError("a handle goes out")
-        return _Part(sorted(members), inputs, outputs)
+        return PlainPart(sorted(members), inputs, outputs)
 
     def _at_one_place(self, members: set[int]) -> set[int]:
         """The steps before the first outside step that needs one of them."""
@@ -236,7 +225,7 @@ class _Search:
 
 
 def _graph_of(
-    plan: Plan, part: _Part, given: Sequence[Array], settled: Mapping[Value, Array]
+    plan: Plan, part: PlainPart, given: Sequence[Array], settled: Mapping[Value, Array]
 ) -> Graph:
     """The steps as a graph, for inputs with these shapes."""
     copy = Copy(GraphBuilder(f"{plan.graph.name}_loop"))

@@ -10,9 +10,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.number_tables import NumberTables, Slot
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import FUNCTIONS, SCALARS, is_scalar
@@ -56,40 +55,19 @@ class Advance(NamedTuple):
     values: Sequence[Array]
 
 
-class _Number(NamedTuple):
-    """A scalar among the loop variables.
-
-    Attributes:
-        place: its index.
-        dtype: of it.
-        table: the table that it is in: of integers, or of reals.
-        at: where.
-        changes: whether an iteration changes it.
-    """
-
-    place: int
-    dtype: np.dtype[Any]
-    table: str
-    at: int
-    changes: bool
-
-
 class Loop:
     """A loop's table.
 
     Args:
         walk: it takes the most iterations, two tables of scalars, and arrays; it returns the
             number of iterations, with the state at the end of the integers.
-        numbers: the scalars that it takes.
+        numbers: the tables of scalars.
         arrays: the indices of the arrays that it takes.
 
     """
 
-    def __init__(self, walk: Walk, numbers: Sequence[_Number], arrays: Sequence[int]) -> None:
-        self._walk, self._arrays = walk, arrays
-        self._integers = [one for one in numbers if one.table == "q"]
-        self._reals = [one for one in numbers if one.table == "f"]
-        self._changed = [one for one in numbers if one.changes]
+    def __init__(self, walk: Walk, numbers: NumberTables, arrays: Sequence[int]) -> None:
+        self._walk, self._numbers, self._arrays = walk, numbers, arrays
         # Seconds of running so far, until it is compiled.
         self._spent_s = 0.0
 
@@ -129,19 +107,11 @@ class Loop:
         return Advance(iterations, iterations < most and state != _ENDED, values)
 
     def _advance(self, values: Sequence[Array], most: int) -> tuple[int, int, Sequence[Array]]:
-        integers = np.empty(len(self._integers) + 1, np.int64)
-        reals = np.empty(len(self._reals) + 1, np.float64)
-        for one in self._integers:
-            integers[one.at] = values[one.place]
-        for one in self._reals:
-            reals[one.at] = values[one.place]
+        integers, reals = self._numbers.arrays(values, values)
         arrays = [fit(values[place]) for place in self._arrays]
         iterations = self._walk(most, integers, reals, *arrays)
         found = list(values)
-        for one in self._changed:
-            table = integers if one.table == "q" else reals
-            with np.errstate(all="ignore"):
-                found[one.place] = table[one.at : one.at + 1].astype(one.dtype).reshape(())
+        self._numbers.take(found, integers, reals)
         return int(integers[-1]), iterations, tuple(found)
 
 
@@ -165,15 +135,15 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
     used |= {*test.graph.outputs}
     if not changed or test.graph.outputs[0].dtype.name != "bool":
         return None
-    given, arrays = [], []
+    numbers, arrays = NumberTables(), []
     condition, iteration = Scope(), Scope()
     for n, value in enumerate(inputs):
         here = test.graph.inputs[n]
         if n not in changed and not {value, here} & used:
             continue
         if is_scalar(value) and is_scalar(here):
-            condition.names[here] = iteration.names[value] = f"a{n}"
-            given.append(n)
+            name = numbers.add(Slot(value.dtype, n, n in changed))
+            condition.names[here] = iteration.names[value] = name
         elif n not in changed and _is_readable(value) and here.shape.rank == value.shape.rank:
             condition.arrays[here] = iteration.arrays[value] = f"a{n}"
             arrays.append(n)
@@ -188,27 +158,13 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
     if any(iteration.name(outputs[n]) is None for n in changed):
         return None
     # Parallel assignment: a variable's new value may be another's old one.
-    lines.append(f"{', '.join(f'a{n}' for n in changed)} = {', '.join(new)}")
+    old = [iteration.names[inputs[n]] for n in changed]
+    lines.append(f"{', '.join(old)} = {', '.join(new)}")
     lines.append("iterations += 1")
-    numbers = _numbers(inputs, given, changed)
     taken = [Argument("most"), Argument("q", "int64", 1), Argument("f", "float64", 1)]
     taken += [Argument(f"a{n}", inputs[n].dtype.name, inputs[n].shape.rank or 0) for n in arrays]
     walk = walk_of(Function(taken, _framed(lines, numbers, flow), 0, flow.constants))
     return Loop(walk, numbers, arrays)
-
-
-def _numbers(
-    inputs: Sequence[Value], given: Sequence[int], changed: Sequence[int]
-) -> list[_Number]:
-    """Where the scalars are in the tables."""
-    found: list[_Number] = []
-    count = {"q": 0, "f": 0}
-    for n in given:
-        dtype = inputs[n].dtype
-        table = "f" if dtype.is_floating else "q"
-        found.append(_Number(n, np.dtype(dtype.numpy), table, count[table], n in changed))
-        count[table] += 1
-    return found
 
 
 def _is_readable(value: Value) -> bool:
@@ -216,18 +172,13 @@ def _is_readable(value: Value) -> bool:
     return value.dtype.name in SCALARS and rank is not None and 0 < rank <= _MOST_AXES
 
 
-def _framed(lines: Sequence[str], numbers: Sequence[_Number], flow: ScalarFlow) -> list[str]:
+def _framed(lines: Sequence[str], numbers: NumberTables, flow: ScalarFlow) -> list[str]:
     """The statements around an iteration: scalars come from the tables, and go there."""
-    loaded = [f"a{one.place} = {SCALARS[one.dtype.name]}({one.table}[{one.at}])" for one in numbers]
-    stored = [f"{one.table}[{one.at}] = a{one.place}" for one in numbers if one.changes]
-    return [
-        *loaded,
+    loop = [
         f"state = {_ENDED}",
         *(["inner = 0"] if flow.has_loops else []),
         "iterations = 0",
         "while iterations < most:",
         *(f"    {line}" for line in lines),
-        *stored,
-        "q[-1] = state",
-        "return iterations",
     ]
+    return [*numbers.framed(loop), "q[-1] = state", "return iterations"]

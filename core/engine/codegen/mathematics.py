@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba import carray, njit, types  # type: ignore[attr-defined] # its stubs lack carray
 from numba.extending import intrinsic
 
+from pinnace.engine.codegen.intrinsics import generated
 from pinnace.ops.kernels import special_functions
 
 T = np.float32
@@ -46,109 +47,43 @@ _ERF_END = T(special_functions.ERF32_END)
 _ERFCX = tuple(T(c) for c in special_functions.ERFCX32)
 
 
-def _as_float_type(context: Any, bits: Any) -> Any:
+@generated(types.float32, "bits")
+def _as_float(builder: Any, bits: Any) -> Any:
     """The float32 with these 32 bits."""
-    del context
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return types.float32(bits), generate
+    return builder.bitcast(bits, ir.FloatType())
 
 
-_as_float: Any = intrinsic(_as_float_type)
-
-
-def _as_bits_type(context: Any, number: Any) -> Any:
+@generated(types.int32, "number")
+def as_bits(builder: Any, number: Any) -> Any:
     """The 32 bits of a float32."""
-    del context
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        return builder.bitcast(arguments[0], ir.IntType(32))
-
-    return types.int32(number), generate
+    return builder.bitcast(number, ir.IntType(32))
 
 
-as_bits: Any = intrinsic(_as_bits_type)
+def _pointer_to(kind: Any) -> Any:
+    """What makes an address a pointer to numbers of this type."""
+
+    def typed(context: Any, address: Any) -> Any:
+        del context
+
+        def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], compiled.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(address), generate  # type: ignore[no-untyped-call]
+
+    return intrinsic(typed)
 
 
-def _as_pointer_type(context: Any, address: Any) -> Any:
-    """The address as a pointer to float32."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], compiled.get_value_type(signature.return_type))
-
-    return types.CPointer(types.float32)(address), generate  # type: ignore[no-untyped-call]
-
-
-as_pointer: Any = intrinsic(_as_pointer_type)
-
-
-def _as_bytes_type(context: Any, address: Any) -> Any:
-    """The address as a pointer to bytes."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], compiled.get_value_type(signature.return_type))
-
-    return types.CPointer(types.uint8)(address), generate  # type: ignore[no-untyped-call]
-
-
-as_bytes: Any = intrinsic(_as_bytes_type)
-
-
-def _as_integers_type(context: Any, address: Any) -> Any:
-    """The address as a pointer to int64."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], compiled.get_value_type(signature.return_type))
-
-    return types.CPointer(types.int64)(address), generate  # type: ignore[no-untyped-call]
-
-
-as_integers: Any = intrinsic(_as_integers_type)
-
-
-def _as_short_integers_type(context: Any, address: Any) -> Any:
-    """The address as a pointer to int32."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], compiled.get_value_type(signature.return_type))
-
-    return types.CPointer(types.int32)(address), generate  # type: ignore[no-untyped-call]
-
-
-as_short_integers: Any = intrinsic(_as_short_integers_type)
-
-
-def _as_doubles_type(context: Any, address: Any) -> Any:
-    """The address as a pointer to float64."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], compiled.get_value_type(signature.return_type))
-
-    return types.CPointer(types.float64)(address), generate  # type: ignore[no-untyped-call]
-
-
-as_doubles: Any = intrinsic(_as_doubles_type)
+as_pointer: Any = _pointer_to(types.float32)
+as_bytes: Any = _pointer_to(types.uint8)
+as_integers: Any = _pointer_to(types.int64)
+as_short_integers: Any = _pointer_to(types.int32)
+as_doubles: Any = _pointer_to(types.float64)
 
 
 @njit(inline="always")
 def row(array: Any, index: Any, width: Any) -> Any:
     """A row of a matrix with contiguous rows, given its address."""
     return carray(as_pointer(array.ctypes.data + index * array.strides[0]), width)
-
-
-@njit(inline="always")
-def flag_row(array: Any, index: Any, width: Any) -> Any:
-    """The same for booleans, as bytes."""
-    return carray(as_bytes(array.ctypes.data + index * array.strides[0]), width)
 
 
 def inlined(function: Any) -> Any:
@@ -175,42 +110,27 @@ def plus(a: Any, b: Any) -> Any:
     return a + b
 
 
-def _larger_type(context: Any, a: Any, b: Any) -> Any:
+@generated(types.float32, "a b")
+def larger(builder: Any, a: Any, b: Any) -> Any:
     """The larger, NaN if either is: LLVM's own intrinsic, in loops that it vectorises."""
-    del context
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        kind = ir.FloatType()
-        function = builder.module.declare_intrinsic(
-            "llvm.maximum", [kind], ir.FunctionType(kind, [kind, kind])
-        )
-        return builder.call(function, arguments)
-
-    return types.float32(a, b), generate
+    kind = ir.FloatType()
+    function = builder.module.declare_intrinsic(
+        "llvm.maximum", [kind], ir.FunctionType(kind, [kind, kind])
+    )
+    return builder.call(function, [a, b])
 
 
-larger: Any = intrinsic(_larger_type)
+@generated(types.void)
+def whole_vectors(builder: Any) -> None:
+    """Allow 64-byte registers in the calling function, if the processor has them.
 
-
-def _whole_vectors_type(context: Any) -> Any:
-    """Allow 64-byte registers in the calling function, if the processor has them."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature, arguments
-        # llvmlite's own `add` only supports attributes without a value.
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        # If it were inlined, its attribute would be lost.
-        builder.function.attributes.add("noinline")
-        return compiled.get_dummy_value()
-
-    return types.void(), generate
-
-
-# LLVM uses half registers on Intel's servers, because their first processors with full ones reduced
-# their clock.
-whole_vectors: Any = intrinsic(_whole_vectors_type)
+    LLVM uses half registers on Intel's servers, because their first processors with full ones
+    reduced their clock.
+    """
+    # llvmlite's own `add` only supports attributes without a value.
+    set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+    # If it were inlined, its attribute would be lost.
+    builder.function.attributes.add("noinline")
 
 
 @inlined

@@ -1,7 +1,12 @@
 """The elementwise loops of a kernel's statements, as programs of `block_programs`.
 
-Such a loop has a loop over rows, which names the rows of its operands, and in it one over columns
-that computes numbers from numbers. Here is what is said of it before addresses are known.
+    for r, c in elementwise((0, rows), (0, columns)):
+        a1 = numbers("full", address, step)[r, c]
+        a2 = flags("row", address)[r, c]
+        t0 = T(a1 if a2 else T(2.5))
+        numbers("full", address, step)[r, c] = t0
+
+Here is what is said of such a loop before addresses are known.
 """
 
 from __future__ import annotations
@@ -15,12 +20,14 @@ from pinnace.engine.codegen.cluster_numbers import Item, Numbers
 from pinnace.engine.codegen.cluster_programs import ProgramWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pinnace.engine.codegen.cluster_programs import Program
 
 # Bytes of a block with all its operands, as for clusters; fewest and granularity of its columns.
 _BLOCK_BYTES, _FEWEST, _LINE = 1 << 14, 256, 64
+# The names of loops, and of what they read and write, by dtype.
+LOOP, VIEWS = "elementwise", {"float32": "numbers", "bool": "flags"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +35,17 @@ class View:
     """Numbers that a loop reads or writes.
 
     Attributes:
-        kind: how they lie: full, row, column or scalar, as in `array_steps.lies_as`.
-        address: of the first.
+        kind: how they lie: full, row, column or scalar, as in `array_steps.lies_as`, or "number"
+            for one in a register.
+        address: of the first; for a number in a register, the number.
         row: bytes from one row to the next; None if there is one row for all.
         dtype: of them.
     """
 
     kind: str
     address: ast.expr
-    row: ast.expr | None
-    dtype: str
+    row: ast.expr | None = None
+    dtype: str = "float32"
 
     @property
     def are_flags(self) -> bool:
@@ -52,28 +60,26 @@ class Nest:
     Attributes:
         rows: the first row and the end.
         columns: likewise.
-        inputs: what it reads, by the names of the numbers.
-        numbers: names of scalars in registers that it reads.
+        inputs: what it reads.
         outputs: what it writes.
         items: its instructions.
     """
 
-    rows: tuple[ast.expr, ast.expr]
-    columns: tuple[ast.expr, ast.expr]
-    inputs: Mapping[str, View]
-    numbers: tuple[str, ...]
-    outputs: tuple[View, ...]
+    rows: Sequence[ast.expr]
+    columns: Sequence[ast.expr]
+    inputs: Sequence[View]
+    outputs: Sequence[View]
     items: Numbers
 
     def program(self, width: int, *, is_flat: bool) -> Program:
-        """Its program; first of its operands are inputs, then scalars, then outputs.
+        """Its program; first of its operands are inputs, then outputs.
 
         Args:
             width: numbers of a row.
             is_flat: whether there is one row, of which any part may be a block.
         """
-        kinds = [view.kind for view in self.inputs.values()] + ["scalar"] * len(self.numbers)
-        flags = [view.are_flags for view in self.inputs.values()] + [False] * len(self.numbers)
+        kinds = ["scalar" if view.kind == "number" else view.kind for view in self.inputs]
+        flags = [view.are_flags for view in self.inputs]
         some = max(width, 1)
         if is_flat:
             streams = 4 * (len(kinds) + len(self.outputs) + 1)
@@ -82,164 +88,70 @@ class Nest:
         return ProgramWriter(self.items, kinds, flags, width, some).program()
 
 
-_VIEWS = {"floats": "float32", "truths": "bool", "ints": "int32", "longs": "int64"}
+def nest_of(loop: ast.For) -> Nest:
+    """An elementwise loop.
+
+    Raises:
+        UnsupportedError: no instruction computes something of it.
+    """
+    match loop.iter:
+        case ast.Call(args=[ast.Tuple(elts=rows), ast.Tuple(elts=columns)]):
+            reader = _Reader()
+            for line in loop.body:
+                reader.read(line)
+            return Nest(rows, columns, reader.given, reader.written, reader)
+    raise UnsupportedError(f"no loop: {ast.unparse(loop.iter)}")
 
 
-def view_of(tree: ast.expr) -> View | None:
-    """The numbers that `floats(address, count)` and the like name, or the first one of them."""
-    kind = "row"
-    if isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Constant):
-        tree, kind = tree.value, "scalar"
-    match tree:
-        case ast.Call(func=ast.Name(id=name), args=[address, _]) if name in _VIEWS:
-            dtype = _VIEWS[name]
-        case _:
-            return None
-    match address:
-        case ast.BinOp(
-            left=begin,
-            op=ast.Add(),
-            right=ast.BinOp(
-                left=ast.BinOp(left=each, op=ast.Mult(), right=ast.Name(id="r")),
-                op=ast.Mult(),
-                right=step,
-            ),
-        ):
-            row = ast.BinOp(each, ast.Mult(), step)
-            kind = "full" if kind == "row" else "column"
-            return View(kind, begin, row, dtype)
-    return View(kind, address, None, dtype)
+class _Reader(Numbers):
+    """The instructions of a loop, and what it reads and writes."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[View] = []
+        self.written: list[View] = []
+        self._known: dict[str, Item] = {}
 
-class _Numbers(Numbers):
-    """The instructions of a loop over columns."""
+    def read(self, line: ast.stmt) -> None:
+        """Take one of its lines."""
+        match line:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=view)):
+                self._known[name] = self._given(_view(view))
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="T"), args=[one])
+            ):
+                is_register = isinstance(one, ast.Name) and one.id not in self._known
+                made = self._given(View("number", one)) if is_register else self._made_of(one)
+                self._known[name] = made
+            case ast.Assign(targets=[ast.Subscript(value=view)], value=value):
+                self.written.append(_view(view))
+                self.outputs.append(self._apart(self._made_of(value), whole=True))
+            case _:
+                raise UnsupportedError(f"no instruction: {ast.unparse(line)}")
 
-    def given(self, view: View) -> Item:
+    def _given(self, view: View) -> Item:
         """A number that is read."""
-        if view.dtype not in {"float32", "bool"}:
-            raise UnsupportedError(f"{view.dtype} in a program")
-        lies = {"scalar": "s", "column": "r"}.get(view.kind, "v")
+        lies = {"scalar": "s", "number": "s", "column": "r"}.get(view.kind, "v")
         item = Item("input", [], lies, 0, len(self.inputs))
         self.inputs.append(item)
+        self.given.append(view)
         return self._made("FLAGS", [item], lies) if view.are_flags else item
 
-    def made(self, tree: ast.expr, known: Mapping[str, Item]) -> Item:
+    def _made_of(self, tree: ast.expr) -> Item:
         """The result of an expression."""
         try:
-            return self._walk(tree, known)
+            return self._walk(tree, self._known)
         except NotImplementedError as error:
             raise UnsupportedError(f"no instruction: {error}") from None
 
-    def put(self, item: Item) -> None:
-        """A number that is written."""
-        self.outputs.append(self._apart(item, whole=True))
+
+_DTYPES: Mapping[str, str] = {name: dtype for dtype, name in VIEWS.items()}
 
 
-def nest_of(loop: ast.For, ahead: Mapping[str, View]) -> Nest | None:
-    """An elementwise loop; None if it is none that has a program.
-
-    Args:
-        loop: over rows.
-        ahead: views that were named before it.
-    """
-    try:
-        return _nest(loop, ahead)
-    except UnsupportedError:
-        return None
-
-
-def _nest(loop: ast.For, ahead: Mapping[str, View]) -> Nest:
-    *outer, inner = loop.body
-    if not isinstance(inner, ast.For):
-        raise UnsupportedError("a loop that is not over rows and columns")
-    views = dict(ahead)
-    for one in outer:
-        name, tree = assigned(one)
-        view = view_of(tree)
-        if view is None:
-            raise UnsupportedError(f"no view: {ast.unparse(one)}")
-        views[name] = view
-    given: dict[str, View] = {}
-    written: list[tuple[View, ast.expr]] = []
-    made: list[tuple[str, ast.expr]] = []
-    for one in inner.body:
-        match one:
-            case ast.Assign(
-                targets=[ast.Name(id=name)],
-                value=ast.Subscript(value=ast.Name(id=of), slice=ast.Name(id="c")),
-            ) if of in views:
-                given[name] = views[of]
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                made.append((name, value))
-            case ast.Assign(
-                targets=[ast.Subscript(value=ast.Name(id=of), slice=ast.Name(id="c"))], value=value
-            ) if of in views:
-                written.append((views[of], value))
-            case _:
-                raise UnsupportedError(f"no instruction: {ast.unparse(one)}")
-    inside = {name for name, _ in made}
-    used = {
-        tree.id
-        for _, value in (*made, *written)
-        for tree in ast.walk(value)
-        if isinstance(tree, ast.Name) and isinstance(tree.ctx, ast.Load)
-    }
-    for name in sorted(used & set(views) - set(given)):
-        given[name] = views[name]
-    called = {
-        tree.func.id
-        for _, value in (*made, *written)
-        for tree in ast.walk(value)
-        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)
-    }
-    numbers = tuple(sorted(used - set(given) - inside - called))
-    return _written(loop, inner, given, numbers, made, written)
-
-
-def _written(
-    loop: ast.For,
-    inner: ast.For,
-    given: Mapping[str, View],
-    numbers: tuple[str, ...],
-    made: list[tuple[str, ast.expr]],
-    written: list[tuple[View, ast.expr]],
-) -> Nest:
-    items = _Numbers()
-    known = {name: items.given(view) for name, view in given.items()}
-    for name in numbers:
-        known[name] = items.given(View("scalar", ast.Constant(0), None, "float32"))
-    for name, value in made:
-        match value:
-            case ast.Call(func=ast.Name(id="T"), args=[one]):
-                known[name] = items.made(one, known)
-            case _:
-                raise UnsupportedError(f"not rounded: {ast.unparse(value)}")
-    outputs: dict[str, View] = {}
-    for view, value in written:
-        place = f"{ast.dump(view.address)} {view.row and ast.dump(view.row)}"
-        if place not in outputs:  # written once
-            outputs[place] = view
-            items.put(items.made(value, known))
-    return Nest(range_of(loop), range_of(inner), given, numbers, tuple(outputs.values()), items)
-
-
-def range_of(loop: ast.For) -> tuple[ast.expr, ast.expr]:
-    """The first number of a loop, and its end.
-
-    Raises:
-        UnsupportedError: it is not over a range of such numbers.
-    """
-    match loop.iter:
-        case ast.Call(func=ast.Name(id="range"), args=[end]):
-            return ast.Constant(0), end
-        case ast.Call(func=ast.Name(id="range"), args=[first, end]):
-            return first, end
-    raise UnsupportedError(f"no range: {ast.unparse(loop.iter)}")
-
-
-def assigned(line: ast.stmt) -> tuple[str, ast.expr]:
-    """The name and the expression of a plain assignment; an empty name if it is none."""
-    match line:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            return name, value
-    return "", ast.Constant(0)
+def _view(tree: ast.expr) -> View:
+    match tree:
+        case ast.Call(
+            func=ast.Name(id=name), args=[ast.Constant(value=str(kind)), address, *row]
+        ) if name in _DTYPES:
+            return View(kind, address, row[0] if row else None, _DTYPES[name])
+    raise UnsupportedError(f"no numbers: {ast.unparse(tree)}")

@@ -1,14 +1,13 @@
-"""Storage of the values of array steps in a kernel, and the names of sizes in its source.
+"""Storage of the values of array steps in a kernel, whose shapes are known.
 
-The generator knows each value's shape at one call. The source names sizes only by their indices in
-a table, so that calls with other sizes may share it. A value is rows of numbers at an address;
-slices and reshaped values are views of the same numbers.
+A value is rows of numbers at an address; slices and reshaped values are views of the same numbers.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 _LINE = 16
 # Most columns of a packed panel on any processor.
 PANEL = 64
+# Dtypes of the constants that the source reads.
+_STORED = frozenset({dtypes.float32, dtypes.int32, dtypes.int64})
+NO_SCALARS: Mapping[Value, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -46,22 +48,24 @@ class Places:
 
     Args:
         sizes: the shape of each value at one call.
-        scalars: names of the scalars in registers, by value.
         known: what is the same at every call with these sizes, besides constants.
+        scalars: names of the scalars in registers, by value.
 
     Attributes:
         before: statements that run once, before a loop.
         constants: the arrays `k0`, `k1`, …
         places: the storage of each value.
         scratch: float32 numbers of the memory at the address `w`.
+        variables: handles of the variables that the source reads, and the shapes of their values,
+            at the addresses `held0`, `held1`, …
         in_parts: whether the source computes only rows `first` to `end` of all arrays it writes.
     """
 
     def __init__(
         self,
         sizes: Mapping[Value, tuple[int, ...]],
-        scalars: Mapping[Value, str],
         known: Mapping[Value, Array],
+        scalars: Mapping[Value, str] = NO_SCALARS,
     ) -> None:
         self._sizes = sizes
         self._scalars = scalars
@@ -69,6 +73,7 @@ class Places:
         self.before: list[str] = []
         self.constants: list[Array] = []
         self.places: dict[Value, Place] = {}
+        self.variables: list[tuple[Value, tuple[int, ...]]] = []
         self.in_parts = False
         self.scratch = 0
         self._steady: set[Value] = set()
@@ -89,6 +94,12 @@ class Places:
     def at(self, address: str, shape: tuple[int, ...]) -> Place:
         """A value of this shape with contiguous rows."""
         return Place(address, str(shape[-1] if shape else 1), True)
+
+    def variable(self, handle: Value, shape: tuple[int, ...]) -> Place:
+        """The address of a variable's value."""
+        if (handle, shape) not in self.variables:
+            self.variables.append((handle, shape))
+        return self.at(f"held{self.variables.index((handle, shape))}", shape)
 
     def size(self, value: Value) -> tuple[int, ...]:
         """The shape of a value at the call; for a broadcast one, its stored shape."""
@@ -116,7 +127,7 @@ class Places:
         found = self.places.get(value)
         if found is None:
             array = self._constant(value)
-            if array is None or value.dtype is not dtypes.float32:
+            if array is None or value.dtype not in _STORED:
                 raise UnsupportedError(f"{value}: not at hand")
             if not array.size:
                 raise UnsupportedError(f"{value}: empty")
@@ -130,45 +141,31 @@ class Places:
 
     def copy(self, value: Value, target: Place) -> str:
         """A statement that copies a value."""
-        shape = self.size(value)
-        source = self._place(value)
+        shape, source = self.size(value), self._place(value)
+        if value.dtype is not dtypes.bool:
+            return self.copied_rows(shape, source, target)
+        begin, count = "", str(math.prod(shape))
         if self.in_parts:
-            return self._copy_part(shape, source, target, value.dtype is dtypes.bool)
-        if value.dtype is dtypes.bool:
-            count = math.prod(shape)
-            return f"copy_truths({source.address}, {target.address}, {count})"
-        return self.copied_rows(shape, source, target)
+            each = math.prod(shape[1:])
+            begin, count = f" + first * {each}", f"(end - first) * {each}"
+        return f"copy_truths({source.address}{begin}, {target.address}{begin}, {count})"
 
     def copied_rows(self, shape: tuple[int, ...], source: Place, target: Place) -> str:
         """A statement that copies numbers of this shape."""
+        rows, width = str(math.prod(shape[:-1])), shape[-1] if shape else 1
+        begins = [source.address, target.address]
         if self.in_parts:
-            return self._copy_part(shape, source, target, False)
-        rows, width = math.prod(shape[:-1]), shape[-1] if shape else 1
-        return (
-            f"copy_rows({source.address}, {source.step}, {target.address}, {target.step}, "
-            f"{rows}, {width})"
-        )
+            each = math.prod(shape[1:-1])
+            rows = f"(end - first) * {each}"
+            begins = [
+                f"{one.address} + 4 * first * {each} * {one.step}" for one in (source, target)
+            ]
+        a, b = begins
+        return f"copy_rows({a}, {source.step}, {b}, {target.step}, {rows}, {width})"
 
     def _part(self, each: int) -> str:
         """The range of some rows, each with this many numbers."""
-        count = each
-        return f"first * {count}, end * {count}"
-
-    def _copy_part(
-        self, shape: tuple[int, ...], source: Place, target: Place, is_truth: bool
-    ) -> str:
-        if is_truth:
-            count = math.prod(shape[1:])
-            return (
-                f"copy_truths({source.address} + first * {count}, "
-                f"{target.address} + first * {count}, (end - first) * {count})"
-            )
-        each, width = math.prod(shape[1:-1]), shape[-1]
-        return (
-            f"copy_rows({source.address} + 4 * first * {each} * {source.step}, {source.step}, "
-            f"{target.address} + 4 * first * {each} * {target.step}, {target.step}, "
-            f"(end - first) * {each}, {width})"
-        )
+        return f"first * {each}, end * {each}"
 
 
 def fit(array: Array) -> Array:

@@ -36,7 +36,6 @@ class PlanStatements(RowStatements):
         known: what is the same at every call with these sizes, besides constants.
         watched: each value at that call.
         counts: iterations of each loop at that call.
-        scalars: names of the scalars in registers, by value.
 
     Attributes:
         functions: the loops, by the names that statements call them by.
@@ -48,11 +47,10 @@ class PlanStatements(RowStatements):
         known: Mapping[Value, Array],
         watched: Mapping[Value, Any],
         counts: Mapping[Node, int],
-        scalars: Mapping[Value, str] | None = None,
     ) -> None:
         # Including values in loops.
         self._inner: Mapping[Value, tuple[int, ...]] = {}
-        super().__init__(sizes, known, scalars)
+        super().__init__(sizes, known)
         self._watched, self._counts = watched, counts
         self.functions: dict[str, Function] = {}
 

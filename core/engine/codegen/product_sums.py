@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.engine.codegen.array_steps import flips
+from pinnace.graph.walk import users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -40,10 +41,7 @@ def product_sums(
         kept: values that are used outside of these steps, or stored.
         taken: products with another destination.
     """
-    uses: dict[Value, int] = {}
-    for node in nodes:
-        for value in node.inputs:
-            uses[value] = uses.get(value, 0) + 1
+    uses = users(nodes)
     own = set(nodes)
 
     def is_free(value: Value, total: Value) -> bool:
@@ -52,7 +50,7 @@ def product_sums(
             node in own
             and node not in taken
             and node.op.product == "matrix"
-            and uses[value] == 1
+            and len(uses[value]) == 1
             and value not in kept
             and size(value) == size(total)
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.clusters import Cluster
+from pinnace.engine.steps import uses_of
 from pinnace.framework import dtypes
 from pinnace.ops.nn import batch_norm
 
@@ -69,17 +70,13 @@ def find(
         sizes: the shape of each value, where it is known.
         results: the plan's results.
     """
-    users: dict[Value, list[int]] = {value: [] for value in results}
-    kept = set(results)
-    for place, step in enumerate(steps):
-        for value in step.node.inputs:
-            users.setdefault(value, []).append(place)
+    users, kept = uses_of(steps), set(results)
     found = []
     for place, step in enumerate(steps):
         if not _is_plain(step.node) or step.node.outputs[0] not in sizes:
             continue
         made = step.node.outputs[0] if step.node.op in batch_norm.FORWARD else step.node.inputs[0]
-        alone = made not in kept and len(users[made]) == 1
+        alone = made not in kept and len(users.get(made, ())) == 1
         pair = _pair(steps, place, users[made][0]) if alone else None
         if pair is not None:
             found.append(pair)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.clusters import Cluster
+from pinnace.engine.steps import uses_of
 from pinnace.framework import dtypes
 from pinnace.ops.nn.pooling import maxima
 from pinnace.ops.nn.pooling.windows import Windows
@@ -70,11 +71,7 @@ def find(
         sizes: the shape of each value, where it is known.
         results: the plan's results.
     """
-    kept = set(results)
-    users: dict[Value, list[int]] = {}
-    for place, step in enumerate(steps):
-        for value in step.node.inputs:
-            users.setdefault(value, []).append(place)
+    users, kept = uses_of(steps), set(results)
     found = []
     for place, step in enumerate(steps):
         pool = step.node

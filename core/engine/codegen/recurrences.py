@@ -184,7 +184,7 @@ class Variant:
         variables, known = self._iteration.variables, self._iteration.lists
         kernel = self._iteration.kernel
         lists: dict[int, Any] = {place: values[place][()] for place in known.used}
-        integers, reals = self._numbers_of(values, fixed)
+        integers, reals = variables.numbers.arrays(values, fixed)
         after = [
             np.empty(
                 (1 if place in kernel.summed else 2, *variables.shapes[place]), values[place].dtype
@@ -211,10 +211,7 @@ class Variant:
         if not iterations:
             return iterations, failed, values
         found = list(values)
-        for table, sources in ((integers, variables.integers), (reals, variables.reals)):
-            for index, (loop, place) in enumerate(sources):
-                if loop:
-                    found[place] = np.asarray(table[index].astype(values[place].dtype))
+        variables.numbers.take(found, integers, reals)
         for place, pair in zip(variables.carried, after, strict=True):
             found[place] = pair[0 if place in kernel.summed else (iterations - 1) % 2]
         self._close(found, lists, buffers, flags, fixed, iterations)
@@ -261,16 +258,6 @@ class Variant:
         # Scalars do not depend on rows: all parts ran the same number of iterations.
         integers[:], reals[:] = tables[0]
         return taken[0]
-
-    def _numbers_of(self, values: Sequence[Array], fixed: Sequence[Array]) -> tuple[Array, Array]:
-        """The kernel's tables; the last integer flags a refused iteration."""
-        variables = self._iteration.variables
-        integers = np.zeros(len(variables.integers) + 1, np.int64)
-        reals = np.zeros(len(variables.reals) + 1, np.float64)
-        for table, sources in ((integers, variables.integers), (reals, variables.reals)):
-            for index, (loop, place) in enumerate(sources):
-                table[index] = values[place] if loop else fixed[place]
-        return integers, reals
 
     def _opened(
         self, lists: Mapping[int, TensorList], most: int

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
 
 from pinnace.engine.codegen.activations import ActivationWriter
 from pinnace.engine.codegen.chains import CHAIN, Rest
+from pinnace.engine.codegen.intrinsics import call_own, generated
 from pinnace.engine.codegen.vectors import (
     ACCUMULATE,
     ADD,
@@ -30,7 +30,7 @@ from pinnace.engine.codegen.vectors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 # Masks have registers of their own, and are free. On other processors they take two vector
@@ -279,27 +279,6 @@ class Tile(ActivationWriter):
             self.store(value, builder.gep(c_rows[i], [integer(j * self.lanes)]), masks[j])
 
 
-def call_tile(
-    builder: Any, name: str, arguments: Sequence[Any], tile: Callable[[Any], Tile]
-) -> None:
-    """Call a tile as a separate function, so that its registers are allocated separately.
-
-    Args:
-        builder: of the kernel.
-        name: of the tile, which is generated at its first call.
-        arguments: numbers of 64 bits.
-        tile: given a builder, the generator of the tile.
-    """
-    function = builder.module.globals.get(name)
-    if function is None:
-        kind = ir.FunctionType(ir.VoidType(), [_I64] * len(arguments))
-        function = ir.Function(builder.module, kind, name)
-        function.linkage = "internal"
-        function.attributes.add("noinline")
-        tile(ir.IRBuilder(function.append_basic_block("entry"))).write(list(function.args))
-    builder.call(function, arguments)
-
-
 def _tile(
     rows: int,
     vectors: int,
@@ -317,34 +296,17 @@ def _tile(
     the bytes between prefetches for each term of the sum, which bring data to the cache for a later
     tile.
     """
+    name = f"pinnace_tile_{rows}_{vectors}_{lanes}_{int(channelwise)}_{int(fetches)}"
+    names = "a a_table c c_table b b_step sections count length a_step columns init mode z z_table"
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        name = f"pinnace_tile_{rows}_{vectors}_{lanes}_{int(channelwise)}_{int(fetches)}"
-        call_tile(
-            builder, name, arguments, lambda inside: Tile(inside, rows, vectors, lanes, channelwise)
-        )
-        return context.get_dummy_value()
+    @generated(types.void, names + (" ahead ahead_step" if fetches else ""))
+    def tile(builder: Any, *arguments: Any) -> None:
+        def write(inside: Any, *given: Any) -> None:
+            Tile(inside, rows, vectors, lanes, channelwise).write(list(given))
 
-    def typed(
-        context: Any, a: Any, a_table: Any, c: Any, c_table: Any, b: Any, b_step: Any,
-        sections: Any, count: Any, length: Any, a_step: Any, columns: Any, init: Any, mode: Any,
-        z: Any, z_table: Any,
-    ) -> Any:  # fmt: skip
-        del context
-        kinds = (a, a_table, c, c_table, b, b_step, sections, count, length, a_step, columns)
-        return types.void(*kinds, init, mode, z, z_table), generate
+        call_own(builder, name, arguments, write)
 
-    def typed_with_address(
-        context: Any, a: Any, a_table: Any, c: Any, c_table: Any, b: Any, b_step: Any,
-        sections: Any, count: Any, length: Any, a_step: Any, columns: Any, init: Any, mode: Any,
-        z: Any, z_table: Any, ahead: Any, ahead_step: Any,
-    ) -> Any:  # fmt: skip
-        del context
-        kinds = (a, a_table, c, c_table, b, b_step, sections, count, length, a_step, columns)
-        return types.void(*kinds, init, mode, z, z_table, ahead, ahead_step), generate
-
-    return intrinsic(typed_with_address if fetches else typed)
+    return tile
 
 
 wide: Any = _tile(ROWS, VECTORS)
@@ -364,47 +326,28 @@ far_across: Any = _tile(1, ACROSS // LANES)
 channelwise: Any = _tile(ROWS, 1, channelwise=True)
 
 
-def _move_type(context: Any, target: Any, source: Any, count: Any) -> Any:
+@generated(types.void, "target source count")
+def move(builder: Any, target: Any, source: Any, count: Any) -> None:
     """Copy `count` numbers from one address to another."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        byte = _BYTE.as_pointer()
-        target, source, count = arguments
-        kind = ir.FunctionType(ir.VoidType(), [byte, byte, _I64, ir.IntType(1)])
-        name = "llvm.memcpy.p0.p0.i64"
-        copy = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        size = builder.mul(count, integer(4))
-        places = [builder.inttoptr(one, byte) for one in (target, source)]
-        builder.call(copy, [*places, size, ir.Constant(ir.IntType(1), 0)])
-        return compiled.get_dummy_value()
-
-    return types.void(target, source, count), generate
+    byte = _BYTE.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, byte, _I64, ir.IntType(1)])
+    name = "llvm.memcpy.p0.p0.i64"
+    copy = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    size = builder.mul(count, integer(4))
+    places = [builder.inttoptr(one, byte) for one in (target, source)]
+    builder.call(copy, [*places, size, ir.Constant(ir.IntType(1), 0)])
 
 
-move: Any = intrinsic(_move_type)
-
-
-def _clear_type(context: Any, target: Any, count: Any) -> Any:
+@generated(types.void, "target count")
+def clear(builder: Any, target: Any, count: Any) -> None:
     """Clear `count` numbers at an address."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        byte = _BYTE.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, _BYTE, _I64, ir.IntType(1)])
-        name = "llvm.memset.p0.i64"
-        fill = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        size = builder.mul(arguments[1], integer(4))
-        place = builder.inttoptr(arguments[0], byte)
-        builder.call(fill, [place, ir.Constant(_BYTE, 0), size, ir.Constant(ir.IntType(1), 0)])
-        return compiled.get_dummy_value()
-
-    return types.void(target, count), generate
-
-
-clear: Any = intrinsic(_clear_type)
+    byte = _BYTE.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, _BYTE, _I64, ir.IntType(1)])
+    name = "llvm.memset.p0.i64"
+    fill = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    size = builder.mul(count, integer(4))
+    place = builder.inttoptr(target, byte)
+    builder.call(fill, [place, ir.Constant(_BYTE, 0), size, ir.Constant(ir.IntType(1), 0)])
 
 
 @njit  # type: ignore[misc,unused-ignore] # Numba has no types

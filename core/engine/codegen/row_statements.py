@@ -5,7 +5,9 @@ They belong to plans as well as to iterations of loops.
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,19 +17,15 @@ from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise
 from pinnace.engine.codegen.function_numbers import BINARY, UNARY
 from pinnace.engine.codegen.places import Place
 from pinnace.engine.codegen.statements import is_known
+from pinnace.engine.codegen.strides import Part, contiguous, key_of, sliced
 from pinnace.engine.codegen.whole_numbers import WholeNumbers
 from pinnace.framework import dtypes
-from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.array import slicing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
-
-# Most numbers of an array that is sliced: the offset of each is examined.
-_MOST_PLACED, _MOST_SPACED = 1 << 17, 1 << 14
+    from pinnace.ops.opdef import OpDef
 
 
 class RowStatements(WholeNumbers):
@@ -61,15 +59,6 @@ class RowStatements(WholeNumbers):
 
     # Storage.
 
-    def _whole(self, value: Value) -> Place:
-        """The storage of a value with contiguous rows."""
-        place = self._place(value)
-        if place.whole:
-            return place
-        whole = self.reserve(self.size(value))
-        self.lines.append(self.copy(value, whole))
-        return whole
-
     def _same(self, node: Node) -> None:
         if node.inputs[0].dtype is not dtypes.float32 and not whole_numbers.is_reshaped(node):
             raise UnsupportedError(f"{node}: {node.inputs[0].dtype.name}")
@@ -92,14 +81,11 @@ class RowStatements(WholeNumbers):
             raise UnsupportedError(f"{node}: only two axes change places, the first")
         inner, outer = (shape[axis] for axis in long[:2])
         width = math.prod(shape[axis] for axis in long[2:])
-        source, home = self._whole(value), self._home(node.outputs[0])
-        if not home.whole:
-            raise UnsupportedError(f"{node}: part of another value")
-        many, each, row = inner, outer, width
-        self.lines.append(f"for i in range({many}):")
+        source, home = self._whole(value), self._whole_home(node.outputs[0])
+        self.lines.append(f"for i in range({inner}):")
         self.lines.append(
-            f"    copy_rows({source.address} + 4 * i * {row}, {many} * {row}, "
-            f"{home.address} + 4 * i * {each} * {row}, {row}, {each}, {row})"
+            f"    copy_rows({source.address} + 4 * i * {width}, {inner} * {width}, "
+            f"{home.address} + 4 * i * {outer} * {width}, {width}, {outer}, {width})"
         )
 
     def _reverse(self, node: Node) -> None:
@@ -115,91 +101,90 @@ class RowStatements(WholeNumbers):
         if len(long) > 1 or math.prod(shape[: min(long)]) > 1:
             raise UnsupportedError(f"{node}: only the first axis")
         count = shape[min(long)]
-        source, home = self._whole(value), self._home(node.outputs[0])
-        if not home.whole:
-            raise UnsupportedError(f"{node}: part of another value")
-        many, row = count, math.prod(shape) // count
-        self.lines.append(f"for i in range({many}):")
-        if value.dtype is dtypes.bool:
-            from_a, to = (
-                f"{source.address} + i * {row}",
-                f"{home.address} + ({many} - 1 - i) * {row}",
-            )
-            self.lines.append(f"    copy_truths({from_a}, {to}, {row})")
-            return
-        self.lines.append(
-            f"    copy_rows({source.address} + 4 * i * {row}, {row}, "
-            f"{home.address} + 4 * ({many} - 1 - i) * {row}, {row}, 1, {row})"
+        source, home = self._whole(value), self._whole_home(node.outputs[0])
+        row = math.prod(shape) // count
+        each = 1 if value.dtype is dtypes.bool else 4
+        from_, to = (
+            f"{place.address} + {each} * {at} * {row}"
+            for place, at in ((source, "i"), (home, f"({count} - 1 - i)"))
         )
+        copy = f"copy_truths({from_}, {to}, {row})"
+        if value.dtype is not dtypes.bool:
+            copy = f"copy_rows({from_}, {row}, {to}, {row}, 1, {row})"
+        self.lines += [f"for i in range({count}):", f"    {copy}"]
 
-    def _contiguous(self, node: Node) -> None:
-        """A slice without copies, or of columns."""
-        value, *bounds = node.inputs
-        shape, known = self.size(value), [self._constant(one) for one in bounds]
-        if any(one is None for one in known):
-            raise UnsupportedError(f"{node}: bounds that are not known")
-        begin, end, strides = (np.asarray(one).tolist() for one in known)
-        masks: Any = tuple(node.attrs[name] for name in slicing.MASKS)
-        try:
-            chosen = slicing.index_of(node.op.name, shape, (begin, end, strides), masks)
-        except InvalidArgumentError as error:
-            raise UnsupportedError(str(error)) from None
-        first = _first_of_row(shape, chosen)
-        if first is not None:
-            self._hand_on(node.outputs[0], self._from(value, first, self.size(node.outputs[0])))
-            return
-        if value.dtype is dtypes.bool:
-            raise UnsupportedError(f"{node}: truth values apart")
-        *index, _ = chosen
-        index += [slice(None)] * (len(shape) - len(index))
-        axes = [axis for axis, part in enumerate(index) if not isinstance(part, slice)]
-        rest = all(
-            part.indices(size) == (0, size, 1)
-            for part, size in zip(index, shape, strict=False)
-            if isinstance(part, slice)
-        )
-        if len(axes) != 1 or not isinstance(index[axes[0]], int) or not rest:
-            self._slice(node)
-            return
-        (axis,) = axes
-        rows, width = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-        if rows > 1 and axis != len(shape) - 2:
-            raise UnsupportedError(f"{node}: not rows of numbers")
-        source = self._whole(value)
-        address = f"({source.address} + {4 * (index[axis] % shape[axis]) * width})"
-        if rows == 1:
-            place = self.at(address, self.size(node.outputs[0]))
-        else:
-            place = Place(address, str(shape[axis] * width), False)
-        self._hand_on(node.outputs[0], place)
+    # Slices.
 
-    def _cut(self, value: Value, parts: Sequence[Value]) -> None:
-        """Contiguous slices."""
-        source, first = self._whole(value), 0
-        for part in parts:
-            at = f"({source.address} + {4 * first})"
-            first += math.prod(self.size(part))
-            self._hand_on(part, self.at(at, self.size(part)))
+    def _slices(self, node: Node) -> None:
+        """The outputs of a slice, a split, or an unstack."""
+        value, keys = self._keys(node)
+        shape = self.size(value)
+        for made, key in zip(node.outputs, keys, strict=True):
+            self._slice(value, made, sliced(shape, contiguous(shape), key))
 
-    def _split(self, node: Node) -> None:
-        by_size = node.op.name == "SplitV"
-        value = node.inputs[0 if by_size else 1]
-        shape, axis = self.size(value), self._constant(node.inputs[2 if by_size else 0])
+    def _keys(self, node: Node) -> tuple[Value, list[Any]]:
+        """The value that is sliced, and what is taken of it for each output."""
+        if node.op.moves == "slice":
+            key = key_of(node, self.size(node.inputs[0]), self._constant)
+            if key is None:
+                raise UnsupportedError(f"{node}: bounds that are not known")
+            return node.inputs[0], [key]
+        is_split = node.op.moves == "split"
+        value = node.inputs[1 if is_split and node.op.name != "SplitV" else 0]
+        shape, axis = self.size(value), node.attrs.get("axis")
+        if is_split:
+            axis = self._constant(node.inputs[0 if value is node.inputs[1] else 2])
         if axis is None or not shape or value.dtype is not dtypes.float32:
             raise UnsupportedError(f"{node}: an axis that is not known")
-        place = int(axis.reshape(-1)[0]) % len(shape)
-        if place < len(shape) - 1 and math.prod(shape[:place]) == 1:
-            self._cut(value, node.outputs)
-        else:
-            super()._split(node)
+        place = int(np.reshape(axis, -1)[0]) % len(shape)
+        ahead = [slice(None)] * place
+        if not is_split:
+            return value, [[*ahead, index] for index in range(shape[place])]
+        ends = [0, *itertools.accumulate(self.size(made)[place] for made in node.outputs)]
+        return value, [[*ahead, slice(*pair)] for pair in itertools.pairwise(ends)]
 
-    def _from(self, value: Value, first: int, shape: tuple[int, ...]) -> Place:
-        """Contiguous numbers of a value, with this shape."""
-        source = self._place(value) if value.dtype is dtypes.bool else self._whole(value)
-        if not source.whole:
-            raise UnsupportedError(f"{value}: part of another value")
+    def _slice(self, value: Value, made: Value, part: Part) -> None:
+        """A slice as rows of the value, or as a copy if its numbers are equally far apart."""
+        shape, size, step = self.size(value), self.size(made), part.step
+        along = contiguous(shape)
         each = 1 if value.dtype is dtypes.bool else 4
-        return self.at(f"({source.address} + {each * first})", shape)
+        if step == 1:
+            place = self.at(f"({self._whole(value).address} + {each * part.first})", size)
+        elif value.dtype is dtypes.bool:
+            raise UnsupportedError(f"{made}: truth values apart")
+        elif (part.shape[:-1], part.along) == (shape[:-1], along):  # columns side by side
+            source = self._place(value)
+            place = Place(f"({source.address} + {4 * part.first})", source.step, False)
+        elif (part.shape, part.along) == ((*shape[:-2], shape[-1]), (*along[:-2], 1)):
+            address = f"({self._whole(value).address} + {4 * part.first})"
+            place = Place(address, str(along[-3]), False)
+        else:
+            if step is None or value.dtype is not dtypes.float32:
+                raise UnsupportedError(f"{made}: numbers in other places")
+            source, target = self._whole(value), self._whole_home(made)
+            address, count = f"({source.address} + {4 * part.first})", math.prod(size)
+            self.lines.append(f"copy_rows({address}, {step}, {target.address}, 1, {count}, 1)")
+            return
+        self._hand_on(made, place)
+
+    def _stack(self, node: Node) -> None:
+        """Values stacked along a new axis, each at once or number by number."""
+        value = node.outputs[0]
+        shape = self.size(value)
+        if value.dtype is not dtypes.float32 or len(shape) < 2:
+            raise UnsupportedError(f"{node}: {value.dtype.name} together, or numbers")
+        place = node.attrs["axis"] % len(shape)
+        if place not in {0, len(shape) - 1}:
+            raise UnsupportedError(f"{node}: only along the first or the last axis")
+        home, count = self._whole_home(value), math.prod(self.size(node.inputs[0]))
+        for index, source in enumerate(node.inputs):
+            part = sliced(shape, contiguous(shape), [slice(None)] * place + [index])
+            address = f"({home.address} + {4 * part.first})"
+            if part.step == 1:
+                self.lines.append(self.copy(source, self.at(address, self.size(source))))
+            else:
+                given = f"{self._whole(source).address}, 1, {address}, {part.step}, {count}, 1"
+                self.lines.append(f"copy_rows({given})")
 
     # Rows.
 
@@ -210,12 +195,6 @@ class RowStatements(WholeNumbers):
         rows, width = math.prod(shape[: len(shape) - axes]), math.prod(shape[len(shape) - axes :])
         step = place.step if axes == 1 else str(width)
         return place.address, step, str(rows), str(width)
-
-    def _whole_home(self, value: Value) -> Place:
-        home = self._home(value)
-        if not home.whole:
-            raise UnsupportedError(f"{value}: part of another value")
-        return home
 
     def _reduced(self, node: Node) -> None:
         """The sum, mean or largest number over neighbouring axes."""
@@ -263,7 +242,7 @@ class RowStatements(WholeNumbers):
         self.lines.append(f"row_places({address}, {step}, {home}, {rows}, {width}, {size})")
 
     def _function(self, node: Node) -> None:
-        which = UNARY.index(node.op.name.lower())
+        which = UNARY.index(_function_of(node.op))
         source, home = self._whole(node.inputs[0]), self._whole_home(node.outputs[0])
         count = math.prod(self.size(node.outputs[0]))
         self.lines.append(f"apply({which}, {source.address}, {home.address}, {count})")
@@ -276,86 +255,9 @@ class RowStatements(WholeNumbers):
             raise UnsupportedError(f"{node}: rows of one, columns of the other")
         a, b = self._whole(first), self._whole(second)
         home = self._whole_home(node.outputs[0])
-        which, step = BINARY.index(node.op.name.lower()), int(others == count)
+        which, step = BINARY.index(_function_of(node.op)), int(others == count)
         given = f"{a.address}, {b.address}, {step}, {home.address}, {count}"
         self.lines.append(f"apply_two({which}, {given})")
-
-    # Columns.
-
-    def _column(self, source: str, step: str, target: Place, count: int) -> None:
-        """Copy numbers with a stride to contiguous ones."""
-        many = count
-        self.lines.append(f"copy_rows({source}, {step}, {target.address}, 1, {many}, 1)")
-
-    def _unpack(self, node: Node) -> None:
-        """Unstack along the last axis, or one before which all have size 1."""
-        value = node.inputs[0]
-        shape = self.size(value)
-        if value.dtype is not dtypes.float32:
-            raise UnsupportedError(f"{node}: {value.dtype.name} apart")
-        axis = node.attrs["axis"] % max(len(shape), 1)
-        if math.prod(shape[:axis]) == 1:
-            self._cut(value, node.outputs)
-            return
-        if axis != len(shape) - 1:
-            raise UnsupportedError(f"{node}: only along the first or the last axis")
-        source = self._place(value)
-        for index, part in enumerate(node.outputs):
-            target = self._whole_home(part)
-            self._column(
-                f"({source.address} + {4 * index})",
-                source.step,
-                target,
-                math.prod(shape[:-1]),
-            )
-
-    def _stack(self, node: Node) -> None:
-        value = node.outputs[0]
-        shape = self.size(value)
-        if value.dtype is not dtypes.float32:
-            raise UnsupportedError(f"{node}: {value.dtype.name} together")
-        if node.attrs["axis"] % len(shape) != len(shape) - 1 or len(shape) == 1:
-            super()._stack(node)
-            return
-        home, count = self._whole_home(value), math.prod(shape[:-1])
-        for index, part in enumerate(node.inputs):
-            source = self._whole(part)
-            at = f"({home.address} + {4 * index})"
-            self.lines.append(f"copy_rows({source.address}, 1, {at}, {home.step}, {count}, 1)")
-
-    def _element(self, node: Node) -> None:
-        """A slice; a copy if nothing else is possible."""
-        before = len(self.lines)
-        try:
-            self._contiguous(node)
-        except UnsupportedError:
-            del self.lines[before:]
-            self._spaced(node)
-
-    def _spaced(self, node: Node) -> None:
-        """A slice whose numbers are equally far apart."""
-        value, *bounds = node.inputs
-        made = node.outputs[0]
-        shape, known = self.size(value), [self._constant(one) for one in bounds]
-        count = math.prod(shape)
-        if any(one is None for one in known) or value.dtype is not dtypes.float32:
-            raise UnsupportedError(f"{node}: bounds that are not known")
-        if not 0 < count <= _MOST_SPACED:
-            raise UnsupportedError(f"{node}: many numbers")
-        begin, end, strides = (np.asarray(one).tolist() for one in known)
-        masks = tuple(node.attrs[name] for name in slicing.MASKS)
-        try:
-            index = slicing.index_of(node.op.name, shape, (begin, end, strides), masks)
-        except InvalidArgumentError as error:
-            raise UnsupportedError(str(error)) from None
-        places = np.arange(count).reshape(shape)[index[:-1]].reshape(-1)
-        apart = np.unique(np.diff(places))
-        if len(apart) > 1 or not places.size:
-            raise UnsupportedError(f"{node}: numbers in other places")
-        source, target = self._whole(value), self._whole_home(made)
-        step = str(int(apart[0]) if apart.size else 1)
-        first = 4 * int(places[0])
-        self._column(f"({source.address} + {first})", step, target, places.size)
 
 
 # Steps that move numbers support these dtypes; those that reverse rows or slice also support
@@ -364,41 +266,17 @@ _MOVED = frozenset({dtypes.float32, dtypes.int32})
 _KEPT = _MOVED | {dtypes.bool}
 _MOVERS: dict[str, Callable[[RowStatements, Node], None]] = {
     "reverse": RowStatements._reverse,
-    "slice": RowStatements._element,
-    "split": RowStatements._split,
     "stack": RowStatements._stack,
-    "unstack": RowStatements._unpack,
+    **dict.fromkeys(("slice", "split", "unstack"), RowStatements._slices),
 }
-_FUNCTIONS = {
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Floor", "Log",
-    "Log1p", "Rint", "Sin", "Sinh", "Tan",
-}  # fmt: skip
-_WRITERS: dict[str, Callable[[RowStatements, Node], None]] = {
-    "BroadcastTo": RowStatements._repeat,
-    "Softmax": RowStatements._softmax,
-    "Sum": RowStatements._reduced,
-    "Mean": RowStatements._reduced,
-    "Max": RowStatements._reduced,
-    **dict.fromkeys(_FUNCTIONS, RowStatements._function),
-    "Pow": RowStatements._function_of_two,
-    "Atan2": RowStatements._function_of_two,
-}
+# An expression that is a function of the operands, in their order.
+_CALL = re.compile(r"(\w+)\(\{\w+\}(?:, \{\w+\})?\)")
 
 
-def _first_of_row(shape: tuple[int, ...], index: Any) -> int | None:
-    """The offset of an indexed slice, if it is contiguous."""
-    count = math.prod(shape)
-    if not 0 < count <= _MOST_PLACED:
-        return None
-    places = np.arange(count).reshape(shape)[index].reshape(-1)
-    first = int(places[0]) if places.size else -1
-    return (
-        first if first >= 0 and places[-1] == first + places.size - 1 and _rises(places) else None
-    )
-
-
-def _rises(places: Array) -> bool:
-    return bool((places[1:] > places[:-1]).all())
+def _function_of(op: OpDef) -> str:
+    """The function of the system that an op is; "" if it is none."""
+    called = _CALL.fullmatch(op.fuse or "")
+    return "pow" if op.name == "Pow" else called[1] if called else ""
 
 
 def _writer(node: Node) -> Callable[[RowStatements, Node], None] | None:
@@ -412,10 +290,18 @@ def _writer(node: Node) -> Callable[[RowStatements, Node], None] | None:
         return _MOVERS[op.moves]
     if not node.inputs or node.inputs[0].dtype is not dtypes.float32 or is_elementwise(node):
         return None
-    made = node.outputs[0].dtype
+    made, function = node.outputs[0].dtype, _function_of(op)
     if op.name == "ArgMax" and made in {dtypes.int32, dtypes.int64}:
         return RowStatements._largest_places
-    return _WRITERS.get(op.name) if made is dtypes.float32 else None
+    if made is not dtypes.float32:
+        return None
+    if function in UNARY or function in BINARY:
+        return RowStatements._function if function in UNARY else RowStatements._function_of_two
+    if op.fuse_row is not None:
+        return RowStatements._reduced
+    if op.name == "BroadcastTo":
+        return RowStatements._repeat
+    return RowStatements._softmax if op.name == "Softmax" else None
 
 
 def has_statement(node: Node) -> bool:

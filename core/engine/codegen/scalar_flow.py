@@ -79,7 +79,6 @@ class ScalarFlow:
 
     Attributes:
         has_loops: whether the source counts the iterations of inner loops, as `inner`.
-        can_refuse: whether an iteration may be refused.
         constants: arrays that the source reads as `k0`, `k1`, …
     """
 
@@ -96,7 +95,7 @@ class ScalarFlow:
         self._loops = loops
         self._prefix = prefix
         self._depth = self._made = self._statements = 0
-        self.has_loops = self.can_refuse = False
+        self.has_loops = False
         self.constants: list[Array] = []
 
     def steps(self, plan: Plan, scope: Scope) -> list[str]:
@@ -158,7 +157,6 @@ class ScalarFlow:
         return found
 
     def _refused(self, condition: str) -> list[str]:
-        self.can_refuse = True
         return [f"if {condition}:", f"    {self._refusal}", "    break"]
 
     def _enter(self) -> None:
@@ -206,7 +204,7 @@ class ScalarFlow:
         if self._loops is None:
             raise UnsupportedError("a loop in an iteration")
         self._enter()
-        self.has_loops = self.can_refuse = True
+        self.has_loops = True
         test, body = late.plan_of(node.attrs["cond"].graph), late.plan_of(node.attrs["body"].graph)
         inputs, outputs = body.graph.inputs, body.graph.outputs
         before, inside = (scope.opened(plan.graph, node.inputs) for plan in (test, body))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import forms
-from pinnace.engine.codegen.integer_text import wrapping
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def of_each(node: Node, given: Sequence[str], functions: Collection[str]) -> Exp
     kind = node.outputs[0].dtype
     own = SCALARS[kind.name]
     form = re.sub(r"\bT\(", f"{own}(", form)
-    return Expression(f"{own}({wrapping(form) if kind.is_integer else form})", refusals)
+    return Expression(f"{own}({form})", refusals)
 
 
 def _form(node: Node, given: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from pinnace.engine.codegen.intrinsics import call_own, generated
 from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
 
 _I64 = ir.IntType(64)
@@ -48,26 +48,7 @@ class _RowWriter(VectorWriter):
         builder.ret_void()
 
 
-def _scale_rows_type(
-    context: Any, target: Any, source: Any, factors: Any, rows: Any, width: Any
-) -> Any:
+@generated(types.void, "target source factors rows width")
+def scale_rows(builder: Any, *given: Any) -> None:
     """Multiply rows at an address by the row of factors at another; the output may be in place."""
-    del context
-
-    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        function = builder.module.globals.get(_NAME)
-        if function is None:
-            kind = ir.FunctionType(ir.VoidType(), [_I64] * 5)
-            function = ir.Function(builder.module, kind, _NAME)
-            function.linkage = "internal"
-            function.attributes.add("noinline")
-            inside = ir.IRBuilder(function.append_basic_block("entry"))
-            _RowWriter(inside, LANES).write(*function.args)
-        builder.call(function, arguments)
-        return compiled.get_dummy_value()
-
-    return types.void(target, source, factors, rows, width), generate
-
-
-scale_rows: Any = intrinsic(_scale_rows_type)
+    call_own(builder, _NAME, given, lambda inside, *own: _RowWriter(inside, LANES).write(*own))

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from pinnace.engine.codegen.walks import Argument
     from pinnace.framework.tensor import Array
 
-# Indices of elementwise loops, which are recognised by these names.
-_INDICES = frozenset({"r", "c"})
-
 
 class Function(NamedTuple):
     """Statements with their parameters.
@@ -59,7 +56,7 @@ def called(function: Function, prefix: str) -> tuple[Sequence[ast.stmt], ast.exp
         for tree in ast.walk(line)
         if isinstance(tree, ast.Name) and isinstance(tree.ctx, ast.Store)
     }
-    rename = _Rename(own - _INDICES, prefix)
+    rename = _Rename(own, prefix)
     return [rename.visit(line) for line in body], rename.visit(end.value)
 
 

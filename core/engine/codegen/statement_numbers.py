@@ -9,7 +9,6 @@ import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.function_numbers import BINARY, UNARY
-from pinnace.engine.codegen.nests import view_of
 from pinnace.engine.codegen.statement_registers import (
     CHANGING,
     CONSTANT,
@@ -47,6 +46,19 @@ LOADS |= {"float32": "FLOAT32", "float64": "FLOAT64", "uint64": "INT64", "uint32
 LOADS |= {"int8": "BYTE", "int16": "SHORT", "uint16": "SHORT"}
 # Comparisons and divisions of unsigned numbers with 64 bits.
 _OF_UNSIGNED = {"FLOOR_DIVIDE": "DIVIDE", "MODULO": "MODULO", "SHIFT_RIGHT": "SHIFT_RIGHT"}
+
+
+_VIEWS = {"floats": "float32", "truths": "bool", "ints": "int32", "longs": "int64"}
+
+
+def numbers_at(tree: ast.expr) -> tuple[str, ast.expr] | None:
+    """The dtype and address of `floats(address, count)` and the like, or of the first of them."""
+    match tree:
+        case ast.Subscript(value=ast.Call() as whole, slice=ast.Constant(value=0)):
+            return numbers_at(whole)
+        case ast.Call(func=ast.Name(id=name), args=[address, _]) if name in _VIEWS:
+            return _VIEWS[name], address
+    return None
 
 
 class StatementNumbers(StatementRegisters):
@@ -273,9 +285,9 @@ class StatementNumbers(StatementRegisters):
 
     def _element(self, tree: ast.Subscript) -> Number:
         """An element of an array: of a table, of a list of numbers, or at an address."""
-        view = view_of(tree)
-        if view is not None:
-            return self._loaded(view.dtype, self._number(view.address))
+        found = numbers_at(tree)
+        if found is not None:
+            return self._loaded(found[0], self._number(found[1]))
         base = tree.value
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             return self._entry(base.value.id, base.attr, int(self._number(tree.slice).value))

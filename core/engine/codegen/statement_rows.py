@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.nests import Nest, View, nest_of, range_of, view_of
+from pinnace.engine.codegen.nests import LOOP, Nest, View, nest_of
 from pinnace.engine.codegen.statement_functions import called
-from pinnace.engine.codegen.statement_numbers import LOADS, StatementNumbers
+from pinnace.engine.codegen.statement_numbers import LOADS, StatementNumbers, numbers_at
 from pinnace.engine.codegen.statement_registers import CHANGING, CONSTANT, STEADY, Held, Number
 from pinnace.engine.codegen.statement_walk import OPERATION, ROW
 from pinnace.engine.codegen.walks import LINE, Walk
@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from pinnace.engine.codegen.statement_functions import Function
     from pinnace.framework.tensor import Array
 
-_CALLS = {
-    "multiply": ("PRODUCT", 13),
-    "copy_rows": ("COPY_ROWS", 6),
-    "add_rows": ("ADD_ROWS", 6),
-    "sum_rows": ("SUM_ROWS", 5),
-    "copy_truths": ("COPY_TRUTHS", 3),
-    "pack": ("PACK", 6),
-    "row_totals": ("ROW_TOTALS", 6),
-    "row_largest": ("ROW_LARGEST", 5),
-    "column_totals": ("COLUMN_TOTALS", 6),
-    "column_largest": ("COLUMN_LARGEST", 5),
-    "row_softmax": ("ROW_SOFTMAX", 5),
-    "row_places": ("ROW_PLACES", 6),
-    "apply": ("APPLY", 4),
-    "apply_two": ("APPLY_TWO", 6),
-    "apply_whole": ("APPLY_WHOLE", 13),
-}
 _NO_FUNCTIONS: Mapping[str, Function] = MappingProxyType({})
 # Numbers of a row of which only a part is computed: its size is not known.
 _ANY = 1 << 20
@@ -71,7 +54,6 @@ class _Translation(StatementNumbers):
         self._functions = functions
         self._tree = parsed("\n".join(function.lines)).body
         self._changing = _changed(self._tree)
-        self._views: dict[str, View] = {}
         # The jumps out of each loop, whose targets are not known yet.
         self._breaks: list[list[list[int]]] = []
         # The loop that `leave` leaves: of the function whose statements these are.
@@ -155,9 +137,9 @@ class _Translation(StatementNumbers):
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
-            case ast.Name(id=name), _ if (view := view_of(value)) is not None:
-                self._views[name] = view
-                self._begins[name] = view.dtype, self._copied(self._number(view.address))
+            case ast.Name(id=name), ast.Call() if (found := numbers_at(value)) is not None:
+                dtype, address = found
+                self._begins[name] = dtype, self._copied(self._number(address))
                 return
             case ast.Tuple(elts=names), ast.Tuple(elts=values):
                 self._parallel(names, values)
@@ -240,11 +222,10 @@ class _Translation(StatementNumbers):
             given = (address, some, self._as_real(number))
             self._emit(CHANGING, "FILL", *(one.register for one in given))
             return
-        if name not in _CALLS:
+        what = "PRODUCT" if name == "multiply" else name.upper()
+        if what not in OPERATION:
             raise UnsupportedError(f"no row: {name}")
-        what, count = _CALLS[name]
-        registers = [self._number(one).register for one in args[:count]]
-        self._emit(CHANGING, what, *registers)
+        self._emit(CHANGING, what, *(self._number(one).register for one in args))
 
     # Functions, and arrays of their own.
 
@@ -292,9 +273,9 @@ class _Translation(StatementNumbers):
                 shape = tuple(int(self._number(size).value) for size in sizes)
                 begin = self._copied(self._number(address))
                 self._held[name] = Held(str(dtype), begin, shape)
-            case _ if (view := view_of(tree)) is not None and isinstance(tree, ast.Call):
+            case ast.Call() if (found := numbers_at(tree)) is not None:
                 shape = (int(self._number(tree.args[1]).value),)
-                self._held[name] = Held(str(dtype), self._copied(self._number(view.address)), shape)
+                self._held[name] = Held(str(dtype), self._copied(self._number(found[1])), shape)
             case _ if dtype is None:
                 self._names[name] = self._copied(self._number(tree))
             case _:
@@ -334,17 +315,20 @@ class _Translation(StatementNumbers):
         self._found.clear()
 
     def _for(self, line: ast.For) -> None:
-        """A loop over numbers: a program if it is elementwise."""
-        first, end = range_of(line)
-        if not isinstance(line.target, ast.Name):
-            raise UnsupportedError(f"no row: {ast.unparse(line)}")
-        name = line.target.id
-        nest = nest_of(line, self._views) if name == "r" else None
-        if nest is not None:
-            self._nest(nest)
-            return
+        """A loop over numbers, or an elementwise one, which is a program."""
+        match line:
+            case ast.For(iter=ast.Call(func=ast.Name(id=name))) if name == LOOP:
+                self._nest(nest_of(line))
+                return
+            case ast.For(
+                target=ast.Name(id=name),
+                iter=ast.Call(func=ast.Name(id="range"), args=[*first, end]),
+            ) if len(first) < 2:
+                pass
+            case _:
+                raise UnsupportedError(f"no row: {ast.unparse(line)}")
         stop = self._copied(self._number(end))
-        self._set(name, self._number(first))
+        self._set(name, self._number(first[0]) if first else self._constant(0))
         self._repeated(lambda: self._computed("LESS", (self._named(name), stop)), line.body, name)
 
     def _if(self, line: ast.If) -> None:
@@ -377,17 +361,11 @@ class _Translation(StatementNumbers):
         offset = sum(one.size for one in self._operands)
         self._programs.append(program)
         self._operands.append(program.operands)
-        place = 0
-        for name in (*nest.inputs, *nest.numbers):
-            view = nest.inputs.get(name)
-            if view is None or (view.dtype == "bool" and not view.are_flags):
-                self._scalar(name, view, offset + 6 * place)
+        for place, view in enumerate((*nest.inputs, *nest.outputs)):
+            if view.kind == "number" or (view.dtype == "bool" and not view.are_flags):
+                self._scalar(view, offset + 6 * place)
             else:
                 self._lies(view, offset + 6 * place, rows)
-            place += 1
-        for view in nest.outputs:
-            self._lies(view, offset + 6 * place, rows)
-            place += 1
         memory = self._behind("registers")
         self._emit(
             CHANGING,
@@ -442,12 +420,11 @@ class _Translation(StatementNumbers):
         self._operand(place + 1, step)
         self._operand(place + 2, step)
 
-    def _scalar(self, name: str, view: View | None, place: int) -> None:
+    def _scalar(self, view: View, place: int) -> None:
         """A number in a register, for a program."""
-        if view is None:
-            number = self._named(name)
-        else:
-            number = self._loaded("bool", self._number(view.address))
+        number = self._number(view.address)
+        if view.kind == "scalar":
+            number = self._loaded("bool", number)
         address = self._behind("scalars", self._spare)
         self._spare += LINE
         self._emit(CHANGING, "STORE_FLOAT32", self._as_real(number).register, address.register)

@@ -21,16 +21,17 @@ from pinnace.engine.codegen.array_steps import (
 )
 from pinnace.engine.codegen.behind_splits import BehindSplits
 from pinnace.engine.codegen.forms import written
-from pinnace.engine.codegen.places import PANEL, Place, Places
+from pinnace.engine.codegen.nests import LOOP, VIEWS
+from pinnace.engine.codegen.places import NO_SCALARS, PANEL, Place, Places
 from pinnace.engine.codegen.product_sums import ProductSum, product_sums
 from pinnace.framework import dtypes
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.graph.graph import constant_of
-from pinnace.ops.array import slicing
+from pinnace.graph.walk import users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
@@ -39,9 +40,7 @@ class Statements(Places):
     """The source of array steps, and the tables that it needs.
 
     Args:
-        sizes: the shape of each value at one call.
-        scalars: names of the scalars in registers, by value.
-        known: what is the same at every call with these sizes, besides constants.
+        sizes, known, scalars: see `Places`.
 
     Attributes:
         lines: the statements.
@@ -49,21 +48,23 @@ class Statements(Places):
         copies: further destinations of values. Elementwise steps write them directly.
         copied: those of `copies` that are written.
         may_leave: whether an iteration may be left after some of its statements.
+        refuses: whether the kernel may return early, with 1, for unsupported numbers.
     """
 
     def __init__(
         self,
         sizes: Mapping[Value, tuple[int, ...]],
-        scalars: Mapping[Value, str],
         known: Mapping[Value, Array],
+        scalars: Mapping[Value, str] = NO_SCALARS,
     ) -> None:
-        super().__init__(sizes, scalars, known)
+        super().__init__(sizes, known, scalars)
         self._parts: dict[Node, list[tuple[Value, Place]]] = {}
         self.lines: list[str] = []
         self.sums: dict[Node, Place] = {}
         self.copies: dict[Value, list[Place]] = {}
         self.copied: set[tuple[Value, Place]] = set()
-        self.may_leave = False
+        self.may_leave = self.refuses = False
+        self._names = 0
         self._added: dict[Node, ProductSum] = {}
         self._packed: dict[tuple[Value, bool], str] = {}
         self._zeros = self._reserve(PANEL)
@@ -85,11 +86,7 @@ class Statements(Places):
         self._homes = homes
         self._wanted = wanted
         nodes = self._rearranged(nodes)
-        uses: dict[Value, list[Node]] = {}
-        for node in nodes:
-            for value in node.inputs:
-                uses.setdefault(value, []).append(node)
-        self._uses = uses
+        self._uses = users(nodes)
         for node in nodes:
             if node.op.moves == "concatenate":
                 self._prepare_concat(node)
@@ -147,6 +144,24 @@ class Statements(Places):
         self.places[value] = home
         return home
 
+    def _whole_home(self, value: Value) -> Place:
+        """The destination of a value with contiguous rows."""
+        home = self._home(value)
+        if not home.whole:
+            raise UnsupportedError(f"{value}: part of another value")
+        return home
+
+    def _whole(self, value: Value) -> Place:
+        """The storage of a value with contiguous rows."""
+        place = self._place(value)
+        if place.whole:
+            return place
+        if value.dtype is dtypes.bool:
+            raise UnsupportedError(f"{value}: part of truth values")
+        whole = self.reserve(self.size(value))
+        self.lines.append(self.copy(value, whole))
+        return whole
+
     # Elementwise steps.
 
     def _group(self, pending: Sequence[Node]) -> list[Node]:
@@ -167,6 +182,7 @@ class Statements(Places):
         return group
 
     def _elementwise(self, group: Sequence[Node]) -> None:
+        lines: list[str] = []
         made = {node.outputs[0] for node in group}
         inside = set(group)
         shape = self.size(group[0].outputs[0])
@@ -175,23 +191,22 @@ class Statements(Places):
         )
         kept = [
             value
-            for value in made
+            for value in (node.outputs[0] for node in group)
             if value in self._wanted
             or any(user not in inside for user in self._uses.get(value, ()))
         ]
-        kept.sort(key=[node.outputs[0] for node in group].index)
         names: dict[Value, str] = {}
         kinds = {}
         for value in inputs:
-            if value in self._scalars:
-                names[value] = f"T({self._scalars[value]})"
-                continue
             array = constant_of(value)
-            if array is not None and array.size == 1 and np.isfinite(array).all():
+            if value in self._scalars:
+                names[value] = f"a{len(names)}"
+                lines.append(f"{names[value]} = T({self._scalars[value]})")
+            elif array is not None and array.size == 1 and np.isfinite(array).all():
                 names[value] = f"T({array.item()!r})"
-                continue
-            kinds[value] = lies_as(self.size(value), shape)
-            names[value] = f"a{len(kinds)}"
+            else:
+                kinds[value] = lies_as(self.size(value), shape)
+                names[value] = f"a{len(names)}"
         places = {value: self._place(value) for value in kinds}
         targets = [(value, self._home(value)) for value in kept]
         targets += [(value, place) for value in kept for place in self.copies.get(value, ())]
@@ -201,63 +216,35 @@ class Statements(Places):
             for value, place in (*places.items(), *targets)
             if kinds.get(value) != "scalar"
         )
-        rows = 1 if flat else math.prod(shape[:-1])
-        columns = math.prod(shape) if flat else (shape[-1] if shape else 1)
-        width = columns
-        outer: list[str] = []
-        inner: list[str] = []
-        ahead: list[str] = []
         for value, kind in kinds.items():
-            place, name = places[value], names[value]
-            view, bytes_each = ("truths", 1) if value.dtype is dtypes.bool else ("floats", 4)
-            at = f"{place.address} + {bytes_each} * r * {place.step}"
-            if kind == "scalar":
-                ahead.append(f"{name} = {view}({place.address}, 1)[0]")
-            elif kind == "row":
-                ahead.append(f"x{name} = {view}({place.address}, {width})")
-                inner.append(f"{name} = x{name}[c]")
-            elif kind == "column":
-                outer.append(f"{name} = {view}({at}, 1)[0]")
-            else:
-                outer.append(f"x{name} = {view}({at}, {width})")
-                inner.append(f"{name} = x{name}[c]")
-        for index, (_, place) in enumerate(targets):
-            outer.append(f"z{index} = floats({place.address} + 4 * r * {place.step}, {width})")
+            lines.append(f"{names[value]} = {_view(kind, places[value], value.dtype)}")
         for index, node in enumerate(group):
-            inner.append(
-                f"t{index} = T({written(node, [names.get(value, '') for value in node.inputs])})"
-            )
+            text = written(node, [names.get(value, "") for value in node.inputs])
             names[node.outputs[0]] = f"t{index}"
-        inner += [f"z{index}[c] = {names[value]}" for index, (value, _) in enumerate(targets)]
-        down, across = self._spans(shape, flat, rows, width)
-        self.lines += ahead
-        self.lines.append(f"for r in range({down}):")
-        self.lines += [f"    {line}" for line in outer]
-        self.lines.append(f"    for c in range({across}):")
-        self.lines += [f"        {line}" for line in inner]
+            lines.append(f"t{index} = T({text})")
+        for value, place in dict.fromkeys(targets):
+            lines.append(f"{_view('full', place, value.dtype)} = {names[value]}")
+        rows, columns = self._spans(shape, flat)
+        self.lines.append(f"for r, c in {LOOP}(({rows}), ({columns})):")
+        self.lines += [f"    {line}" for line in lines]
 
-    def _spans(self, shape: tuple[int, ...], flat: bool, rows: int, width: int) -> tuple[str, str]:
+    def _spans(self, shape: tuple[int, ...], flat: bool) -> tuple[str, str]:
         """The ranges of an elementwise loop: rows and columns."""
+        rows, width = math.prod(shape[:-1]), shape[-1] if shape else 1
         if not self.in_parts:
-            return str(rows), str(width)
+            return ("0, 1", f"0, {rows * width}") if flat else (f"0, {rows}", f"0, {width}")
         if flat:
-            return str(rows), self._part(math.prod(shape[1:]))
-        return self._part(math.prod(shape[1:-1])), str(width)
+            return "0, 1", self._part(math.prod(shape[1:]))
+        return self._part(math.prod(shape[1:-1])), f"0, {width}"
 
     # Other steps.
 
     def _pass(self, node: Node) -> None:
         """A reshaped value is the same numbers."""
-        source, value = self._place(node.inputs[0]), node.outputs[0]
-        if math.prod(self.size(value)) != math.prod(self.size(node.inputs[0])):
+        source, value = node.inputs[0], node.outputs[0]
+        if math.prod(self.size(value)) != math.prod(self.size(source)):
             raise UnsupportedError(f"{node}: another size")
-        if not source.whole:
-            if value.dtype is dtypes.bool:
-                raise UnsupportedError(f"{node}: part of truth values")
-            whole = self.reserve(self.size(node.inputs[0]))
-            self.lines.append(self.copy(node.inputs[0], whole))
-            source = whole
-        self._hand_on(value, self.at(source.address, self.size(value)))
+        self._hand_on(value, self.at(self._whole(source).address, self.size(value)))
 
     def _repeat(self, node: Node) -> None:
         """A broadcast value is stored once; elementwise steps broadcast it when they read."""
@@ -279,45 +266,6 @@ class Statements(Places):
         if home is not None:
             self.lines.append(self.copy(value, home))
             self.places[value] = home
-
-    def _split(self, node: Node) -> None:
-        by_size = node.op.name == "SplitV"
-        value = node.inputs[0 if by_size else 1]
-        shape = self.size(value)
-        axis = self._constant(node.inputs[2 if by_size else 0])
-        if axis is None or not shape or int(axis.reshape(-1)[0]) % len(shape) != len(shape) - 1:
-            raise UnsupportedError(f"{node}: only the last axis can be split")
-        source, at = self._place(value), 0
-        for output in node.outputs:
-            place = Place(f"{source.address} + 4 * {at}", source.step, False)
-            at += self.size(output)[-1]
-            self._hand_on(output, place)
-
-    def _slice(self, node: Node) -> None:
-        """Contiguous columns."""
-        value, *bounds = node.inputs
-        output = node.outputs[0]
-        shape = self.size(value)
-        known = [self._constant(one) for one in bounds]
-        if not shape or any(one is None for one in known):
-            raise UnsupportedError(f"{node}: bounds that are not known")
-        begin, end, strides = (np.asarray(one).tolist() for one in known)
-        masks = tuple(node.attrs[name] for name in slicing.MASKS)
-        try:
-            *index, _ = slicing.index_of(node.op.name, shape, (begin, end, strides), masks)
-        except InvalidArgumentError as error:
-            raise UnsupportedError(str(error)) from None
-        parts = [*index, *[slice(None)] * (len(shape) - len(index))]
-        if len(parts) != len(shape) or not all(isinstance(part, slice) for part in parts):
-            raise UnsupportedError(f"{node}: axes come or go")
-        ranges = [part.indices(size) for part, size in zip(parts, shape, strict=True)]
-        whole = [(0, size, 1) for size in shape]
-        first, last, step = ranges[-1]
-        if ranges[:-1] != whole[:-1] or step != 1 or last <= first:
-            raise UnsupportedError(f"{node}: only columns side by side")
-        source = self._place(value)
-        at = f"{source.address} + 4 * {first}"
-        self._hand_on(output, Place(at, source.step, source.whole and ranges == whole))
 
     def _prepare_concat(self, node: Node) -> None:
         """Compute the inputs of a concatenation in place, if possible."""
@@ -343,19 +291,6 @@ class Statements(Places):
             if self.places.get(part) != home:
                 self.lines.append(self.copy(part, home))
         self.places[node.outputs[0]] = self._homes[node.outputs[0]]
-
-    def _stack(self, node: Node) -> None:
-        """Values stacked along a new first axis."""
-        value = node.outputs[0]
-        if node.attrs["axis"] % len(self.size(value)) or not self.size(node.inputs[0]):
-            raise UnsupportedError(f"{node}: only arrays, and along the first axis")
-        home = self._home(value)
-        if not home.whole:
-            raise UnsupportedError(f"{node}: part of another value")
-        for index, part in enumerate(node.inputs):
-            start = 4 * index * math.prod(self.size(part))
-            target = self.at(f"({home.address} + {start})", self.size(part))
-            self.lines.append(self.copy(part, target))
 
     def _product(self, node: Node) -> None:
         a, b = node.inputs
@@ -414,10 +349,9 @@ class Statements(Places):
             raise UnsupportedError(f"{node}: not rows by a matrix")
         n, many = self.size(b)[-2 if flip_b else -1], times * rows
         panels = self._panels(b, flip_b)
-        step = k
         self.before.append(
-            f"multiply({address}, {step}, 1, {panels}, {target.address}, {target.step}, "
-            f"{many}, {step}, {n}, {self._zeros}, 0)"
+            f"multiply({address}, {k}, 1, {panels}, {target.address}, {target.step}, "
+            f"{many}, {k}, {n}, {self._zeros}, 0)"
         )
 
     def _panels(self, b: Value, flip: bool) -> str:
@@ -431,32 +365,18 @@ class Statements(Places):
         if found is None:
             k, n = shape[:-3:-1] if flip else shape[-2:]
             address = self._reserve(k * -(-n // PANEL) * PANEL)
-            rows = k
             steps = f"1, {place.step}" if flip else f"{place.step}, 1"
-            line = f"pack({place.address}, {steps}, {rows}, {n}, {address})"
+            line = f"pack({place.address}, {steps}, {k}, {n}, {address})"
             (self.before if steady else self.lines).append(line)
-            found = self._packed[key] = f"{address}, ACROSS, {rows} * ACROSS"
+            found = self._packed[key] = f"{address}, ACROSS, {k} * ACROSS"
         return found
 
     def _sum(self, node: Node) -> None:
         """Sums over all rows."""
         value = node.inputs[0]
+        if node.attrs.get("data_format") == "NCHW":
+            raise UnsupportedError(f"{node}: channels first")
         shape = self.size(value)
-        if node.op.name == "BiasAddGrad":
-            if node.attrs.get("data_format") == "NCHW":
-                raise UnsupportedError(f"{node}: channels first")
-        else:
-            axes = self._constant(node.inputs[1])
-            if axes is None or not shape:
-                raise UnsupportedError(f"{node}: over axes that are not known")
-            summed = {int(one) % len(shape) for one in axes.reshape(-1)}
-            if all(shape[axis] == 1 for axis in summed):
-                self._pass(node)
-                return
-            if len(shape) - 1 in summed or any(
-                size > 1 for axis, size in enumerate(shape[:-1]) if axis not in summed
-            ):
-                raise UnsupportedError(f"{node}: only over all axes but the last")
         source, home = self._place(value), self._home(node.outputs[0])
         rows, width = math.prod(shape[:-1]), shape[-1]
         self.lines.append(
@@ -464,13 +384,7 @@ class Statements(Places):
         )
 
 
-_MOVERS = {
-    "concatenate": Statements._concat,
-    "stack": Statements._stack,
-    "split": Statements._split,
-    "slice": Statements._slice,
-    "repeat": Statements._repeat,
-}
+_MOVERS = {"concatenate": Statements._concat, "repeat": Statements._repeat}
 _SUM = ("sum", "{total}")
 
 
@@ -489,3 +403,10 @@ def _writer(node: Node) -> Callable[[Statements, Node], None] | None:
 def is_known(node: Node) -> bool:
     """Whether there may be a statement for a step."""
     return _writer(node) is not None or is_elementwise(node)
+
+
+def _view(kind: str, place: Place, dtype: DType) -> str:
+    """A number of a value in an elementwise loop."""
+    size = 1 if dtype is dtypes.bool else 4
+    step = f", {size} * {place.step}" if kind in {"full", "column"} else ""
+    return f'{VIEWS[dtype.name]}("{kind}", {place.address}{step})[r, c]'

@@ -63,6 +63,7 @@ def add(
     sizes: Sizes,
     results: Sequence[Value],
     taken: Collection[int],
+    uses: Mapping[Value, Sequence[int]],
 ) -> None:
     """Add sums over all rows to the clusters that compute, or at least read, the summed value.
 
@@ -72,12 +73,9 @@ def add(
         sizes: the shape of each value, where it is known.
         results: the plan's results.
         taken: indices of steps in other regions.
+        uses: the indices of consumers of a value.
     """
     within = {place for cluster in found for place in cluster.members}
-    uses: dict[Value, list[int]] = {}
-    for place, step in enumerate(steps):
-        for value in step.node.inputs:
-            uses.setdefault(value, []).append(place)
     made = {steps[place].node.outputs[0]: cluster for cluster in found for place in cluster.members}
     read = {value: cluster for cluster in found for value in cluster.inputs}
     kept = set(results)

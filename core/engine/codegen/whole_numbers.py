@@ -23,7 +23,7 @@ from pinnace.ops.state.scatters import RESOURCE_GATHER
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pinnace.engine.codegen.places import Place
     from pinnace.framework.dtypes import DType
@@ -44,47 +44,9 @@ _MOST = 32
 
 
 class WholeNumbers(Statements):
-    """The source of steps on integers and booleans, in addition to those on floats.
-
-    Args:
-        sizes: the shape of each value at one call.
-        known: what is the same at every call with these sizes, besides constants.
-        scalars: names of the scalars in registers, by value.
-
-    Attributes:
-        refuses: whether the kernel may return early, with 1, for unsupported numbers.
-        is_whole: whether the source has any such step.
-        variables: handles of the variables that the source reads, and the shapes of their values,
-            at the addresses `held0`, `held1`, …
-    """
-
-    def __init__(
-        self,
-        sizes: Mapping[Value, tuple[int, ...]],
-        known: Mapping[Value, Array],
-        scalars: Mapping[Value, str] | None = None,
-    ) -> None:
-        super().__init__(sizes, scalars or {}, known)
-        self.refuses = self.is_whole = False
-        self.variables: list[tuple[Value, tuple[int, ...]]] = []
-        self._names = 0
-
-    def variable(self, handle: Value, shape: tuple[int, ...]) -> Place:
-        """The address of a variable's value."""
-        if (handle, shape) not in self.variables:
-            self.variables.append((handle, shape))
-        return self.at(f"held{self.variables.index((handle, shape))}", shape)
+    """The source of steps on integers and booleans, in addition to those on floats."""
 
     # Storage.
-
-    def _place(self, value: Value) -> Place:
-        found, array = self.places.get(value), self._constant(value)
-        if found is not None or value.dtype not in _WHOLE or array is None or not array.size:
-            return super()._place(value)
-        self.constants.append(np.ascontiguousarray(array).reshape(-1))
-        found = self.at(f"at(k{len(self.constants) - 1})", np.shape(array))
-        self.steady(value, found)
-        return found
 
     def _numbers(self, value: Value) -> str:
         """The expression of all numbers of a value."""
@@ -95,7 +57,6 @@ class WholeNumbers(Statements):
 
     def _view(self, address: str, dtype: DType, count: int) -> str:
         view, _ = _VIEWS[dtype]
-        self.is_whole = True
         return f"{view}({address}, {count})"
 
     def _result(self, value: Value) -> str:
@@ -121,7 +82,7 @@ class WholeNumbers(Statements):
         return f"copy_rows({source.address}, {count}, {target.address}, {count}, 1, {count})"
 
     def _name(self, letter: str) -> str:
-        """A unique name: Numba gives each name one type."""
+        """A unique name."""
         self._names += 1
         return f"{letter}_{self._names}"
 
@@ -164,9 +125,8 @@ class WholeNumbers(Statements):
             raise UnsupportedError(f"{node.op.name} has no statement")
         result = self._name("z")
         self.lines += [*ahead, f"{result} = {self._result(value)}"]
-        width = across
-        self.lines += [f"for r in range({rows}):", f"    for c in range({width}):"]
-        self.lines.append(f"        at_each = r * {width} + c")
+        self.lines += [f"for r in range({rows}):", f"    for c in range({across}):"]
+        self.lines.append(f"        at_each = r * {across} + c")
         for condition in text.refusals:
             self.lines += self._give_up(condition, " " * 8)
         self.lines.append(f"        {result}[at_each] = {text.text}")
@@ -174,8 +134,8 @@ class WholeNumbers(Statements):
     def _each_by_a_function(self, node: Node) -> bool:
         """An elementwise step by one function; whether there is one for it."""
         value = node.outputs[0]
-        found = _FUNCTION_OF.get(node.op.name)
-        if found is None or not _is_function(node, self._constant(node.inputs[-1])):
+        found = _function_of(node, self._constant(node.inputs[-1]))
+        if found is None:
             return False
         name, is_turned = found
         given = [node.inputs[0], node.inputs[-1]]
@@ -266,9 +226,7 @@ class WholeNumbers(Statements):
         if node.attrs.get("batch_dims") or not shape or not table.whole:
             raise UnsupportedError(f"{node}: not rows")
         value = node.outputs[0]
-        home = self._home(value)
-        if not home.whole:
-            raise UnsupportedError(f"{node}: part of another value")
+        home = self._whole_home(value)
         given, row = self._name("v"), self._name("row")
         width = math.prod(shape[1:])
         self.lines += [
@@ -292,29 +250,36 @@ class WholeNumbers(Statements):
         raise UnsupportedError(f"{value}: nothing was watched")
 
 
-# Steps by functions, and whether their operands change places.
+# Functions by the expressions of ops, and whether their operands change places.
 _FUNCTION_OF = {
-    "Cast": ("move", False), "AddV2": ("add", False), "Add": ("add", False),
-    "Sub": ("subtract", False), "Mul": ("multiply", False), "Minimum": ("minimum", False),
-    "Maximum": ("maximum", False), "FloorDiv": ("floor_divide", False),
-    "FloorMod": ("floor_modulo", False), "Equal": ("equal", False),
-    "NotEqual": ("not_equal", False), "Less": ("less", False), "LessEqual": ("less_equal", False),
-    "Greater": ("less", True), "GreaterEqual": ("less_equal", True), "LogicalAnd": ("and", False),
-    "LogicalOr": ("or", False), "LogicalNot": ("not", False),
+    "{x} + {y}": ("add", False), "{x} - {y}": ("subtract", False),
+    "{x} * {y}": ("multiply", False), "min({x}, {y})": ("minimum", False),
+    "max({x}, {y})": ("maximum", False), "{x} == {y}": ("equal", False),
+    "{x} != {y}": ("not_equal", False), "{x} < {y}": ("less", False),
+    "{x} <= {y}": ("less_equal", False), "{x} > {y}": ("less", True),
+    "{x} >= {y}": ("less_equal", True), "{x} and {y}": ("and", False),
+    "{x} or {y}": ("or", False), "not {x}": ("not", False),
 }  # fmt: skip
-_DIVISIONS = frozenset({"FloorDiv", "FloorMod"})
+_DIVISIONS = {("quotient", "floor"): "floor_divide", ("remainder", "floor"): "floor_modulo"}
 
 
-def _is_function(node: Node, last: Array | None) -> bool:
-    """Whether a function computes the step: conversions of floats and some divisions may fail."""
-    kinds = {value.dtype for value in node.inputs}
+def _function_of(node: Node, last: Array | None) -> tuple[str, bool] | None:
+    """The function that computes a step, and whether its operands change places; None for none.
+
+    Conversions of floats and some divisions may fail.
+    """
+    op, kinds = node.op, {value.dtype for value in node.inputs}
     if len(kinds) != 1:
-        return False
-    if kinds == {dtypes.float32}:
-        return node.outputs[0].dtype is dtypes.bool and node.op.name != "Cast"
-    if node.op.name in _DIVISIONS:
-        return last is not None and last.size == 1 and int(np.reshape(last, ())) not in {0, -1}
-    return True
+        return None
+    if kinds == {dtypes.float32} and (
+        node.outputs[0].dtype is not dtypes.bool or op.name == "Cast"
+    ):
+        return None
+    if op.divides is not None:
+        name = _DIVISIONS.get(op.divides)
+        is_safe = last is not None and last.size == 1 and int(np.reshape(last, ())) not in {0, -1}
+        return (name, False) if name is not None and is_safe else None
+    return ("move", False) if op.name == "Cast" else _FUNCTION_OF.get(op.fuse or "")
 
 
 def writer_of(node: Node) -> Callable[[WholeNumbers, Node], None] | None:

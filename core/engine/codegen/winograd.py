@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
 
 from pinnace.engine.codegen.activations import ActivationWriter
+from pinnace.engine.codegen.intrinsics import call_own, generated
 from pinnace.engine.codegen.register_tiles import (
     EIGHT,
     PANEL,
@@ -87,41 +87,18 @@ class _Transformation(ActivationWriter):
         return [one for line in across for one in line]
 
 
-def _function(builder: Any, name: str, result: Any, count: int) -> tuple[Any, bool]:
-    """A function with `count` integer parameters in this module, and whether it is new."""
-    found = builder.module.globals.get(name)
-    if found is not None:
-        return found, False
-    function = ir.Function(builder.module, ir.FunctionType(result, [_I64] * count), name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    return function, True
-
-
-def _patch_in(
-    context: Any, x: Any, down: Any, last_row: Any, along: Any, last_column: Any, v: Any,
-    plane: Any, count: Any,
-) -> Any:  # fmt: skip
+@generated(types.int64, "x down last_row along last_column v plane count")
+def patch_in(builder: Any, *given: Any) -> Any:
     """Transform all channels of a patch; returns the largest bits of its numbers without signs.
 
     Arguments: addresses of x's first pixel and of v; offsets of the second and last row, of the
     second and last column, and between planes of v, in numbers; the number of channels. The last
     row and column may be any of the patch if the results that need them are unused.
     """
-    del context
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        function, is_new = _function(builder, "pinnace_winograd_patch", _I64, 8)
-        if is_new:
-            _write_patch(ir.IRBuilder(function.append_basic_block("entry")), list(function.args))
-        return builder.call(function, arguments)
-
-    given = (x, down, last_row, along, last_column, v, plane, count)
-    return types.int64(*given), generate
+    return call_own(builder, "pinnace_winograd_patch", given, _write_patch, _I64)
 
 
-def _write_patch(builder: Any, arguments: list[Any]) -> None:
+def _write_patch(builder: Any, *arguments: Any) -> None:
     x, down, last_row, along, last_column, v, plane, count = arguments
     write = _Transformation(builder, LANES)
     bits = ir.VectorType(_I32, LANES)
@@ -166,32 +143,18 @@ def _most(builder: Any, vector: Any) -> Any:
     return builder.zext(builder.lshr(found, ir.Constant(_I32, 1)), _I64)
 
 
-patch_in: Any = intrinsic(_patch_in)
-
-
-def _slope_in(
-    context: Any, y: Any, down: Any, along: Any, v: Any, plane: Any, count: Any, rows: Any,
-    columns: Any,
-) -> Any:  # fmt: skip
+@generated(types.int64, "y down along v plane count rows columns")
+def slope_in(builder: Any, *given: Any) -> Any:
     """Transform the gradient of a tile's results; returns the largest bits, as `patch_in`.
 
     Arguments: addresses of y's first pixel and of v; offsets of the second row, the second column,
     and between planes of v; the number of channels; the valid rows and columns of the tile, 1 or 2:
     the others are zeros.
     """
-    del context
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        function, is_new = _function(builder, "pinnace_winograd_slope", _I64, 8)
-        if is_new:
-            _write_slope(ir.IRBuilder(function.append_basic_block("entry")), list(function.args))
-        return builder.call(function, arguments)
-
-    return types.int64(y, down, along, v, plane, count, rows, columns), generate
+    return call_own(builder, "pinnace_winograd_slope", given, _write_slope, _I64)
 
 
-def _write_slope(builder: Any, arguments: list[Any]) -> None:
+def _write_slope(builder: Any, *arguments: Any) -> None:
     y, down, along, v, plane, count, rows, columns = arguments
     write = _Transformation(builder, LANES)
     bits = ir.VectorType(_I32, LANES)
@@ -228,34 +191,18 @@ def _write_slope(builder: Any, arguments: list[Any]) -> None:
     builder.ret(_most(builder, builder.load(largest)))
 
 
-slope_in: Any = intrinsic(_slope_in)
-
-
-def _tile_out(
-    context: Any, m: Any, plane: Any, y: Any, down: Any, along: Any, rows: Any, columns: Any,
-    count: Any, init: Any, mode: Any, z: Any, z_down: Any, z_along: Any,
-) -> Any:  # fmt: skip
+@generated(types.void, "m plane y down along rows columns count init mode z z_down z_along")
+def tile_out(builder: Any, *given: Any) -> None:
     """Transform the sums of a tile back, add, rectify, and store the valid results.
 
     Arguments: addresses of the sums, of y's first pixel, of the bias, and of the operand added to
     the first pixel (`ADD` in the mode); offsets between positions of the sums, of the second row
     and column of y and z; the valid rows and columns of the tile; the number of channels.
     """
-    del context
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del signature
-        function, is_new = _function(builder, "pinnace_winograd_tile", ir.VoidType(), 13)
-        if is_new:
-            _write_tile(ir.IRBuilder(function.append_basic_block("entry")), list(function.args))
-        builder.call(function, arguments)
-        return context.get_dummy_value()
-
-    given = (m, plane, y, down, along, rows, columns, count, init, mode, z, z_down, z_along)
-    return types.void(*given), generate
+    call_own(builder, "pinnace_winograd_tile", given, _write_tile)
 
 
-def _write_tile(builder: Any, arguments: list[Any]) -> None:
+def _write_tile(builder: Any, *arguments: Any) -> None:
     m, plane, y, down, along, rows, columns, count, init, mode, z, z_down, z_along = arguments
     write = _Transformation(builder, LANES)
     m_at, y_at, z_at = (write.number_pointer(one) for one in (m, y, z))
@@ -300,9 +247,6 @@ def _write_tile(builder: Any, arguments: list[Any]) -> None:
 
     write.loop(count, body)
     builder.ret_void()
-
-
-tile_out: Any = intrinsic(_tile_out)
 
 
 @njit  # type: ignore[misc,unused-ignore] # Numba has no types

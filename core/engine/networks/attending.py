@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import equations
+from pinnace.engine.codegen.strides import contiguous
 from pinnace.engine.networks.layers import Attending, Layer, Strides
-from pinnace.engine.networks.strided import contiguous, is_somewhere, lies
+from pinnace.engine.networks.strided import is_somewhere, lies
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.permutations import TRANSPOSE

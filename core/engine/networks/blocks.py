@@ -134,11 +134,9 @@ def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
     Views preserve the batch axis as the outermost one: a block is contiguous in every shape that
     starts with it.
     """
-    if reader.strided or any(one.spread for one in reader.layers):
+    if reader.strided or any(one.spread or one.pairs for one in reader.layers):
         return 1
     if any(one.attending or one.flat or one.indices for one in reader.layers):
-        return 1
-    if any(one.pairs or one.loops for one in reader.layers):
         return 1
     if any(one.over is not None and one.over[0] == 0 for one in reader.layers):
         return 1

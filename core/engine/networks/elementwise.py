@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.networks import fields
 from pinnace.engine.networks.activations import read_activation
-from pinnace.engine.networks.expressions import can_be, instructions_of
-from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive, tensors_of
+from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be
+from pinnace.engine.networks.layers import Layer, Operand, tensors_of
 from pinnace.framework import dtypes
 from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
-# Most temporaries of a program; its registers limit those that are live at once.
-_MOST_TEMPORARIES = 64
 # Ops that read images, by their constant input, and how many elementwise steps to look ahead.
 _OF_IMAGES = frozenset({CONV2D, CONV3D, DEPTHWISE_CONV2D, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR})
 _AHEAD = 8
@@ -38,28 +36,20 @@ def read_elementwise(reader: Reader, place: int, node: Node) -> bool:
         and layer.kind == "PROGRAM"
         and reader.sizes[layer.out] == reader.sizes[out]
     }
-    merged = Layer("PROGRAM", place, node, out, [])
-    results = {layer.out: _append(merged, layer) for layer in before}
+    merged = Program()
+    results = {layer.out: merged.append(layer.program) for layer in before}
     given = [results.get(one.value, one) for one in operands if one is not None]  # type: ignore[arg-type]  # a value or None
-
-    def temporary() -> int:
-        merged.temporaries += 1
-        return merged.temporaries - 1
-
-    found = instructions_of(node, given, temporary)
-    if found is None or merged.temporaries > _MOST_TEMPORARIES:
+    result = merged.step(node, given)
+    if result is None or len(merged.lines) > MOST_TEMPORARIES:
         return False
-    made, result = found
-    if result.kind != "temporary":
-        made = [*made, Instruction("SAME", temporary(), (result,))]
-    merged.program.extend(made)
-    if most_alive(merged.program) >= fields.REGISTERS:
+    lines = merged.ended(result)
+    if lines is None:
         return False
-    merged.xs = tensors_of(merged.program)
     for layer in before:
         reader.layers.remove(layer)
         del reader.by[layer.out]
-    return read_activation(reader, merged) or reader.add(merged)
+    made = Layer("PROGRAM", place, node, out, tensors_of(lines), program=lines)
+    return read_activation(reader, made) or reader.add(made)
 
 
 def _is_worth_it(reader: Reader, node: Node) -> bool:
@@ -110,16 +100,3 @@ def _operand(reader: Reader, value: Value, out: Value) -> Operand | None:
     if len(wanted) == 4 and shape == (wanted[0], 1, 1, wanted[3]):
         return Operand("image", value)
     return None
-
-
-def _append(merged: Layer, layer: Layer) -> Operand:
-    """Inline a program into another, before its instructions; the operand of its result."""
-    shift = merged.temporaries
-    for one in layer.program:
-        operands = tuple(
-            given._replace(number=given.number + shift) if given.kind == "temporary" else given
-            for given in one.operands
-        )
-        merged.program.append(one._replace(to=one.to + shift, operands=operands))
-    merged.temporaries += layer.temporaries
-    return Operand("temporary", None, merged.program[-1].to)

@@ -1,4 +1,4 @@
-"""The scalar expression of an op as instructions on blocks of numbers."""
+"""Elementwise steps as instructions on blocks of numbers, by the expressions of their ops."""
 
 from __future__ import annotations
 
@@ -6,83 +6,21 @@ import ast
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import forms
-from pinnace.engine.networks.layers import Instruction, Operand
+from pinnace.engine.codegen.cluster_numbers import step_of
+from pinnace.engine.networks import fields
+from pinnace.engine.networks.layers import Instruction, Operand, most_alive
 from pinnace.framework.parsing import parsed
 from pinnace.ops.nn.rectifiers import LEAKY_RELU
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.graph.graph import Node
     from pinnace.ops.opdef import OpDef
 
-_BINARY: dict[type, str] = {
-    ast.Add: "ADD",
-    ast.Sub: "SUBTRACT",
-    ast.Mult: "MULTIPLY",
-    ast.Div: "DIVIDE",
-}
-_CALLS = {
-    "maximum": "LARGER",
-    "minimum": "SMALLER",
-    "abs": "ABSOLUTE",
-    "sqrt": "ROOT",
-    "exp": "EXP",
-    "expm1": "EXPM1",
-    "tanh": "TANH",
-    "erf": "ERF",
-    "erfc": "ERFC",
-    "sigmoid": "SIGMOID",
-}
 
-
-class _UnsupportedError(Exception):
-    """Part of an expression that no instruction computes."""
-
-
-class _Compilation:
-    """An expression being compiled.
-
-    Args:
-        known: operands by name.
-        temporary: allocates a new one.
-    """
-
-    def __init__(self, known: dict[str, Operand], temporary: Callable[[], int]) -> None:
-        self.made: list[Instruction] = []
-        # Results of common subexpressions.
-        self._found: dict[tuple[str, tuple[Operand, ...]], Operand] = {}
-        self._known = known
-        self._temporary = temporary
-
-    def emit(self, what: str, *operands: Operand) -> Operand:
-        """Add an instruction, unless it exists; the operand of its result."""
-        key = what, operands
-        if key in self._found:
-            return self._found[key]
-        to = self._temporary()
-        # Single numbers do not decide whether it is by row.
-        by_row = any(one.by_row for one in operands) and all(
-            one.by_row or one.kind == "number" for one in operands
-        )
-        self.made.append(Instruction(what, to, operands, by_row))
-        found = self._found[key] = Operand("temporary", None, to, by_row)
-        return found
-
-    def walk(self, tree: ast.expr) -> Operand:
-        """The operand of a subexpression's result."""
-        match tree:
-            case ast.Name(id=name) if name in self._known:
-                return self._known[name]
-            case ast.Call(func=ast.Name(id="T"), args=[number]):
-                return Operand("number", None, float(ast.literal_eval(number)))
-            case ast.Call(func=ast.Name(id=name), args=arguments) if name in _CALLS:
-                return self.emit(_CALLS[name], *map(self.walk, arguments))
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                return self.emit(_BINARY[type(op)], self.walk(left), self.walk(right))
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.emit("NEGATIVE", self.walk(operand))
-        raise _UnsupportedError
+# Most temporaries of a program; its registers limit those that are live at once.
+MOST_TEMPORARIES = 64
 
 
 def can_be(op: OpDef) -> bool:
@@ -90,36 +28,87 @@ def can_be(op: OpDef) -> bool:
     return op.fuse is not None or op is LEAKY_RELU
 
 
-def _leaky(
-    node: Node, compilation: _Compilation, x: Operand
-) -> tuple[list[Instruction], Operand] | None:
-    """Leaky ReLU, max(x, alpha x), with the op's attribute alpha."""
-    alpha = float(node.attrs["alpha"])
-    if alpha > 1:
-        return None
-    share = compilation.emit("MULTIPLY", x, Operand("number", None, alpha))
-    return compilation.made, compilation.emit("LARGER", x, share)
+class Program:
+    """The instructions of a layer while it is read.
 
-
-def instructions_of(
-    node: Node, operands: Sequence[Operand], temporary: Callable[[], int]
-) -> tuple[list[Instruction], Operand] | None:
-    """An op's instructions, and the operand of its result; None without a simple expression.
-
-    Args:
-        node: an elementwise op of float32.
-        operands: its inputs.
-        temporary: allocates a new one.
+    Attributes:
+        lines: so far.
     """
-    if node.op is LEAKY_RELU and forms.is_float(node):
-        return _leaky(node, _Compilation({}, temporary), operands[0])
-    if forms.template(node) is None:
-        return None
-    names = [f"x{number}" for number in range(len(operands))]
-    text = forms.written(node, names)
-    compilation = _Compilation(dict(zip(names, operands, strict=True)), temporary)
-    try:
-        result = compilation.walk(parsed(text, "eval").body)
-    except _UnsupportedError:
-        return None
-    return compilation.made, result
+
+    def __init__(self) -> None:
+        self.lines: list[Instruction] = []
+        self._temporaries = 0
+        # Results of a step's subexpressions.
+        self._found: dict[tuple[str, tuple[Operand, ...]], Operand] = {}
+
+    def emit(self, what: str, *operands: Operand) -> Operand:
+        """Add an instruction; the operand of its result."""
+        reduces = what.startswith("ROW_")
+        # Single numbers do not decide whether it is by row.
+        by_row = any(one.by_row for one in operands) and all(
+            one.by_row or one.kind == "number" for one in operands
+        )
+        self.lines.append(Instruction(what, self._temporaries, operands, by_row))
+        self._temporaries += 1
+        return Operand("temporary", None, self._temporaries - 1, by_row or reduces)
+
+    def step(self, node: Node, operands: Sequence[Operand]) -> Operand | None:
+        """Add an elementwise step on float32; the operand of its result.
+
+        None, and nothing is added, if it has no simple expression.
+        """
+        if node.op is LEAKY_RELU and forms.is_float(node):
+            (x,), alpha = operands, float(node.attrs["alpha"])
+            if alpha > 1:
+                return None
+            return self.emit("LARGER", x, self.emit("MULTIPLY", x, Operand("number", None, alpha)))
+        if forms.template(node) is None:
+            return None
+        known = {f"x{number}": one for number, one in enumerate(operands)}
+        tree = parsed(forms.written(node, list(known)), "eval").body
+        before = len(self.lines)
+        self._found.clear()
+        try:
+            return self._walk(tree, known)
+        except NotImplementedError:
+            del self.lines[before:]
+            return None
+
+    def _walk(self, tree: ast.expr, known: Mapping[str, Operand]) -> Operand:
+        """The operand of a subexpression's result."""
+        match tree:
+            case ast.Name(id=name):
+                return known[name]
+            case ast.Call(func=ast.Name(id="T"), args=[number]):
+                return Operand("number", None, float(ast.literal_eval(number)))
+        what, parts = step_of(tree)
+        if what not in fields.OPERATION:
+            raise NotImplementedError(what)
+        key = what, tuple(self._walk(one, known) for one in parts)
+        if key not in self._found:
+            self._found[key] = self.emit(what, *key[1])
+        return self._found[key]
+
+    def append(self, lines: Sequence[Instruction]) -> Operand:
+        """Add those of another program; the operand of its result."""
+        shift = self._temporaries
+        for one in lines:
+            operands = tuple(
+                given._replace(number=given.number + shift) if given.kind == "temporary" else given
+                for given in one.operands
+            )
+            self.lines.append(one._replace(to=one.to + shift, operands=operands))
+            self._temporaries = max(self._temporaries, one.to + shift + 1)
+        return Operand("temporary", None, self.lines[-1].to)
+
+    def ended(self, result: Operand, count: int | None = None) -> list[Instruction] | None:
+        """The instructions of a layer; None if it needs more registers than there are.
+
+        Args:
+            result: what is computed last.
+            count: instructions that belong to it.
+        """
+        lines = self.lines[:count]
+        if result.kind != "temporary" or lines[-1].to != result.number:
+            lines.append(Instruction("SAME", self._temporaries, (result,)))
+        return lines if most_alive(lines) < fields.REGISTERS else None

@@ -8,106 +8,44 @@ from __future__ import annotations
 
 NAMES = (
     # The kind of a row, and its number of pieces: those of windows times those of columns.
-    "KIND",
-    "PIECES",
-    "CUTS",
+    "KIND", "PIECES", "CUTS",
     # Addresses.
-    "X",
-    "Y",
-    "Z",
-    "WEIGHTS",
-    "BIAS",
+    "X", "Y", "Z", "WEIGHTS", "BIAS",
     # Windows: images, rows of each, windows in each row.
-    "IMAGES",
-    "ROWS_",
-    "COLUMNS",
+    "IMAGES", "ROWS_", "COLUMNS",
     # Strides between images, rows and windows.
-    "X_IMAGE",
-    "X_ROW",
-    "X_STEP",
-    "Y_IMAGE",
-    "Y_ROW",
-    "Y_STEP",
-    "Z_IMAGE",
-    "Z_ROW",
-    "Z_STEP",
+    "X_IMAGE", "X_ROW", "X_STEP", "Y_IMAGE", "Y_ROW", "Y_STEP", "Z_IMAGE", "Z_ROW", "Z_STEP",
     # Sections of a sum: their number, length, number per row of the window, and distances.
-    "SECTIONS",
-    "LENGTH",
-    "ACROSS",
-    "SECTION_DOWN",
-    "SECTION_ALONG",
-    "A_STEP",
+    "SECTIONS", "LENGTH", "ACROSS", "SECTION_DOWN", "SECTION_ALONG", "A_STEP",
     # Terms of a sum over all sections; for volumes: sections of one slice, and the distance between
     # slices.
-    "TERMS",
-    "TIER",
-    "SECTION_DEEP",
+    "TERMS", "TIER", "SECTION_DEEP",
     # Channels of y, windows of a piece (0: equal tiles for each), windows per block, whether
     # weights stay in the cache.
-    "WIDTH",
-    "OF_PIECE",
-    "BLOCK",
-    "WEIGHTS_STAY",
-    "MODE",
+    "WIDTH", "OF_PIECE", "BLOCK", "WEIGHTS_STAY", "MODE",
     # Winograd's tiles: address of their filters, stride between transformed tiles, and the bits of
     # the largest number that they may read.
-    "TRANSFORMED",
-    "TILE_STEP",
-    "LARGEST",
+    "TRANSFORMED", "TILE_STEP", "LARGEST",
     # Zero padding around each image of y: rows above and below, columns left and right.
-    "ABOVE",
-    "BELOW",
-    "LEFT",
-    "RIGHT",
+    "ABOVE", "BELOW", "LEFT", "RIGHT",
     # Pooling: the image's size, the window's, its strides, and the padding before it.
-    "HEIGHT",
-    "BREADTH",
-    "TAPS_DOWN",
-    "TAPS_ALONG",
-    "DOWN",
-    "ALONG",
-    "TOP",
-    "SIDE",
+    "HEIGHT", "BREADTH", "TAPS_DOWN", "TAPS_ALONG", "DOWN", "ALONG", "TOP", "SIDE",
     # Lookups: bytes of an index, and the offset of negative ones; `HEIGHT` rows of weights.
-    "INDEX_BYTES",
-    "WRAPS",
+    "INDEX_BYTES", "WRAPS",
     # Volumes, whose slices are images: slices of y and of x, the window's depth, stride, dilation,
     # and padding before the volume.
-    "SLICES",
-    "X_SLICES",
-    "TAPS_DEEP",
-    "DEEP",
-    "GAP_DEEP",
-    "FRONT",
+    "SLICES", "X_SLICES", "TAPS_DEEP", "DEEP", "GAP_DEEP", "FRONT",
     # Elementwise: its instructions, its tensors, and where to write a block of several padded rows
     # of an image: the register that holds it plus one, or 0.
-    "FIRST",
-    "LAST",
-    "TENSORS",
-    "HELD",
+    "FIRST", "LAST", "TENSORS", "HELD",
     # Attention: heads, keys, numbers per query, and queries per block. x are the queries, z the
     # values; their head strides, and that of y.
-    "HEADS",
-    "KEYS",
-    "DEPTH",
-    "X_HEAD",
-    "Y_HEAD",
-    "Z_HEAD",
+    "HEADS", "KEYS", "DEPTH", "X_HEAD", "Y_HEAD", "Z_HEAD",
     # The keys: address, and strides between images, heads, keys, and within one.
-    "K",
-    "K_IMAGE",
-    "K_HEAD",
-    "K_ROW",
-    "K_STEP",
+    "K", "K_IMAGE", "K_HEAD", "K_ROW", "K_STEP",
     # The mask: its kind, address, and strides between images, heads, queries, keys.
-    "MASKING",
-    "MASK",
-    "MASK_IMAGE",
-    "MASK_HEAD",
-    "MASK_ROW",
-    "MASK_STEP",
-)
+    "MASKING", "MASK", "MASK_IMAGE", "MASK_HEAD", "MASK_ROW", "MASK_STEP",
+)  # fmt: skip
 PLACE = {name: place for place, name in enumerate(NAMES)}
 
 KINDS = (

@@ -9,8 +9,9 @@ import numpy as np
 
 from pinnace.engine.networks.blocks import split_of
 from pinnace.engine.networks.reading import Reader
-from pinnace.engine.networks.region import Network, Part
+from pinnace.engine.networks.region import Network
 from pinnace.engine.networks.steady import find_assigned, find_steady, roots_of
+from pinnace.engine.steps import PlainPart
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import team
 from pinnace.ops.math.einstein import EINSUM
@@ -173,7 +174,7 @@ class _Search:
             return None  # it has no contiguous form
         tensors, weights = self._wanted(reader, members)
         self._take_unread(members, {*self._steady, *reader.passed}.difference(tensors))
-        part = Part(sorted(members), [*tensors, *roots_of(weights, self._variables)], outputs)
+        part = PlainPart(sorted(members), [*tensors, *roots_of(weights, self._variables)], outputs)
         products = sum(_work(layer, reader) for layer in reader.layers if layer.is_product)
         return Network(reader, part, len(tensors), self._sizes, products)
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.networks.region import Part
 from pinnace.engine.networks.steady import find_steady
 from pinnace.engine.source import locate
-from pinnace.engine.steps import run_node
+from pinnace.engine.steps import PlainPart, run_step
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.state.variables import resource_of
@@ -60,7 +59,7 @@ class Guarded:
         passed: Mapping[Value, tuple[int, ...]],
     ) -> None:
         part = network.cluster
-        self.cluster = Part(part.members, [*part.inputs, *others], part.outputs)
+        self.cluster = PlainPart(part.members, [*part.inputs, *others], part.outputs)
         self.network = network
         self.misses = 0
         self._nodes = nodes
@@ -109,15 +108,11 @@ class Guarded:
     def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         values: dict[Value, Any] = dict(zip(self.cluster.inputs, inputs, strict=True))
         for node in self._nodes:
-            arrays = [
-                values[value] if value in values else constant_of(value) for value in node.inputs
-            ]
             try:
-                made = run_node(node, arrays)
+                run_step(node, values)
             except Exception as error:
                 locate(error, node)
                 raise
-            values.update(zip(node.outputs, made, strict=True))
         return tuple(values[value] for value in self.cluster.outputs)
 
 

@@ -8,17 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pinnace.engine.codegen.strides import Loop, loops_of
 from pinnace.engine.networks.attending import attends
 from pinnace.engine.networks.layers import Layer, Reach, Spread
 from pinnace.engine.networks.parts import joined_axis, part_of, whole_of
-from pinnace.engine.networks.strided import (
-    Loop,
-    Strided,
-    is_somewhere,
-    lies,
-    loops_of,
-    outside_slice,
-)
+from pinnace.engine.networks.strided import Strided, is_somewhere, lies, outside_slice
 from pinnace.ops.array.joining import CONCAT_V2, PACK
 
 if TYPE_CHECKING:
@@ -92,7 +86,7 @@ def _joined_apart(reader: Reader, place: int, node: Node, whole: Strided, axis: 
         source = outside_slice(reader, value)
         if source is not None:
             past.append(value)
-        copy = _copy(reader, value, source or lies(reader, value), target)
+        copy = copied(reader, value, source or lies(reader, value), target)
         if copy is None:
             return False
         copies.append(Layer("COPY", place, node, whole.base, [copy.reaches[value].base]))
@@ -105,7 +99,7 @@ def _joined_apart(reader: Reader, place: int, node: Node, whole: Strided, axis: 
     return True
 
 
-def _copy(reader: Reader, value: Value, source: Strided, target: Strided) -> Spread | None:
+def copied(reader: Reader, value: Value, source: Strided, target: Strided) -> Spread | None:
     """The strides of a copy of a value."""
     shape = reader.sizes[value]
     *outer, inner = loops_of(shape, [target.along, source.along])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -37,10 +38,7 @@ def image_of(shape: tuple[int, ...]) -> Image:
         return Image(*shape)
     if len(shape) == 5:
         return Image(shape[0] * shape[1], *shape[2:])
-    pixels = 1
-    for size in shape[:-1]:
-        pixels *= size
-    return Image(1, 1, pixels, shape[-1] if shape else 1)
+    return Image(1, 1, math.prod(shape[:-1]), shape[-1] if shape else 1)
 
 
 class Window(NamedTuple):
@@ -287,7 +285,6 @@ class Layer:
         added: the value added in the epilogue.
         mode: of the tile: activation and other bits.
         program: of an elementwise layer.
-        temporaries: of the program.
         channel: its first channel within `out`, for a part of a concatenation.
         phases: of a transposed convolution, each a row of the table.
         attending: of attention, whose xs are queries, keys, values and perhaps a mask.
@@ -296,7 +293,6 @@ class Layer:
         indices: of a lookup, whose only input is an integer tensor.
         over: the axes of a reduction, first and last + 1; for a copy the concatenated axis, twice.
         pairs: of a product of its two inputs.
-        loops: of a transposing copy: sizes and input strides.
         spread: of a program or a copy with strided values.
     """
 
@@ -314,7 +310,6 @@ class Layer:
     added: Value | None = None
     mode: int = 0
     program: list[Instruction] = field(default_factory=list)
-    temporaries: int = 0
     channel: int = 0
     phases: tuple[Phase, ...] = ()
     attending: Attending | None = None
@@ -323,7 +318,6 @@ class Layer:
     indices: Indices | None = None
     over: tuple[int, int] | None = None
     pairs: Pairs | None = None
-    loops: tuple[tuple[int, int], ...] = ()
     spread: Spread | None = None
 
     @property
@@ -356,12 +350,10 @@ class Layer:
 
 def tensors_of(program: Sequence[Instruction]) -> list[Value]:
     """The tensors that a program reads."""
-    found: dict[Value, None] = {}
-    for one in program:
-        for operand in one.operands:
-            if operand.kind in {"tensor", "image", "channels"} and operand.value is not None:
-                found[operand.value] = None
-    return list(found)
+    operands = (operand for one in program for operand in one.operands)
+    kinds = {"tensor", "image", "channels"}
+    found = (one.value for one in operands if one.kind in kinds)
+    return [value for value in dict.fromkeys(found) if value is not None]
 
 
 def most_alive(program: Sequence[Instruction]) -> int:

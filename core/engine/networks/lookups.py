@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pinnace.engine.codegen.strides import Part, contiguous, key_of, sliced
 from pinnace.engine.networks.layers import Indices, Layer
+from pinnace.engine.networks.strided import Strided, reshaped
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.gathering import GATHER_V2
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
 
 _WHOLE = frozenset({dtypes.int32, dtypes.int64})
-# Most indices whose offsets in their source are searched for.
-_MOST_PLACES = 1 << 16
 
 
 class _Found(NamedTuple):
@@ -131,16 +131,16 @@ def _read_from(reader: Reader, value: Value, rows: int | None) -> _Found:
     is_clipped = bool(between)
     base, wraps = _wrapped(reader, value)
     between += () if base is value else (value, *value.node.inputs[:2])
-    count = math.prod(reader.sizes[value])
     chain: list[Value] = []
     while _is_part(reader, base.node):
         chain.append(base)
         base = base.node.inputs[0]
     # Back to the earliest value in which they have a constant stride.
     while chain:
-        found = _progression(_places(reader, base, chain), count)
-        if found is not None:
-            return _Found(base, *found, wraps, is_clipped, (*between, *chain))
+        found = _lies(reader, base, chain)
+        if found is not None and found.step is not None:
+            between = (*between, *chain)
+            return _Found(base, found.first, found.step, wraps, is_clipped, between)
         base = chain.pop()
     return _Found(base, 0, 1, wraps, is_clipped, between)
 
@@ -173,36 +173,30 @@ def _is_part(reader: Reader, node: Node) -> bool:
     if node.controls or not node.inputs:
         return False
     base = node.inputs[0]
-    if base.dtype not in _WHOLE or not 0 < math.prod(reader.sizes.get(base, (0,))) <= _MOST_PLACES:
+    if base.dtype not in _WHOLE or not math.prod(reader.sizes.get(base, (0,))):
         return False
     if node.op is STRIDED_SLICE:
         return all(constant_of(value) is not None for value in node.inputs[1:])
     return node.op.view == "reshaped"
 
 
-def _places(reader: Reader, base: Value, chain: list[Value]) -> Array:
-    """The offsets in `base` of the elements of a chain's result; its last step comes first."""
-    found: Array = np.arange(math.prod(reader.sizes[base])).reshape(reader.sizes[base])
+def _lies(reader: Reader, base: Value, chain: list[Value]) -> Part | None:
+    """Where the elements of a chain's result are in `base`; its last step comes first."""
+    shape = reader.sizes[base]
+    found = Part(0, shape, contiguous(shape))
     for value in reversed(chain):
-        node = value.node
-        if node.op is STRIDED_SLICE:
-            limits = [constant_of(one) for one in node.inputs[1:]]
-            options = {name: node.attrs[name] for name in node.op.kernel_attrs}
-            assert node.op.kernel is not None  # noqa: S101 - for mypy
-            found = node.op.kernel(found, *limits, **options)
+        if value.node.op is STRIDED_SLICE:
+            key = key_of(value.node, found.shape)
+            if key is None:
+                return None
+            part = sliced(found.shape, found.along, key)
+            found = part._replace(first=found.first + part.first)
         else:
-            found = found.reshape(reader.sizes[value])
-    return found.reshape(-1)
-
-
-def _progression(places: Array, count: int) -> tuple[int, int] | None:
-    """The first offset and the stride; None if it is not constant."""
-    if places.size != count:
-        return None
-    steps = np.diff(places)
-    if steps.size and (steps != steps[0]).any():
-        return None
-    return int(places[0]), int(steps[0]) if steps.size else 1
+            view = reshaped(Strided(base, *found[::2]), found.shape, reader.sizes[value])
+            if view is None:
+                return None
+            found = Part(view.first, reader.sizes[value], view.along)
+    return found
 
 
 def look_up(layer: Layer, table: Array, base: Array, shape: tuple[int, ...]) -> None:

@@ -158,7 +158,7 @@ class Memory:
                 seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
             if layer.kind == "ATTENTION":  # it has its own strides for images and heads
                 seen_otherwise.update(map(self._reader.root, (*layer.xs, layer.out)))
-            if layer.flat or layer.over or layer.pairs or layer.loops or layer.spread:
+            if layer.flat or layer.over or layer.pairs or layer.spread:
                 seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
         return seen_otherwise
 

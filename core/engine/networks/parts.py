@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _JOINING = frozenset({PACK, CONCAT_V2})
 
 
-def read_part(reader: Reader, node: Node) -> bool:
+def read_part(reader: Reader, _: int, node: Node) -> bool:
     """Whether a slice of a network's value is read in place by all its consumers."""
     x, out = node.inputs[0], node.outputs[0]
     if not is_made(reader, x) or not _is_read_apart(reader, out):
@@ -42,7 +42,7 @@ def read_part(reader: Reader, node: Node) -> bool:
     return True
 
 
-def read_split(reader: Reader, node: Node) -> bool:
+def read_split(reader: Reader, _: int, node: Node) -> bool:
     """The same for all parts of a Split or a SplitV."""
     x, axis = (1, 0) if node.op is SPLIT else (0, 2)
     at = constant_of(node.inputs[axis])

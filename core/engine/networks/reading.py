@@ -112,8 +112,7 @@ class Reader:
             return False
         if self._is_wanted_early(node):
             return False
-        rule = RULES.get(node.op)
-        found = rule is not None and rule(self, place, node)
+        found = any(rule(self, place, node) for rule in RULES.get(node.op, ()))
         if not found and node.op.view == "reshaped":
             found = read_reshaped(self, node) or self.view(node)
         if not found and node.op.fuse_row is not None:

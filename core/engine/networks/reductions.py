@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from pinnace.engine.networks.fields import REDUCTION
-from pinnace.engine.networks.layers import Layer
-from pinnace.engine.networks.volumes import read_volume_mean
+from pinnace.engine.networks.layers import Depth, Layer
 from pinnace.graph.graph import constant_of
 from pinnace.ops.math.reduction import MAX, MEAN, SUM
 
@@ -25,18 +24,17 @@ _MODES = {
 
 
 def read_mean(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place is a mean over images or another reduction, now a layer."""
+    """Whether the step at a place is a mean over all of each image or volume, now a layer."""
     x, axes = node.inputs
     over = constant_of(axes)
     if over is None or not reader.is_moving(x):
-        return read_reduction(reader, place, node)
-    if read_volume_mean(reader, place, node, over):
-        return True
-    if len(reader.sizes[x]) != 4:
-        return read_reduction(reader, place, node)
-    if sorted(int(axis) % 4 for axis in over.reshape(-1)) != [1, 2]:
-        return read_reduction(reader, place, node)
-    return reader.add(Layer("MEAN", place, node, node.outputs[0], [x]))
+        return False
+    shape = reader.sizes[x]
+    inner = sorted(int(axis) % len(shape) for axis in over.reshape(-1))
+    if len(shape) not in {4, 5} or inner != list(range(1, len(shape) - 1)):
+        return False
+    depth = Depth(shape[1], 1, 1, 0, shape[1], 1) if len(shape) == 5 else None
+    return reader.add(Layer("MEAN", place, node, node.outputs[0], [x], depth=depth))
 
 
 def read_reduction(reader: Reader, place: int, node: Node) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pinnace.engine.networks.layers import Image, Layer
     from pinnace.engine.networks.reading import Reader
+    from pinnace.engine.steps import PlainPart
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
@@ -42,23 +43,6 @@ _SPARE, _MOST_SPARE_BYTES = 4, 1 << 28
 _PASSES = 5
 # A helper's initial state, before it is offered a table.
 _NO_ROWS = np.zeros((0, 1), np.int64)
-
-
-class Part:
-    """The steps of a network, its inputs and its outputs.
-
-    Attributes:
-        members: places in the plan, ascending.
-        inputs: tensors, followed by the variables of its weights.
-        outputs: values that others need.
-    """
-
-    def __init__(
-        self, members: Sequence[int], inputs: Sequence[Value], outputs: Sequence[Value]
-    ) -> None:
-        self.members = list(members)
-        self.inputs = list(inputs)
-        self.outputs = list(outputs)
 
 
 class _Form(NamedTuple):
@@ -140,7 +124,7 @@ class Network:
 
     Args:
         reader: the layers, read to their end.
-        part: the steps.
+        part: the steps; its inputs are tensors, followed by the variables of its weights.
         tensors: number of inputs that are tensors; the others are variables.
         sizes: the shapes of values.
         products: multiplications of its products with weights.
@@ -155,7 +139,7 @@ class Network:
     needs_blas = False
 
     def __init__(
-        self, reader: Reader, part: Part, tensors: int, sizes: Sizes, products: int = 0
+        self, reader: Reader, part: PlainPart, tensors: int, sizes: Sizes, products: int = 0
     ) -> None:
         self.cluster = part
         self.products = products

@@ -13,8 +13,8 @@ import numpy as np
 
 from pinnace.engine.codegen import forms
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.expressions import can_be, instructions_of
-from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive, tensors_of
+from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be
+from pinnace.engine.networks.layers import Layer, Operand, tensors_of
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.constants import FILL
@@ -31,8 +31,6 @@ _REDUCTIONS = {
 }
 # Steps that are looked at after a reduction, and the fewest instructions of a program.
 _AHEAD, _FEWEST = 48, 3
-# Most temporaries of a program.
-_MOST_TEMPORARIES = 64
 
 
 def read_rows(reader: Reader, place: int, node: Node) -> bool:
@@ -112,11 +110,10 @@ class _Rows:
         self._places: list[int] = []
         # The number of instructions after each step.
         self._lengths: list[int] = []
-        self._program: list[Instruction] = []
+        self._program = Program()
         self._known: dict[Value, Operand] = {}
         # Computed between the program's steps, possibly from earlier values of the network.
         self._between: set[Value] = set()
-        self._temporaries = 0
 
     @property
     def count(self) -> int:
@@ -135,34 +132,26 @@ class _Rows:
         """Whether the step has become part of the program."""
         if node.controls or len(node.outputs) != 1 or not self._reader.is_number(node.outputs[0]):
             return False
+        before = len(self._program.lines)
         made = self._reduced(node) if node.op.fuse_row is not None else self._computed(node)
-        if made is None or self._temporaries > _MOST_TEMPORARIES:
+        if made is None or len(self._program.lines) > MOST_TEMPORARIES:
+            del self._program.lines[before:]
             return False
-        instructions, result = made
-        self._program += instructions
-        self._known[node.outputs[0]] = result
+        self._known[node.outputs[0]] = made
         self._places.append(place)
-        self._lengths.append(len(self._program))
+        self._lengths.append(len(self._program.lines))
         return True
 
     def normalise(self, places: tuple[int, int], x: Value, out: Value, epsilon: float) -> None:
         """Normalise each row of x, from two steps; the second reshapes the result."""
-
-        def emit(what: str, *operands: Operand, by_row: bool = False) -> Operand:
-            to = self._temporary()
-            is_narrow = by_row and not what.startswith("ROW")
-            self._program.append(Instruction(what, to, operands, is_narrow))
-            return Operand("temporary", None, to, by_row)
-
+        emit = self._program.emit
         given = Operand("tensor", x)
-        mean = emit("ROW_MEAN", given, by_row=True)
-        apart = emit("SUBTRACT", given, mean)
-        variance = emit("ROW_MEAN", emit("MULTIPLY", apart, apart), by_row=True)
-        more = emit("ADD", variance, Operand("number", None, epsilon), by_row=True)
-        root = emit("ROOT", more, by_row=True)
+        apart = emit("SUBTRACT", given, emit("ROW_MEAN", given))
+        variance = emit("ROW_MEAN", emit("MULTIPLY", apart, apart))
+        root = emit("ROOT", emit("ADD", variance, Operand("number", None, epsilon)))
         self._known[out] = emit("DIVIDE", apart, root)
         self._places += places
-        self._lengths += [len(self._program)] * 2
+        self._lengths += [len(self._program.lines)] * 2
 
     def is_whole(self) -> bool:
         """Whether only the last result, with full rows, is used elsewhere."""
@@ -178,44 +167,33 @@ class _Rows:
     def finish(self, count: int) -> bool:
         """Whether the first `count` steps have become a layer."""
         places = self._places[:count]
-        program = self._program[: self._lengths[count - 1]]
-        if len(program) < _FEWEST or most_alive(program) >= fields.REGISTERS:
-            return False
         reader = self._reader
         out = reader.steps[places[-1]].node.outputs[0]
-        last = self._known[out]
-        if program[-1].to != last.number:  # the last step's result was computed earlier
-            program = [*program, Instruction("SAME", self._temporary(), (last,))]
+        length = self._lengths[count - 1]
+        lines = self._program.ended(self._known[out], length)
+        if lines is None or length < _FEWEST:
+            return False
         node = reader.steps[places[0]].node
-        layer = Layer("PROGRAM", places[-1], node, out, [], program=program)
-        layer.temporaries = self._temporaries
-        layer.xs = tensors_of(program)
         reader.claim(places[1:])
-        return reader.add(layer)
+        xs = tensors_of(lines)
+        return reader.add(Layer("PROGRAM", places[-1], node, out, xs, program=lines))
 
-    def _temporary(self) -> int:
-        self._temporaries += 1
-        return self._temporaries - 1
-
-    def _reduced(self, node: Node) -> tuple[list[Instruction], Operand] | None:
+    def _reduced(self, node: Node) -> Operand | None:
         what = _REDUCTIONS.get(node.op.fuse_row or ("", ""))
         if what is None or forms.reduced_axes(node, self._wide) != len(self._wide) - 1:
             return None
         x = self._operand(node.inputs[0], self._wide)
-        if x is None or x.by_row:
-            return None
-        to = self._temporary()
-        return [Instruction(what, to, (x,))], Operand("temporary", None, to, by_row=True)
+        return None if x is None or x.by_row else self._program.emit(what, x)
 
-    def _computed(self, node: Node) -> tuple[list[Instruction], Operand] | None:
+    def _computed(self, node: Node) -> Operand | None:
         out = self._reader.sizes[node.outputs[0]]
         if out not in (self._wide, self._narrow) or not can_be(node.op):
             return None
         operands = [self._operand(value, out) for value in node.inputs]
         if any(one is None for one in operands):
             return None
-        made = instructions_of(node, [one for one in operands if one is not None], self._temporary)
-        return None if made is None or made[1].by_row != (out == self._narrow) else made
+        made = self._program.step(node, [one for one in operands if one is not None])
+        return None if made is None or made.by_row != (out == self._narrow) else made
 
     def _operand(self, value: Value, out: tuple[int, ...]) -> Operand | None:
         """The operand of an input; None if it is unavailable, or has another shape of rows."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen import equations
+from pinnace.engine.codegen.array_steps import flips
 from pinnace.engine.networks.attending import read_attention
 from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.joins import read_joined
@@ -100,19 +101,17 @@ def _window(
     )
 
 
-def _convolution(reader: Reader, place: int, node: Node) -> bool:
-    x, weights = node.inputs
-    if not reader.is_readable(x) or not reader.is_steady(weights):
-        return False
-    taps = reader.shape(weights)
-    if taps is None or len(taps) != 4:
-        return False
-    kind = "PRODUCT"
-    if _is_channelwise(taps, reader.sizes[x][-1]):
-        kind = "CHANNELWISE"
-    elif taps[2] != reader.sizes[x][-1]:
-        return False  # grouped
-    window = _window(reader, node, x, taps[:2])
+def _add_windows(
+    reader: Reader,
+    place: int,
+    node: Node,
+    kind: str,
+    taps: Sequence[int],
+    weights: Value | None = None,
+) -> bool:
+    """Whether a convolution, or pooling if there are no weights, has become a layer."""
+    x = node.inputs[0]
+    window = _window(reader, node, x, (taps[0], taps[1]), pools=weights is None)
     if window is None:
         return False
     source, _ = reader.source(x)
@@ -120,9 +119,22 @@ def _convolution(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(Layer(kind, place, node, out, [source], weights=weights, window=window))
 
 
-def _is_channelwise(taps: Sequence[int], channels: int) -> bool:
-    """Whether a filter of Conv2D is depthwise with one output per channel."""
-    return taps[2] == 1 and taps[3] == channels > 1
+def _convolution(reader: Reader, place: int, node: Node) -> bool:
+    x, weights = node.inputs
+    taps = reader.shape(weights)
+    if not reader.is_readable(x) or not reader.is_steady(weights) or taps is None:
+        return False
+    kind = _kind_of(node, taps, reader.sizes[x][-1])
+    return kind is not None and _add_windows(reader, place, node, kind, taps, weights)
+
+
+def _kind_of(node: Node, taps: Sequence[int], channels: int) -> str | None:
+    """The kind of a convolution's layer; None if it is in groups."""
+    if node.op is DEPTHWISE_CONV2D:
+        return "CHANNELWISE" if taps[3] == 1 else None
+    if taps[2] == 1 and taps[3] == channels > 1:
+        return "CHANNELWISE"
+    return "PRODUCT" if taps[2] == channels else None
 
 
 def _transposed(reader: Reader, place: int, node: Node) -> bool:
@@ -155,27 +167,9 @@ def _transposed(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(layer)
 
 
-def _depthwise(reader: Reader, place: int, node: Node) -> bool:
-    x, weights = node.inputs
-    if not reader.is_readable(x) or not reader.is_steady(weights):
-        return False
-    taps = reader.shape(weights)
-    if taps is None or len(taps) != 4 or taps[3] != 1:
-        return False
-    window = _window(reader, node, x, taps[:2])
-    if window is None:
-        return False
-    source, _ = reader.source(x)
-    out = node.outputs[0]
-    return reader.add(
-        Layer("CHANNELWISE", place, node, out, [source], weights=weights, window=window)
-    )
-
-
 def _matrix(reader: Reader, place: int, node: Node) -> bool:
     x, weights = node.inputs
-    names = ("transpose_a", "transpose_b") if node.op is MAT_MUL else ("adj_x", "adj_y")
-    flipped, is_transposed = (bool(node.attrs[name]) for name in names)
+    flipped, is_transposed = flips(node)
     if flipped or not reader.is_moving(x) or not reader.is_steady(weights):
         return False
     shape = reader.shape(weights)
@@ -194,16 +188,11 @@ def _pooled(reader: Reader, place: int, node: Node, kind: str) -> bool:
     size = node.attrs["ksize"]
     if size[0] != 1 or size[3] != 1 or node.attrs["strides"][3] != 1:
         return False
-    window = _window(reader, node, x, size[1:3], pools=True)
-    if window is None:
-        return False
-    source, _ = reader.source(x)
-    return reader.add(Layer(kind, place, node, node.outputs[0], [source], window=window))
+    return _add_windows(reader, place, node, kind, size[1:3])
 
 
-def _pad(reader: Reader, place: int, node: Node) -> bool:
+def _pad(reader: Reader, _: int, node: Node) -> bool:
     """Zero padding: merged into the windows that read it, if nothing else does."""
-    del place
     x, out = node.inputs[0], node.outputs[0]
     pads = constant_of(node.inputs[1])
     value = constant_of(node.inputs[2]) if len(node.inputs) > 2 else np.float32(0)
@@ -229,14 +218,10 @@ def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
     if node.attrs.get("data_format", "NHWC") != "NHWC":
         return False
     if node.op in {CONV2D, DEPTHWISE_CONV2D}:
-        taps = reader.shape(node.inputs[1])
-        if taps is None or not reader.is_steady(node.inputs[1]):
+        taps, shape = reader.shape(node.inputs[1]), reader.shape(node.inputs[0])
+        if taps is None or shape is None or not reader.is_steady(node.inputs[1]):
             return False
-        channels = reader.sizes[node.outputs[0]][-1] if node.outputs[0] in reader.sizes else -1
-        if node.op is DEPTHWISE_CONV2D:
-            return taps[3] == 1
-        given = reader.shape(node.inputs[0])[-1]  # type: ignore[index]
-        return channels > 0 and (taps[2] == given or _is_channelwise(taps, given))
+        return node.outputs[0] in reader.sizes and _kind_of(node, taps, shape[-1]) is not None
     return bool(node.attrs["padding"] == "VALID" and node.attrs["ksize"][3] == 1)
 
 
@@ -275,12 +260,10 @@ def _scaled(reader: Reader, place: int, node: Node) -> bool:
 
 def _normalised(reader: Reader, place: int, node: Node) -> bool:
     x, *rest = node.inputs
-    if node.attrs["is_training"]:
-        return read_fused_norm(reader, place, node)
     layer = reader.producer(x)
-    if layer is None or not layer.is_product or layer.added is not None or layer.mode:
+    if node.attrs["is_training"] or layer is None or not layer.is_product:
         return False
-    if node.attrs["data_format"] != "NHWC":
+    if layer.added is not None or layer.mode or node.attrs["data_format"] != "NHWC":
         return False
     if not all(reader.is_per_channel(value, x, layer) for value in rest[:4]):
         return False
@@ -308,10 +291,6 @@ def _summed(reader: Reader, place: int, node: Node) -> bool:
     return False
 
 
-def _sum(reader: Reader, place: int, node: Node) -> bool:
-    return _scaled(reader, place, node) or _summed(reader, place, node)
-
-
 def _rectified(reader: Reader, place: int, node: Node) -> bool:
     (x,) = node.inputs
     layer = reader.producer(x)
@@ -336,29 +315,6 @@ def _turned(reader: Reader, place: int, node: Node) -> bool:
     return read_turned(reader, node) or read_transposed(reader, place, node)
 
 
-def _slice(reader: Reader, place: int, node: Node) -> bool:
-    return read_part(reader, node) or read_crop(reader, place, node)
-
-
-def _split(reader: Reader, place: int, node: Node) -> bool:
-    del place
-    return read_split(reader, node)
-
-
-def _matrix_or_pairs(reader: Reader, place: int, node: Node) -> bool:
-    return _matrix(reader, place, node) or read_pairs(reader, place, node)
-
-
-def _product(reader: Reader, place: int, node: Node) -> bool:
-    if _matrix(reader, place, node) or read_attention(reader, place, node):
-        return True
-    return read_pairs(reader, place, node)
-
-
-def _einstein(reader: Reader, place: int, node: Node) -> bool:
-    return _einstein_matrix(reader, place, node) or read_attention(reader, place, node)
-
-
 def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
     """A sum over the last axes of x and the first ones of the weights, as a matrix product."""
     if len(node.inputs) != 2:
@@ -380,38 +336,33 @@ def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(layer)
 
 
-RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
-    CONV2D: _convolution,
-    CONV2D_BACKPROP_INPUT: _transposed,
-    DEPTHWISE_CONV2D: _depthwise,
-    CONV3D: read_volumes,
-    MAT_MUL: _matrix_or_pairs,
-    BATCH_MAT_MUL_V2: _product,
-    EINSUM: _einstein,
-    TRANSPOSE: _turned,
-    MAX_POOL: partial(_pooled, kind="MAXIMUM"),
-    AVG_POOL: partial(_pooled, kind="AVERAGE"),
-    MAX_POOL_3D: partial(read_volume_pool, kind="MAXIMUM"),
-    AVG_POOL_3D: partial(read_volume_pool, kind="AVERAGE"),
-    MEAN: read_mean,
-    MAX: read_reduction,
-    SUM: read_reduction,
-    PAD: _pad,
-    PAD_V2: _pad,
-    **dict.fromkeys((CONCAT_V2, PACK), read_joined),
-    STRIDED_SLICE: _slice,
-    SLICE: _slice,
-    SPLIT: _split,
-    SPLIT_V: _split,
-    RESIZE_BILINEAR: read_resize,
-    RESIZE_NEAREST_NEIGHBOR: read_resize,
-    SOFTMAX: _softmax,
-    GATHER_V2: read_lookup,
-    RESOURCE_GATHER: read_lookup,
-    SELECT_V2: read_filled,
-    **dict.fromkeys(_SUMS, _sum),
-    **dict.fromkeys((SUB, MUL, REAL_DIV, BIAS_ADD), _scaled),
-    **dict.fromkeys(_RECTIFIERS, _rectified),
-    **dict.fromkeys(batch_norm.FORWARD, _normalised),
+# Of several rules, the first that takes a step.
+RULES: dict[object, tuple[Callable[[Reader, int, Node], bool], ...]] = {
+    CONV2D: (_convolution,),
+    CONV2D_BACKPROP_INPUT: (_transposed,),
+    DEPTHWISE_CONV2D: (_convolution,),
+    CONV3D: (read_volumes,),
+    MAT_MUL: (_matrix, read_pairs),
+    BATCH_MAT_MUL_V2: (_matrix, read_attention, read_pairs),
+    EINSUM: (_einstein_matrix, read_attention),
+    TRANSPOSE: (_turned,),
+    MAX_POOL: (partial(_pooled, kind="MAXIMUM"),),
+    AVG_POOL: (partial(_pooled, kind="AVERAGE"),),
+    MAX_POOL_3D: (partial(read_volume_pool, kind="MAXIMUM"),),
+    AVG_POOL_3D: (partial(read_volume_pool, kind="AVERAGE"),),
+    MEAN: (read_mean, read_reduction),
+    **dict.fromkeys((MAX, SUM), (read_reduction,)),
+    **dict.fromkeys((PAD, PAD_V2), (_pad,)),
+    **dict.fromkeys((CONCAT_V2, PACK), (read_joined,)),
+    **dict.fromkeys((STRIDED_SLICE, SLICE), (read_part, read_crop)),
+    **dict.fromkeys((SPLIT, SPLIT_V), (read_split,)),
+    **dict.fromkeys((RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR), (read_resize,)),
+    SOFTMAX: (_softmax,),
+    **dict.fromkeys((GATHER_V2, RESOURCE_GATHER), (read_lookup,)),
+    SELECT_V2: (read_filled,),
+    **dict.fromkeys(_SUMS, (_scaled, _summed)),
+    **dict.fromkeys((SUB, MUL, REAL_DIV, BIAS_ADD), (_scaled,)),
+    **dict.fromkeys(_RECTIFIERS, (_rectified,)),
+    **dict.fromkeys(batch_norm.FORWARD, (read_fused_norm, _normalised)),
 }
 _WINDOWED = frozenset({CONV2D, DEPTHWISE_CONV2D, MAX_POOL, AVG_POOL})

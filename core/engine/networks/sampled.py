@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pinnace.engine.codegen.strides import key_of
 from pinnace.engine.networks import fields
 from pinnace.engine.networks.elementwise import is_for_windows
 from pinnace.engine.networks.layers import Crop, Layer
-from pinnace.framework.errors import InvalidArgumentError
-from pinnace.graph.graph import constant_of
-from pinnace.ops.array.slicing import MASKS, SLICE, index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
@@ -57,29 +53,3 @@ def read_resize(reader: Reader, place: int, node: Node) -> bool:
 
 def _are_images(reader: Reader, value: Value) -> bool:
     return reader.is_moving(value) and len(reader.sizes[value]) == 4
-
-
-def key_of(node: Node, shape: tuple[int, ...]) -> Sequence[Any] | None:
-    """The slices of each axis; None if they are unknown."""
-    vectors = [constant_of(value) for value in node.inputs[1:]]
-    if any(one is None for one in vectors):
-        return None
-    numbers = [one.tolist() for one in vectors if one is not None]
-    if node.op is SLICE:
-        begin, size = numbers
-        return [
-            slice(first, n if count == -1 else first + count)
-            for first, count, n in zip(begin, size, shape, strict=True)
-        ]
-    begin, end, steps = numbers
-    masks = [int(node.attrs[name]) for name in MASKS]
-    try:
-        *key, _ = index_of(
-            node.op.name,
-            shape,
-            (begin, end, steps),
-            (masks[0], masks[1], *masks[2:]),  # type: ignore[arg-type]
-        )
-    except InvalidArgumentError:
-        return None  # the plan raises the error
-    return key

@@ -12,28 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.engine.codegen import forms
+from pinnace.engine.codegen.strides import Loop, contiguous, loops_of
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.expressions import can_be, instructions_of
-from pinnace.engine.networks.layers import (
-    Instruction,
-    Layer,
-    Operand,
-    Reach,
-    Spread,
-    most_alive,
-)
+from pinnace.engine.networks.expressions import Program, can_be
+from pinnace.engine.networks.layers import Layer, Operand, Reach, Spread
 from pinnace.engine.networks.parts import destination
-from pinnace.engine.networks.strided import (
-    Loop,
-    Strided,
-    contiguous,
-    is_somewhere,
-    lies,
-    loops_of,
-    numbers_of,
-    outside_slice,
-    spread_to,
-)
+from pinnace.engine.networks.strided import Strided, is_somewhere, lies, outside_slice, spread_to
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
@@ -231,7 +215,7 @@ def _arranged(reader: Reader, steps: _Steps, lying: Strided) -> _Arranged | None
             for column, step in zip(columns.steps, inner.steps, strict=True)
         ]
         together = columns.size * inner.size
-        is_worth_it = together >= _FEWEST_TOGETHER or numbers_of(loops) <= _MOST_ALONE
+        is_worth_it = together >= _FEWEST_TOGETHER or math.prod(steps.shape) <= _MOST_ALONE
         if len(around) > _OUTER or kinds[0] != "tensor" or None in kinds or not is_worth_it:
             continue
         around = [Loop(1, (0,) * len(along))] * (_OUTER - len(around)) + list(around)
@@ -260,30 +244,22 @@ def _fixed(reader: Reader, value: Value) -> Operand:
 
 def _layer(reader: Reader, steps: _Steps, lying: Strided, arranged: _Arranged) -> Layer | None:
     first = reader.steps[steps.place].node
-    layer = Layer("PROGRAM", max(steps.places), first, lying.base, [])
-
-    def temporary() -> int:
-        layer.temporaries += 1
-        return layer.temporaries - 1
-
+    program = Program()
     known = dict(arranged.operands)
     for node in steps.nodes:
         given = [known.get(value) or _fixed(reader, value) for value in node.inputs]
-        made = instructions_of(node, given, temporary)
-        if made is None:
+        result = program.step(node, given)
+        if result is None:
             return None
-        instructions, result = made
-        layer.program += instructions
         known[node.outputs[0]] = result
-    if result.kind != "temporary" or layer.program[-1].to != result.number:
-        layer.program.append(Instruction("SAME", temporary(), (result,)))
-    if most_alive(layer.program) >= fields.REGISTERS:
+    lines = program.ended(known[steps.nodes[-1].outputs[0]])
+    if lines is None:
         return None
     own, *others = arranged.steps
     reaches = {
         value: Reach(found.base, found.first, *step)
         for (value, found), step in zip(steps.leaves.items(), others, strict=True)
     }
-    layer.spread = Spread(arranged.sizes, reaches, Reach(lying.base, lying.first, *own))
-    layer.xs = list(dict.fromkeys(reach.base for reach in reaches.values()))
-    return layer
+    xs = list(dict.fromkeys(reach.base for reach in reaches.values()))
+    spread = Spread(arranged.sizes, reaches, Reach(lying.base, lying.first, *own))
+    return Layer("PROGRAM", max(steps.places), first, lying.base, xs, program=lines, spread=spread)

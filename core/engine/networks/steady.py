@@ -57,13 +57,13 @@ def _is_harmless(node: Node) -> bool:
 
 
 def _takes_handles(node: Node) -> bool:
-    reached = node.op.reaches(node.attrs) if callable(node.op.reaches) else node.op.reaches
+    reached = node.op.reach(node.attrs)
     return reached != "Python" and any(one.dtype is dtypes.resource for one in node.inputs)
 
 
 def _is_harmless_itself(node: Node) -> bool:
     op = node.op
-    reached = op.reaches(node.attrs) if callable(op.reaches) else op.reaches
+    reached = op.reach(node.attrs)
     return reached != "Python" and (op.effect in _HARMLESS or op.traceless or op in _RUNNING)
 
 

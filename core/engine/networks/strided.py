@@ -5,14 +5,9 @@ Attention, programs and copies access such values in place, so that the steps in
 
 from __future__ import annotations
 
-import itertools
-import math
-import operator
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from pinnace.engine.networks.sampled import key_of
+from pinnace.engine.codegen.strides import contiguous, key_of, sliced
 from pinnace.ops.array.slicing import SLICE, STRIDED_SLICE
 
 if TYPE_CHECKING:
@@ -38,13 +33,6 @@ class Strided(NamedTuple):
     along: tuple[int, ...]
 
 
-def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a contiguous tensor."""
-    if not shape:
-        return ()
-    return tuple(itertools.accumulate(shape[:0:-1], operator.mul, initial=1))[::-1]
-
-
 def lies(reader: Reader, value: Value) -> Strided:
     """Where a value is."""
     found = reader.strided.get(value)
@@ -68,13 +56,10 @@ def slice_of(reader: Reader, node: Node) -> Strided | None:
     if key is None or out not in reader.sizes:
         return None
     base, first, along = lies(reader, x)
-    # An array of bytes: its strides are in numbers. Nothing is read.
-    byte = np.empty(1, np.int8)
-    whole = np.lib.stride_tricks.as_strided(byte, reader.sizes[x], along, writeable=False)
-    part = whole[tuple(key)]
-    if part.shape != reader.sizes[out] or any(step < 0 for step in part.strides):
+    ahead, shape, steps = sliced(reader.sizes[x], along, key)
+    if shape != reader.sizes[out] or any(step < 0 for step in steps):
         return None
-    return Strided(base, first + part.ctypes.data - whole.ctypes.data, part.strides)
+    return Strided(base, first + ahead, steps)
 
 
 def outside_slice(reader: Reader, value: Value) -> Strided | None:
@@ -137,45 +122,3 @@ def spread_to(
             return None
         found.append(step if size == whole else 0)
     return tuple(found)
-
-
-class Loop(NamedTuple):
-    """One of the loops over several values at once.
-
-    Attributes:
-        size: number of iterations.
-        steps: strides of each value.
-    """
-
-    size: int
-    steps: tuple[int, ...]
-
-
-def loops_of(
-    shape: Sequence[int], along: Sequence[Sequence[int]], most: int | None = None
-) -> list[Loop]:
-    """The fewest loops that cover all values; the last one is the innermost.
-
-    Args:
-        shape: of the result.
-        along: strides of each value along these axes.
-        most: limit for the innermost loop, unless it is a single axis.
-    """
-    found: list[Loop] = []
-    for axis in reversed(range(len(shape))):
-        size, steps = shape[axis], tuple(one[axis] for one in along)
-        if size == 1:
-            continue
-        if found:
-            inner, given = found[0]
-            fits = len(found) > 1 or most is None or size * inner <= most
-            if fits and all(a == b * inner for a, b in zip(steps, given, strict=True)):
-                found[0] = Loop(size * inner, given)
-                continue
-        found.insert(0, Loop(size, steps))
-    return found or [Loop(1, (1,) * len(along))]
-
-
-def numbers_of(loops: Sequence[Loop]) -> int:
-    """How often the innermost body is executed."""
-    return math.prod(loop.size for loop in loops)

@@ -12,10 +12,8 @@ from pinnace.engine.networks.attention_row import attention_row
 from pinnace.engine.networks.fields import PLACE
 from pinnace.engine.networks.folding import window_of
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
-from pinnace.engine.networks.pairs_row import pairs_row, turned_row
 from pinnace.engine.networks.program_lines import Writer
 from pinnace.engine.networks.resize_row import resize_row
-from pinnace.engine.networks.spread_row import copied_row, spread_row
 from pinnace.engine.networks.volume_row import SCRATCH, depth_columns, volume_columns
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
@@ -141,7 +139,7 @@ class Table:
             "MAXIMUM": self._pool,
             "AVERAGE": self._pool,
             "PAIRS": self._pairs,
-            "COPY": self._turned if layer.loops else self._copy,
+            "COPY": self._copy,
             "RESIZE": self._resize,
             "SOFTMAX": self._softmax,
             "ATTENTION": self._attention,
@@ -189,31 +187,21 @@ class Table:
         if is_plain and not any(any(one.border) for one in storages):
             row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
         else:
-            row |= {"IMAGES": y.batch, "ROWS_": y.height, "COLUMNS": y.width}
-        row |= {
-            "X_IMAGE": x_image,
-            "X_ROW": down * x_row,
-            "X_STEP": along * channels,
-            "Y_IMAGE": y_image,
-            "Y_ROW": y_row,
-            "Y_STEP": width,
-            "WIDTH": width,
-            "MODE": layer.mode,
-            "WEIGHTS": form.weights.ctypes.data,
-            "BIAS": form.bias.ctypes.data,
-        }
+            row |= _pixels(y)
+        phase = layer.phases[0] if layer.phases else None
+        first, every = ((0, 0), (1, 1)) if phase is None else (phase.first, phase.every)
+        row |= _steps("X", x_image, down * x_row, along * channels)
+        row |= _steps("Y", y_image, every[0] * y_row, every[1] * width)
+        row |= {"WIDTH": width, "MODE": layer.mode}
+        row |= {"WEIGHTS": form.weights.ctypes.data, "BIAS": form.bias.ctypes.data}
         self._border(layer, row)
-        first, every = (0, 0), (1, 1)
-        if layer.phases:
-            (phase,) = layer.phases
-            first, every = phase.first, phase.every
+        if phase is not None:
             row |= {"ROWS_": phase.counts[0], "COLUMNS": phase.counts[1]}
-            row |= {"Y_ROW": every[0] * y_row, "Y_STEP": every[1] * width}
         self._address(number, "X", source, -(above * x_row + left * channels))
         self._address(number, "Y", layer.out, first[0] * y_row + first[1] * width)
         if layer.added is not None:
             _, z_image, z_row = self._image(layer.added)
-            row |= {"Z_IMAGE": z_image, "Z_ROW": every[0] * z_row, "Z_STEP": every[1] * width}
+            row |= _steps("Z", z_image, every[0] * z_row, every[1] * width)
             self._address(number, "Z", layer.added, first[0] * z_row + first[1] * width)
         row["ACROSS"] = 1
         row["SECTION_DOWN"] = gap_down * x_row
@@ -296,7 +284,7 @@ class Table:
         row |= {"ABOVE": above, "BELOW": below, "LEFT": left, "RIGHT": right}
         if any(storage.border):
             image = storage.image
-            row |= {"IMAGES": image.batch, "ROWS_": image.height, "COLUMNS": image.width}
+            row |= _pixels(image)
 
     # The others.
 
@@ -307,35 +295,16 @@ class Table:
         y, y_image, y_row = self._image(layer.out)
         above, below, left, right = window.border
         (taps_down, taps_along), (down, along) = window.taps, window.steps
-        row |= {
-            "IMAGES": y.batch,
-            "ROWS_": y.height,
-            "COLUMNS": y.width,
-            "X_IMAGE": x_image,
-            "X_ROW": x_row,
-            "X_STEP": x.channels,
-            "Y_IMAGE": y_image,
-            "Y_ROW": y_row,
-            "Y_STEP": y.channels,
-            "WIDTH": y.channels,
-            "HEIGHT": x.height,
-            "BREADTH": x.width,
-            "TAPS_DOWN": taps_down,
-            "TAPS_ALONG": taps_along,
-            "DOWN": down,
-            "ALONG": along,
-            "TOP": above,
-            "SIDE": left,
-        }
+        row |= _pixels(y) | _steps("X", x_image, x_row, x.channels)
+        row |= _steps("Y", y_image, y_row, y.channels)
+        row |= {"WIDTH": y.channels, "TAPS_DOWN": taps_down, "TAPS_ALONG": taps_along}
+        row |= {"DOWN": down, "ALONG": along}
         offset = 0
         if window.counts_border:
-            row |= {
-                "HEIGHT": x.height + above + below,
-                "BREADTH": x.width + left + right,
-                "TOP": 0,
-                "SIDE": 0,
-            }
+            row |= {"HEIGHT": x.height + above + below, "BREADTH": x.width + left + right}
             offset = -(above * x_row + left * x.channels)
+        else:
+            row |= {"HEIGHT": x.height, "BREADTH": x.width, "TOP": above, "SIDE": left}
         row |= depth_columns(layer.depth)
         self._border(layer, row)
         self._address(number, "X", source, offset)
@@ -351,18 +320,9 @@ class Table:
             pixels, channels = math.prod(shape[first:last]), math.prod(shape[last:])
             x = Image(math.prod(shape[:first]), 1, pixels, channels)
             x_image = x_row = pixels * channels
-        row |= {
-            "MODE": layer.mode,
-            "IMAGES": x.batch // slices,
-            "X_SLICES": slices,
-            "X_IMAGE": x_image,
-            "X_ROW": x_row,
-            "X_STEP": x.channels,
-            "Y_IMAGE": x.channels,
-            "WIDTH": x.channels,
-            "HEIGHT": x.height,
-            "BREADTH": x.width,
-        }
+        row |= _steps("X", x_image, x_row, x.channels)
+        row |= {"IMAGES": x.batch // slices, "X_SLICES": slices, "MODE": layer.mode}
+        row |= {"HEIGHT": x.height, "BREADTH": x.width, "WIDTH": x.channels, "Y_IMAGE": x.channels}
         self._address(number, "X", layer.xs[0])
         self._address(number, "Y", layer.out)
         wanted = self._pieces(x.pixels * x.channels, _PIECE_NUMBERS)
@@ -416,15 +376,12 @@ class Table:
 
     def _pairs(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         assert layer.pairs is not None  # noqa: S101 - for mypy: such layers have them
-        row |= pairs_row(layer.pairs)
-        self._address(number, "X", layer.xs[0])
-        self._address(number, "Z", layer.xs[1])
-        self._address(number, "Y", layer.out)
-
-    def _turned(self, number: int, layer: Layer, row: dict[str, int]) -> None:
-        row |= turned_row(layer.loops)
-        self._address(number, "X", layer.xs[0])
-        self._address(number, "Y", layer.out)
+        images, rows, inner, columns = layer.pairs.sizes
+        row |= {"IMAGES": images, "ROWS_": rows, "LENGTH": inner, "COLUMNS": columns, "PIECES": 1}
+        row |= _steps("X", rows * inner, *layer.pairs.x)
+        row |= _steps("Z", inner * columns, *layer.pairs.z)
+        for name, key in zip("XZY", (*layer.xs, layer.out), strict=True):
+            self._address(number, name, key)
 
     def _copy(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
@@ -432,18 +389,8 @@ class Table:
         if layer.over is not None:
             x, y = (self._rows_of(value, layer) for value in (layer.xs[0], layer.out))
             x_image = x_row = y_image = y_row = 0
-        row |= {
-            "IMAGES": x.batch,
-            "ROWS_": x.height,
-            "COLUMNS": x.width,
-            "X_IMAGE": x_image,
-            "X_ROW": x_row,
-            "X_STEP": x.channels,
-            "Y_IMAGE": y_image,
-            "Y_ROW": y_row,
-            "Y_STEP": y.channels,
-            "WIDTH": x.channels,
-        }
+        row |= _pixels(x) | {"WIDTH": x.channels}
+        row |= _steps("X", x_image, x_row, x.channels) | _steps("Y", y_image, y_row, y.channels)
         part = 0
         if layer.crop is not None:
             row |= {"ROWS_": layer.crop.height, "COLUMNS": layer.crop.width}
@@ -452,7 +399,7 @@ class Table:
         offset = layer.channel
         if layer.window.border != NO_BORDER:  # padding that is part of the output
             above, below, left, right = layer.window.border
-            row |= {"IMAGES": x.batch, "ROWS_": x.height, "COLUMNS": x.width}
+            row |= _pixels(x)
             row |= {"ABOVE": above, "BELOW": below, "LEFT": left, "RIGHT": right}
             offset = above * y_row + left * y.channels
         self._address(number, "X", layer.xs[0], part)
@@ -476,18 +423,9 @@ class Table:
             x = x._replace(height=layer.crop.height, width=layer.crop.width)
         columns = resize_row(layer.node, x, x_row, y)
         row |= columns.row
-        row |= {
-            "IMAGES": y.batch,
-            "ROWS_": y.height,
-            "COLUMNS": y.width,
-            "X_IMAGE": x_image,
-            "Y_IMAGE": y_image,
-            "Y_ROW": y_row,
-            "Y_STEP": y.channels,
-            "WIDTH": y.channels,
-            "WEIGHTS": self._keep(columns.places),
-            "BIAS": 0 if columns.parts is None else self._keep(columns.parts),
-        }
+        row |= _pixels(y) | _steps("Y", y_image, y_row, y.channels)
+        row |= {"X_IMAGE": x_image, "WIDTH": y.channels, "WEIGHTS": self._keep(columns.places)}
+        row["BIAS"] = 0 if columns.parts is None else self._keep(columns.parts)
         self._border(layer, row)
         self._address(number, "X", layer.xs[0], part)
         self._address(number, "Y", layer.out)
@@ -496,15 +434,14 @@ class Table:
 
     def _spread(self, number: int, layer: Layer, spread: Spread, row: dict[str, int]) -> None:
         images, rows, columns, width = spread.sizes
+        row |= {"IMAGES": images, "ROWS_": rows, "COLUMNS": columns, "WIDTH": width}
         moved = images * rows * columns * width
         if layer.kind == "COPY":
-            row |= copied_row(spread)
-            (source,) = spread.reaches.values()
-            self._address(number, "X", source.base, source.first)
-            self._address(number, "Y", spread.out.base, spread.out.first)
+            for name, reach in zip("XY", (*spread.reaches.values(), spread.out), strict=True):
+                row |= _steps(name, reach.image, reach.row, reach.step)
+                self._address(number, name, reach.base, reach.first)
             row["PIECES"] = min(self._pieces(moved, _PIECE_NUMBERS), images * rows)
             return
-        row |= spread_row(spread)
         row |= {"BLOCK": max(1, _BLOCK_NUMBERS // width), "TENSORS": len(self._tensors)}
         places: dict[Value, int] = {}
         for value, reach in (*spread.reaches.items(), (layer.out, spread.out)):
@@ -529,7 +466,7 @@ class Table:
         borders = [key for key in keys if any(self._memory.of(key).border)]
         holds = borders == [layer.out] and y.width * y.channels < _SHORT_ROW
         if borders:
-            row |= {"IMAGES": y.batch, "ROWS_": y.height, "COLUMNS": y.width}
+            row |= _pixels(y)
         elif images:
             row |= {"IMAGES": y.batch, "ROWS_": 1, "COLUMNS": y.height * y.width}
         else:
@@ -577,6 +514,16 @@ class Table:
     def array(self, value: Value) -> Array:
         """The array of a constant value."""
         return self._array(value)
+
+
+def _pixels(image: Image) -> dict[str, int]:
+    """The loops over all pixels of some images."""
+    return {"IMAGES": image.batch, "ROWS_": image.height, "COLUMNS": image.width}
+
+
+def _steps(name: str, image: int, row: int, step: int) -> dict[str, int]:
+    """The strides of x, y or z."""
+    return {f"{name}_IMAGE": image, f"{name}_ROW": row, f"{name}_STEP": step}
 
 
 def _added(layer: Layer) -> tuple[Value, ...]:

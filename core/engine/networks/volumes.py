@@ -9,7 +9,6 @@ from pinnace.ops.nn import layouts
 
 if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
-    from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
 _FORMAT = "NDHWC"
@@ -53,23 +52,6 @@ def read_volume_pool(reader: Reader, place: int, node: Node, kind: str) -> bool:
     window = window._replace(counts_border=window.border == NO_BORDER)
     layer = Layer(kind, place, node, node.outputs[0], [x], window=window, depth=depth)
     return reader.add(layer)
-
-
-def read_volume_mean(reader: Reader, place: int, node: Node, axes: Array) -> bool:
-    """Whether a mean over all of each volume has become a layer.
-
-    Args:
-        reader: the network so far.
-        place: index of the step in the plan.
-        node: the step's.
-        axes: that are reduced.
-    """
-    x = node.inputs[0]
-    shape = reader.sizes[x]
-    if len(shape) != 5 or sorted(int(axis) % 5 for axis in axes.reshape(-1)) != [1, 2, 3]:
-        return False
-    depth = Depth(shape[1], 1, 1, 0, shape[1], 1)
-    return reader.add(Layer("MEAN", place, node, node.outputs[0], [x], depth=depth))
 
 
 def _is_readable(reader: Reader, value: Value) -> bool:

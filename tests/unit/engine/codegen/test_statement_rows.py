@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import itertools
 import math
 import re
 import sys
@@ -36,6 +38,23 @@ WIDE = 1 << 63
 def numbers(dtype: Any, address: int, count: int) -> Any:
     buffer = (ctypes.c_byte * (count * np.dtype(dtype).itemsize)).from_address(address)
     return np.frombuffer(buffer, dtype)
+
+
+class View:
+    """Numbers that an elementwise loop reads or writes, as `nests` says."""
+
+    def __init__(self, dtype: str, kind: str, address: int, row: int = 0) -> None:
+        self.dtype, self.kind, self.address, self.row = dtype, kind, address, row
+
+    def _at(self, place: tuple[int, int]) -> Any:
+        across = np.dtype(self.dtype).itemsize * place[1] if self.kind in {"full", "row"} else 0
+        return numbers(self.dtype, self.address + self.row * place[0] + across, 1)
+
+    def __getitem__(self, place: tuple[int, int]) -> Any:
+        return self._at(place)[0]
+
+    def __setitem__(self, place: tuple[int, int], number: Any) -> None:
+        self._at(place)[0] = number
 
 
 def copy_rows(source: int, step: int, target: int, to: int, rows: int, width: int) -> None:
@@ -85,6 +104,9 @@ NAMES: dict[str, Any] = {
     "truths": lambda address, count: numbers("u1", address, count),
     "ints": lambda address, count: numbers("i4", address, count),
     "longs": lambda address, count: numbers("i8", address, count),
+    "elementwise": lambda rows, columns: itertools.product(range(*rows), range(*columns)),
+    "numbers": functools.partial(View, "f4"),
+    "flags": functools.partial(View, "u1"),
     "ACROSS": 64,
     **{one.__name__: one for one in (copy_rows, add_rows, sum_rows, copy_truths, multiply)},
 }
@@ -532,51 +554,41 @@ class Kernel:
         self.arguments.append(Argument(name, dtype, len(shape)))
         return name
 
-    def _operand(self, draw: Any, name: str, kind: str, dtype: str) -> tuple[list[str], ...]:
-        """The lines before the loop, in the loop over rows, and in that over columns."""
-        view, size = ("truths", 1) if dtype == "bool" else ("floats", 4)
+    def _operand(self, draw: Any, name: str, kind: str, dtype: str) -> str:
+        """The line that reads a number."""
+        view, size = ("flags", 1) if dtype == "bool" else ("numbers", 4)
+        shapes = {"row": (self.width,), "column": (self.rows,), "scalar": (3,)}
         if kind == "full":
             steps = draw(st.integers(1, 3))
             of = self._array((steps, self.rows, self.width), dtype)
-            step = f"({of}.strides[1] // {size})"
+            step = f", {of}.strides[1]"
             address = f"(at({of}) + {of}.strides[0] * (iterations % {steps}))"
-            return [], [f"x{name} = {view}({address} + {size} * r * {step}, n[1])"], [
-                f"{name} = x{name}[c]"
-            ]  # fmt: skip
-        if kind == "row":
-            of = self._array((self.width,), dtype)
-            return [f"x{name} = {view}(at({of}), n[1])"], [], [f"{name} = x{name}[c]"]
-        if kind == "column":
-            of = self._array((self.rows,), dtype)
-            return [], [f"{name} = {view}(at({of}) + {size} * r * 1, 1)[0]"], []
-        of = self._array((3,), dtype)
-        return [f"{name} = {view}(at({of}) + {size} * (iterations % 3), 1)[0]"], [], []
+        else:
+            of = self._array(shapes[kind], dtype)
+            step = f", {size}" if kind == "column" else ""
+            address = f"(at({of}) + {size} * (iterations % 3))" if kind == "scalar" else f"at({of})"
+        return f'{name} = {view}("{kind}", {address}{step})[r, c]'
 
     def _nest(self, draw: Any) -> list[str]:
-        ahead, outer, inner = [], [], []
-        names = []
-        for number in range(3):
-            name = f"a{number + 1}"
-            lines = self._operand(draw, name, draw(st.sampled_from(KINDS)), "float32")
-            for into, more in zip((ahead, outer, inner), lines, strict=True):
-                into += more
-            names.append(name)
-        lines = self._operand(draw, "a4", draw(st.sampled_from(KINDS)), "bool")
-        for into, more in zip((ahead, outer, inner), lines, strict=True):
-            into += more
+        names = ["a1", "a2", "a3"]
+        inner = [
+            self._operand(draw, name, draw(st.sampled_from(KINDS)), "float32") for name in names
+        ]
+        inner.append(self._operand(draw, "a4", draw(st.sampled_from(KINDS)), "bool"))
+        inner.append("a5 = T(iterations)")  # in a register
+        names.append("a5")
         for number in range(draw(st.integers(1, 5))):
             form = draw(st.sampled_from(FORMS))
             chosen = [draw(st.sampled_from(names)) for _ in range(3)]
             inner.append(f"t{number} = T({form.format(*chosen, 'a4')})")
             names.append(f"t{number}")
-        for number in range(draw(st.integers(1, 2))):
+        for _ in range(draw(st.integers(1, 2))):
             of = self._array((self.rows, self.width))
             self.outputs.append(of)
-            outer.append(f"z{number} = floats(at({of}) + 4 * r * n[1], n[1])")
-            inner.append(f"z{number}[c] = {draw(st.sampled_from(names[4:] or names))}")
-        rows = "first * 1, end * 1" if self.parts else "n[0]"
-        lines = [*ahead, f"for r in range({rows}):", *(f"    {one}" for one in outer)]
-        lines += ["    for c in range(n[1]):", *(f"        {one}" for one in inner)]
+            made = draw(st.sampled_from(names[4:]))
+            inner.append(f'numbers("full", at({of}), 4 * n[1])[r, c] = {made}')
+        rows = "first * 1, end * 1" if self.parts else "0, n[0]"
+        lines = [f"for r, c in elementwise(({rows}), (0, n[1])):", *(f"    {one}" for one in inner)]
         source, target = self.outputs[-1], self._array((self.rows, self.width))
         call = draw(st.sampled_from(["copy_rows", "add_rows"]))
         lines.append(f"{call}(at({source}), n[1], at({target}), n[1], n[0], n[1])")
