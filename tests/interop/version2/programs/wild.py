@@ -239,7 +239,7 @@ def for_devices(folder: Path) -> Any:
             for other in made[1:]:
                 other.get_concrete_function(x).add_to_graph()
             inside = tf.cond(tf.size(x) > 2, lambda: made[0](x), lambda: -x)
-            end = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, made[0](x)), (0, x))[1]
+            end = tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, made[0](x)), (0, x))[1]
             return {"y": y, "in_branch": inside, "in_loop": end}
 
         signatures[name] = tf.function(serve, input_signature=[x])
