@@ -13,7 +13,7 @@ from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE, checkpoint
 from pinnace.checkpoint.object_graph import describe, encode_object_graph
 from pinnace.framework import dtypes, jobs
 from pinnace.framework.context import init_scope
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import SCALAR, UNKNOWN
 from pinnace.framework.trackable import Trackable
 from pinnace.functions.concrete import ConcreteFunction
@@ -193,6 +193,13 @@ class _Model:
 
     def _add_constants(self) -> None:
         for number, tensor in self._snapshot.constants.items():
+            if tensor.dtype is dtypes.variant:
+                raise UnimplementedError(
+                    "save: a function captured a variant tensor: a dataset, an optional or a list "
+                    "made outside of it, which no constant of a SavedModel can hold\n"
+                    "  Try: make it inside the function, or keep what it is made of in variables\n"
+                    "  Try: a copy of the folder, if the model was loaded and is not changed"
+                )
             value = np.asarray(tensor._array)
             self._nodes[number] = self._main.constant(value, tensor.dtype)
 

@@ -20,6 +20,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import own_modules, restoring
 from pinnace.keras.config_errors import MalformedConfigError, UnknownNameError
+from pinnace.keras.missing_classes import missing_class
 from pinnace.keras.stored_values import stored_value
 
 if TYPE_CHECKING:
@@ -459,7 +460,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
     if found is None:
         found = _told_object(registered, named)
     if found is None:
-        raise UnknownNameError(_unknown(module, named))
+        raise UnknownNameError(missing_class(module, named))
     return found
 
 
@@ -471,20 +472,6 @@ def _told_object(registered: str | None, named: str) -> Any:
         if found is not None:
             return found
     return own_modules.found_in(modules, named)
-
-
-def _unknown(module: str, named: str) -> str:
-    whole = f"{module}.{named}" if module else named
-    if module.split(".")[0] in {"keras", "tf_keras"}:
-        return (
-            f"pinnace has no {named}: {whole} is a class of Keras that is missing here\n"
-            f"  Try: a class of your own that does the same, as custom_objects={{{named!r}: ...}}"
-        )
-    return (
-        f"deserialize_keras_object: {whole} is not known\n"
-        f"  Try: custom_objects={{{named!r}: ...}}, or @register_keras_serializable() on it\n"
-        "  Try: --import MODULE, where a command reads the file: the module that defines it"
-    )
 
 
 def _operation(module: str, named: str) -> Any:

@@ -12,6 +12,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.body import Body, stateful_before
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.gradients import Gradients
+from pinnace.graph.codec.implementations import replaced_on_cpus
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES
 from pinnace.graph.codec.opaque import opaque_op
 from pinnace.graph.codec.shapes import decode_shape
@@ -71,6 +72,7 @@ class FunctionLibrary:
             if name in self._messages and self._messages[name] != message:
                 raise InvalidArgumentError(f"{where}: there are two functions named {name!r}")
             self._messages[name] = message
+        self._instead = replaced_on_cpus(self._messages)
         self._ops = {message.name: message for message in ops}
         self._opaque: dict[str, OpDef] = {}
         self._refs: dict[str, FunctionRef] = {}
@@ -111,11 +113,14 @@ class FunctionLibrary:
         ]
 
     def ref(self, name: str, where: str = "") -> FunctionRef:
-        """A reference to a function, which is decoded when its graph is needed.
+        """A reference to a function, or to what runs in its place on CPUs.
+
+        It is decoded when its graph is needed.
 
         Raises:
             InvalidArgumentError: there is no such function.
         """
+        name = self._instead.get(name, name)
         found = self._refs.get(name)
         if found is None:
             self._message(name, where or self.where)
@@ -190,35 +195,33 @@ class FunctionLibrary:
     def _called_first(self, name: str) -> list[str]:
         """The functions that a function calls, directly or not, callees first; not recursive."""
         depths: dict[str, int] = {}
-        path = {name: iter(_called_by(self._message(name, self.where)))}
+        path = {name: iter(self._called_by(name))}
         while path:
             current = next(reversed(path))
             for inner in path[current]:
                 if inner in path:
                     raise self._recursion(inner)
                 if inner not in depths and inner in self._messages:
-                    path[inner] = iter(_called_by(self._messages[inner]))
+                    path[inner] = iter(self._called_by(inner))
                     break
             else:
                 del path[current]
-                inside = _called_by(self._messages[current])
+                inside = self._called_by(current)
                 depths[current] = 1 + max((depths.get(one, 0) for one in inside), default=0)
             if len(self._active) + len(path) + depths.get(current, 0) > _DEPTH:
                 raise _TooDeepError
         del depths[name]
         return list(depths)
 
-
-def _called_by(message: FunctionDef) -> list[str]:
-    """The functions that the nodes of a function name."""
-    found: dict[str, None] = {}
-    for node in message.node_def:
-        for value in node.attr.values():
-            if value.HasField("func"):
-                found[value.func.name] = None
-            for one in value.list.func:
-                found[one.name] = None
-    return list(found)
+    def _called_by(self, name: str) -> list[str]:
+        """The functions that the nodes of a function name, or what runs in their place."""
+        found: dict[str, None] = {}
+        for node in self._message(name, self.where).node_def:
+            for value in node.attr.values():
+                named = [value.func] if value.HasField("func") else value.list.func
+                for one in named:
+                    found[self._instead.get(one.name, one.name)] = None
+        return list(found)
 
 
 def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) -> Graph:

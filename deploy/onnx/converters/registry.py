@@ -19,11 +19,13 @@ class Converter(NamedTuple):
         since: the opset that has all the operators it needs.
         constants: the arguments that must be known when the file is written: ONNX has attributes
             for them, or other operators for other values.
+        earlier: `earlier(node, takers)`: whether what becomes of the node needs no such opset.
     """
 
     function: Function
     since: int
     constants: tuple[str, ...] = ()
+    earlier: Callable[..., bool] | None = None
 
 
 _converters: dict[str, Converter] = {}
@@ -31,13 +33,19 @@ _converters: dict[str, Converter] = {}
 later = LateModules()
 
 
-def converts(*names: str, since: int = 18, constants: tuple[str, ...] = ()) -> Callable[[F], F]:
+def converts(
+    *names: str,
+    since: int = 18,
+    constants: tuple[str, ...] = (),
+    earlier: Callable[..., bool] | None = None,
+) -> Callable[[F], F]:
     """Register a converter.
 
     Args:
         names: of the ops.
         since: the opset that has all the operators it needs.
         constants: the arguments that it asks for with `NodeView.needed`.
+        earlier: see `Converter`.
     """
 
     def install(function: F) -> F:
@@ -46,7 +54,7 @@ def converts(*names: str, since: int = 18, constants: tuple[str, ...] = ()) -> C
                 raise ValueError(
                     f"op {name!r} has two converters, or one and a reason to have none"
                 )
-            _converters[name] = Converter(function, since, constants)
+            _converters[name] = Converter(function, since, constants, earlier)
         return function
 
     return install

@@ -135,8 +135,8 @@ _REASONS = {
     """,
     "is a step of training: the gradient of a pooling": """
         AvgPool3DGrad AvgPoolGrad FractionalAvgPoolGrad FractionalMaxPoolGrad MaxPool3DGrad
-        MaxPool3DGradGrad MaxPoolGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
-        MaxPoolGradV2 MaxPoolGradWithArgmax
+        MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
+        MaxPoolGradWithArgmax
     """,
     "is a step of training: the gradient of a reduction": """
         SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad

@@ -17,6 +17,8 @@ from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
 
 _AWKWARD = re.compile(r"[^A-Za-z0-9_.-]")
+# Protobuf reads 100 messages inside one another: a body stands in three, and types in five more.
+_MOST_BODIES = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,18 @@ def describe_model(g: GraphBuilder, program: Program, ir_version: int, version: 
         program: where the names come from.
         ir_version: version of the format.
         version: of pinnace, for the metadata.
+
+    Raises:
+        UnimplementedError: branches and loops stand deeper inside one another than a file may have.
     """
+    depth = _depth(g)
+    if depth > _MOST_BODIES:
+        raise UnimplementedError(
+            f"export: branches and loops stand {depth} deep inside one another; in an ONNX file it "
+            f"may be {_MOST_BODIES}, as protobuf reads no more\n"
+            "  Try: shapes={name: [4, 224, 224, 3], ...} (--input NAME=SHAPE) with all sizes: "
+            "branches for others are then left out"
+        )
     names = _border(g)
     model = onnx.ModelProto(
         ir_version=ir_version, producer_name="pinnace", producer_version=version, model_version=1
@@ -165,6 +178,21 @@ def _axis_name(value: Value, axis: int, rank: int) -> str:
 
 def _info(name: str, value: Value, names: tuple[str | None, ...]) -> onnx.ValueInfoProto:
     return onnx.ValueInfoProto(name=name, type=type_message(value.dtype, value.shape, names))
+
+
+def _depth(g: GraphBuilder) -> int:
+    """How deep bodies of branches and loops stand inside one another."""
+    deepest, level = 0, [g]
+    while level:
+        level = [
+            value
+            for one in level
+            for node in one.nodes
+            for value in node.attrs.values()
+            if isinstance(value, GraphBuilder)
+        ]
+        deepest += bool(level)
+    return deepest
 
 
 def _node_message(

@@ -139,7 +139,9 @@ class _Lowering:
         converter = registry.find(name)
         if converter is None:
             return NO_ONNX.get(name, "there is no converter for it yet")
-        if converter.since > g.opset:
+        if converter.since > g.opset and not (
+            converter.earlier and converter.earlier(node, takers)
+        ):
             return f"needs opset {converter.since}, got {g.opset}"
         missing = [value for value in node.inputs if value not in values]
         if missing:

@@ -291,7 +291,8 @@ def _constant_weights(node: Node) -> bool:
         return node.moved and (node.kind == "Conv" or node.attrs.get("group", 1) == 1)
     if node.kind == "Gemm":
         return bool(node.attrs.get("alpha", 1.0) == 1.0 and node.attrs.get("beta", 1.0) == 1.0)
-    return weights.rank == 2
+    # One that is moved multiplies along an axis of pictures, as those of a resizing do.
+    return weights.rank == 2 and not node.moved
 
 
 def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:

@@ -131,3 +131,22 @@ def test_a_system_that_refuses_a_folder(old: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(PermissionDeniedError, match="Permission denied"):
             saved_model.save(tf.Module(), old)
     is_as_it_was(old)
+
+
+def test_a_captured_list_or_dataset_says_what_to_do(tmp_path: Path) -> None:
+    """As `tensorflow_recommenders` captures the dataset of its candidates."""
+    module = tf.Module()
+    held = tf.raw_ops.TensorListFromTensor(
+        tensor=tf.constant([[1.0], [2.0]]), element_shape=tf.constant([1])
+    )
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+    def item(i: Any) -> Any:
+        return tf.raw_ops.TensorListGetItem(
+            input_handle=held, index=i, element_shape=tf.constant([1]), element_dtype=tf.float32
+        )
+
+    module.item = item
+    with pytest.raises(tf.errors.UnimplementedError, match=r"save: .*variant.*\n  Try: make it"):
+        tf.saved_model.save(module, tmp_path / "m")
+    assert not (tmp_path / "m").exists()

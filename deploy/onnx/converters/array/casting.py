@@ -6,6 +6,7 @@ from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
+from pinnace.deploy.program.sign_bits import is_sign_of_zeros
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 
@@ -29,12 +30,17 @@ def cast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 _UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 
 
-@converts("Bitcast", since=26)
+_BITS_SINCE = 26
+
+
+@converts("Bitcast", since=_BITS_SINCE, earlier=is_sign_of_zeros)
 def bitcast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     """BitCast; numbers of another width are taken apart, or put together, the low bits first."""
     target = call.dtype("type")
     if target.onnx is None:
         call.fail(f"ONNX has no type {target.name}")
+    if g.opset < _BITS_SINCE:
+        return _sign_of_zeros(g, x, target)
     if x.dtype is target:
         return g.op("Identity", x)
     before, after = (kind.numpy.itemsize for kind in (x.dtype, target))
@@ -44,6 +50,13 @@ def bitcast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     elif before < after:
         bits = _together(g, bits, before, after // before)
     return _bits(g, g.cast(bits, _UNSIGNED[after]), target)
+
+
+def _sign_of_zeros(g: GraphBuilder, x: Value, target: DType) -> Value:
+    """The bits of 0, which are 0, and of -0, of which 1 / x is negative; no others are used."""
+    least = g.constant(np.array(np.iinfo(target.numpy).min, target.numpy))
+    negative = g.binary("Less", g.op("Reciprocal", x), 0)
+    return g.op("Where", negative, least, g.constant(np.zeros((), target.numpy)))
 
 
 def _bits(g: GraphBuilder, x: Value, dtype: DType) -> Value:

@@ -9,6 +9,7 @@ from pinnace.deploy.onnx.converters.functional.conditions import truth
 from pinnace.deploy.onnx.converters.node_view import NodeView, program_of
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.converters.state.tensor_lists import (
+    Growing,
     Joined,
     Reserved,
     Written,
@@ -32,6 +33,7 @@ COUNTER = "counter"  # the number of the iteration
 SCANNED = "scanned"  # a list that gets its next element every iteration
 LAST = "last"  # a list of one element, written every iteration
 JOINED = "joined"  # a list like a scanned one, whose elements are joined afterwards
+GROWING = "growing"  # a list that is written anywhere, and whose sizes the first element tells
 
 
 class _Plan(NamedTuple):
@@ -51,13 +53,11 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
     turn = inner.input("turn", TensorSpec.of(SCALAR, dtypes.int64))
     go = inner.input("go", TensorSpec.of(SCALAR, dtypes.bool))
     specs = [output.spec for output in call.node.outputs]
-    carried: list[Value | None] = []
-    inside: list[Value] = []
-    for value, spec, kind in zip(state, specs, plan.kinds, strict=True):
-        made = _inside(g, inner, call, value, spec, kind, turn)
-        inside.append(made)
-        if kind == CARRIED:
-            carried.append(dense(g, value))
+    inside = [
+        _inside(g, inner, call, body, i, spec, plan.kinds[i], turn, state[i])
+        for i, spec in enumerate(specs)
+    ]
+    carried = _carried(g, state, inside, plan)
     after = call.inline(inner, body, inside)
     lengths: list[Value] = []
     if plan.trips is None:
@@ -67,7 +67,7 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
         first = None
         inner.result(go)
     lasts = [i for i, kind in enumerate(plan.kinds) if kind == LAST]
-    moving = [i for i, kind in enumerate(plan.kinds) if kind == CARRIED]
+    moving = [i for i, kind in enumerate(plan.kinds) if kind in {CARRIED, GROWING}]
     scans = [i for i, kind in enumerate(plan.kinds) if kind == SCANNED]
     joins = [i for i, kind in enumerate(plan.kinds) if kind == JOINED]
     for i in joins:
@@ -110,27 +110,63 @@ def _with_element(value: Value, body: graph.Graph) -> Value:
     return Reserved(value.dtype, value.count, items[0].shape)
 
 
+def _carried(
+    g: GraphBuilder, state: Sequence[Value], inside: Sequence[Value], plan: _Plan
+) -> list[Value | None]:
+    """What goes into the first iteration, of the variables that go from one to the next."""
+    found: list[Value | None] = []
+    for value, made, kind in zip(state, inside, plan.kinds, strict=True):
+        if kind == CARRIED:
+            found.append(dense(g, value))
+        elif kind == GROWING:
+            found.append(g.constant(np.zeros((0,) * made.rank, value.dtype.numpy)))
+    return found
+
+
 def _inside(
     g: GraphBuilder,
     inner: GraphBuilder,
     call: NodeView,
-    value: Value,
+    body: graph.Graph,
+    i: int,
     spec: TensorSpec,
     kind: str,
     turn: Value,
+    value: Value,
 ) -> Value:
-    """The body's input for a loop variable."""
+    """The body's input for loop variable i."""
     if kind == FIXED:
         return value
     if kind == COUNTER:
         return inner.cast(turn, value.dtype)
     if kind in {SCANNED, LAST, JOINED}:
         return Written(value.dtype, turn)
+    rank = _written_rank(body, i, value) if kind == GROWING else None
+    if isinstance(value, Reserved) and rank is not None:
+        return _growing(inner, call, value, rank)
     if spec.dtype.onnx is None:
         tensor = dense(g, value)
         shape = Shape([None, *list(tensor.shape)[1:]]) if tensor.shape.rank else Shape(None)
         spec = TensorSpec.of(shape, tensor.dtype)
     return inner.input(f"{call.name}/state", spec)
+
+
+def _growing(inner: GraphBuilder, call: NodeView, value: Reserved, rank: int) -> Growing:
+    """The body's input for a list of elements of unknown sizes."""
+    spec = TensorSpec.of(Shape([None] * (rank + 1)), value.dtype)
+    return Growing(inner.input(f"{call.name}/state", spec), value.count)
+
+
+def _written_rank(body: graph.Graph, i: int, value: Value) -> int | None:
+    """How many axes the elements have that a loop writes into list i; None if it need not grow."""
+    write = body.outputs[i].node
+    is_known = not isinstance(value, Reserved) or value.element.is_fully_defined()
+    if is_known or write.op.name != "TensorListSetItem" or value.dtype is dtypes.string:
+        return None
+    if write.attrs.get("resize_if_index_out_of_bounds"):
+        return None
+    rank: int | None = write.inputs[-1].shape.rank
+    return rank
 
 
 def _carried_spec(inside: Value, spec: TensorSpec) -> TensorSpec:
@@ -212,6 +248,8 @@ def _planned(
             kind = _list_kind(body, i, counters, value)
             # Elements of one shape are joined by a Reshape, those that were never written, too.
             joins = kind == SCANNED and not value.element.is_fully_defined()
+            if kind == CARRIED and _written_rank(body, i, value) is not None:
+                kind = GROWING
             kinds.append(JOINED if joins and _is_joined(call, i) else kind)
         else:
             kinds.append(CARRIED)

@@ -48,6 +48,22 @@ class Written(Value):
         self.count = count
 
 
+class Growing(Value):
+    """A list in a loop that writes its elements anywhere, and whose sizes the first one tells.
+
+    Attributes:
+        rows: the elements; none before the first is written.
+        count: of elements that there are then, a scalar int64.
+    """
+
+    __slots__ = ("count", "rows")
+
+    def __init__(self, rows: Value, count: Value) -> None:
+        super().__init__("list", rows.dtype, rows.shape)
+        self.rows = rows
+        self.count = count
+
+
 class Joined(Value):
     """A list whose elements, of different lengths, are concatenated.
 
@@ -72,6 +88,8 @@ def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
         )
     if isinstance(handle, Joined):
         raise UnconvertibleError("elements of different lengths are only joined")
+    if isinstance(handle, Growing):
+        return handle.rows if like is None else _grown(g, handle, like)
     if not isinstance(handle, Reserved):
         return handle
     count = g.reshape(handle.count, [1])
@@ -86,6 +104,15 @@ def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
     zero = b"" if handle.dtype is dtypes.string else 0
     blank = np.array(zero).astype(handle.dtype.numpy)
     return g.fill(g.joined(count, sizes), g.constant(blank, dtype=handle.dtype))
+
+
+def _grown(g: GraphBuilder, handle: Growing, like: Value) -> Value:
+    """All elements: zeros, where there are none yet."""
+    wanted = g.joined(g.reshape(handle.count, [1]), g.shape_of(like))
+    room = g.op("Sub", wanted, g.shape_of(handle.rows))
+    rows = g.op("Pad", handle.rows, g.joined(g.ints(*[0] * handle.rows.rank), room))
+    rows.refine(Shape([None, *like.shape]))
+    return rows
 
 
 @converts("TensorListReserve")

@@ -215,3 +215,40 @@ def old_policy(folder: Path) -> Any:
 
     change(folder, as_before)
     return calls[:1]
+
+
+def _implementing(interface: str, added: float, device: str | None) -> Any:
+    """One implementation of an interface; what it adds tells which of them ran."""
+    marks = {"api_implements": interface}
+    if device is not None:
+        marks["api_preferred_device"] = device
+    return tf.function(lambda x: x + added, autograph=False, experimental_attributes=marks)
+
+
+@case("implementations")
+def for_devices(folder: Path) -> Any:
+    """As TensorFlow Probability's samplers: a model calls one, and another runs on CPUs."""
+    x = tf.TensorSpec([None], tf.float32, "x")
+    signatures = {}
+
+    def asked(name: str, *devices: str | None) -> None:
+        made = [_implementing(name, 1.0 + i, device) for i, device in enumerate(devices)]
+
+        def serve(x: Any) -> Any:
+            y = made[0](x)
+            for other in made[1:]:
+                other.get_concrete_function(x).add_to_graph()
+            inside = tf.cond(tf.size(x) > 2, lambda: made[0](x), lambda: -x)
+            end = tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, made[0](x)), (0, x))[1]
+            return {"y": y, "in_branch": inside, "in_loop": end}
+
+        signatures[name] = tf.function(serve, input_signature=[x])
+
+    asked("plain", None, "CPU")
+    asked("written_on_a_gpu", "GPU", "CPU")
+    asked("for_cpus_already", "CPU", "GPU")
+    asked("several", None, "GPU", "CPU")
+    asked("none_for_cpus", None, None)
+    asked("small_letters", None, "cpu")
+    tf.saved_model.save(tf.Module(), str(folder), signatures=signatures)
+    return [(name, {"x": numbers(length)}) for name in signatures for length in (2, 3)]

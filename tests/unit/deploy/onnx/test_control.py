@@ -7,6 +7,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy.onnx import ExportReport, export
+from pinnace.framework import errors
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.tracing import trace
 from pinnace.graph.graph import FunctionRef
@@ -286,3 +287,20 @@ def joined(x: Any) -> Any:
 def test_what_comes_behind_a_refused_op_is_refused_too_and_ends_in_no_other_error() -> None:
     with pytest.raises(tf.errors.UnimplementedError, match="all sizes but the first must be known"):
         export(joined.get_concrete_function())
+
+
+def test_branches_too_deep_for_a_file_are_refused_with_advice() -> None:
+    """As `tfp.math.log_cumsum_exp`: a recursion by halves, a branch for each of 31 bits."""
+
+    def nested(x: Any, depth: int) -> Any:
+        if not depth:
+            return x
+        return tf.cond(tf.size(x) > depth, lambda: nested(x, depth - 1) + 1.0, lambda: x)
+
+    spec = tf.TensorSpec([None], tf.float32, "x")
+    fine = tf.function(lambda x: nested(x, 30)).get_concrete_function(spec)
+    assert export(fine).compared
+    deep = tf.function(lambda x: nested(x, 31)).get_concrete_function(spec)
+    with pytest.raises(errors.UnimplementedError, match=r"31 deep .* 30.*\n  Try: shapes="):
+        export(deep)
+    assert export(deep, shapes={"x": [40]}).compared

@@ -99,3 +99,24 @@ def test_ranks_of_values_inside_are_told_by_a_sample(function: Any) -> None:
     shape = np.int32([6, 2])
     (got,) = run_model(report, [x, shape])
     np.testing.assert_allclose(got, np.asarray(concrete(tf.constant(x), tf.constant(shape))))
+
+
+@pytest.mark.parametrize("sizes", [(10, 4), (256, 224), (10, 3)])
+@pytest.mark.parametrize("before_it", [False, True])
+def test_channels_are_scaled_and_not_columns(sizes: tuple[int, int], before_it: bool) -> None:
+    """As image processors do it; of three columns there are as many as of channels."""
+    before, after = sizes
+    scale, shift = (np.array(part, np.float32) for part in ([0.5, 2.0, 4.0], [0.1, -1.0, 3.0]))
+
+    def prepared(x: Any) -> Any:
+        if before_it:
+            return tf.image.resize(x * scale + shift, [after, after])
+        return tf.image.resize(x, [after, after]) * scale + shift
+
+    signature = [tf.TensorSpec([None, before, before, 3])]
+    function = tf.function(prepared, input_signature=signature, autograph=False)
+    report = export(function.get_concrete_function())
+    x = np.random.default_rng(0).uniform(0, 255, (2, before, before, 3)).astype("f4")
+    (got,) = run_model(report, [x])
+    wanted = np.asarray(tf.image.resize(x, [after, after])) * scale + shift
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1000 * 1e-5)

@@ -96,6 +96,27 @@ def test_a_subclass_needs_its_class(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again(X), X * 2)
 
 
+@pytest.mark.parametrize(
+    ("module", "named", "place"),
+    [
+        ("larq.layers", "QuantConv2D", "where larq is installed"),
+        (None, "kapre>STFT", "where kapre is installed"),
+        (None, "QuantConv2D", "where it is defined"),
+        ("__main__", "Mine", "where it is defined"),
+        (None, "Custom>Mine", "where it is defined"),
+    ],
+)
+def test_a_class_of_another_package_says_how_to_do_without(
+    module: str | None, named: str, place: str
+) -> None:
+    """Its configuration says nothing of what it computes, which a SavedModel does."""
+    config = {"class_name": named, "config": {}, "module": module}
+    with pytest.raises(ValueError, match="is not known") as told:
+        keras.saving.deserialize_keras_object(config)
+    assert f"model.export(FOLDER) of TensorFlow's Keras, {place}: a SavedModel" in str(told.value)
+    assert "--import MODULE" in str(told.value)
+
+
 def doubled(x: Any) -> Any:
     return x * 2.0
 

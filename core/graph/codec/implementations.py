@@ -1,0 +1,56 @@
+"""Functions with more than one implementation, of which TensorFlow runs that for CPUs.
+
+Each says with the attribute `api_implements` what it implements, and with `api_preferred_device`
+for what. A model calls any of them; Grappler's implementation selector puts the one for the device
+in its place when the model runs. The others may give other numbers: the samplers of TensorFlow
+Probability call one for XLA, and draw from another on CPUs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.proto.function_pb2 import FunctionDef
+
+_INTERFACE = "api_implements"
+_DEVICE = "api_preferred_device"
+# Halves of a function whose gradient is asked for: their arguments and results are their own.
+_HALVES = ("forward_function_name", "backward_function_name")
+
+
+def replaced_on_cpus(functions: Mapping[str, FunctionDef]) -> dict[str, str]:
+    """Which functions give way to which others on CPUs.
+
+    Args:
+        functions: all of a file, by name.
+
+    Returns:
+        Name -> the name of the function that runs in its place.
+    """
+    families: dict[bytes, list[FunctionDef]] = {}
+    for message in functions.values():
+        if _INTERFACE in message.attr and not any(half in message.attr for half in _HALVES):
+            families.setdefault(message.attr[_INTERFACE].s, []).append(message)
+    found = {}
+    for family in families.values():
+        made_for_cpus = [one for one in family if _is_for_cpus(one)]
+        for message in family:
+            alike = (one for one in made_for_cpus if _types(one) == _types(message))
+            # Of several, TensorFlow takes any: it asks a hash table.
+            chosen = None if message in made_for_cpus else next(alike, None)
+            if chosen is not None:
+                found[message.signature.name] = chosen.signature.name
+    return found
+
+
+def _is_for_cpus(message: FunctionDef) -> bool:
+    return _DEVICE in message.attr and message.attr[_DEVICE].s == b"CPU"
+
+
+def _types(message: FunctionDef) -> tuple[list[int], list[int]]:
+    """The dtypes of arguments and results."""
+    signature = message.signature
+    return [one.type for one in signature.input_arg], [one.type for one in signature.output_arg]
