@@ -77,7 +77,7 @@ class Layout:
         alone = {
             place
             for region in fused.values()
-            if region is not None and not region.needs_blas
+            if region is not None
             for place in region.cluster.members
         }
         left = (s.node for place, s in enumerate(self._plan.steps) if place not in alone)

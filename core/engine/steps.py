@@ -163,11 +163,9 @@ class Region(Protocol):
 
     Attributes:
         misses: calls with other shapes, which ran the steps one by one.
-        needs_blas: whether it may call BLAS, which must be set to one thread then.
     """
 
     misses: int
-    needs_blas: bool
 
     @property
     def cluster(self) -> Part:

@@ -43,7 +43,6 @@ class SharedExtremes:
 
     # Its shapes are always as expected.
     misses = 0
-    needs_blas = False
 
     def __init__(
         self, cluster: Cluster, lines: Lines, *, rectified: bool, summed: tuple[int, ...]

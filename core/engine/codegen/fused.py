@@ -58,7 +58,6 @@ class Fused:
         checked: whether shapes may differ at a later call; it then runs the steps one by one.
     """
 
-    needs_blas = False
 
     def __init__(
         self,

@@ -45,10 +45,8 @@ class Looped:
 
     Attributes:
         misses: calls with other shapes, which ran the steps one by one.
-        needs_blas: whether it may call BLAS, which its kernel does not.
     """
 
-    needs_blas = False
 
     def __init__(
         self, part: PlainPart, small: SmallPlan, shapes: Sequence[tuple[int, ...]]

@@ -33,7 +33,6 @@ class Rectified:
 
     # Its shapes are always as expected.
     misses = 0
-    needs_blas = False
 
     def __init__(self, cluster: Cluster, place: int, norm: Node) -> None:
         self.cluster = cluster

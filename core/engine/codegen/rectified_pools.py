@@ -36,7 +36,6 @@ class RectifiedPool:
 
     # Its shapes are always as expected.
     misses = 0
-    needs_blas = False
 
     def __init__(self, cluster: Cluster, pool: Node) -> None:
         self.cluster = cluster

@@ -47,7 +47,6 @@ class Guarded:
         misses: calls that had other shapes.
     """
 
-    needs_blas = False
 
     def __init__(
         self,

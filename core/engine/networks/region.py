@@ -136,7 +136,6 @@ class Network:
 
     # Its shapes are always as expected.
     misses = 0
-    needs_blas = False
 
     def __init__(
         self, reader: Reader, part: PlainPart, tensors: int, sizes: Sizes, products: int = 0

@@ -208,10 +208,10 @@ def _to_winners(x: Array, dy: Array, windows: Windows) -> Array:
 
 
 def _lie_side_by_side(x: Array, y: Array, windows: Windows) -> bool:
-    """Whether windows do not overlap."""
-    ksize, strides, _ = windows
-    sizes = zip(ksize, strides, y.shape[1:-1], x.shape[1:-1], strict=True)
-    return all(k == s and count * s == size for k, s, count, size in sizes)
+    """Whether the windows neither overlap nor leave a pixel out, nor hang over an edge."""
+    ksize, strides, pads = windows
+    sizes = zip(ksize, strides, pads, y.shape[1:-1], x.shape[1:-1], strict=True)
+    return all(k == s and count * s == size and not any(p) for k, s, p, count, size in sizes)
 
 
 def _by_machine_code(
@@ -499,9 +499,9 @@ def avg_pool_gradient(
 def _spread_along(dy: Array, axis: int, size: int, taps: int, stride: int, before: int) -> Array:
     """The adjoint of a sum over windows along one axis."""
     count = dy.shape[axis]
-    if taps == 1 and stride == 1 and size == count:
+    if taps == 1 and stride == 1 and size == count and not before:
         return dy
-    if taps == stride and count * stride == size:
+    if taps == stride and count * stride == size and not before:
         return np.repeat(dy, taps, axis=axis)
     lead = (slice(None),) * axis
     out = np.zeros((*dy.shape[:axis], size, *dy.shape[axis + 1 :]), dy.dtype)

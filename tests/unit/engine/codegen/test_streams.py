@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pinnace.engine.codegen import kernels as general_kernels
@@ -116,6 +116,8 @@ def test_a_window_gives_its_largest(
     st.booleans(),
     st.integers(0, 2**32 - 1),
 )
+@example(1, (2, 1, 2, 1), (4, 4), ((1, 0), (0, 0)), 2, False, False, 1)
+@example(2, (2, 2, 2, 2), (6, 8), ((1, 1), (1, 1)), 3, False, True, 3)
 def test_a_gradient_of_windows_anywhere(
     kernels: dict[str, Any],
     count: int,
