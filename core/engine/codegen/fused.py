@@ -58,7 +58,6 @@ class Fused:
         checked: whether shapes may differ at a later call; it then runs the steps one by one.
     """
 
-
     def __init__(
         self,
         cluster: Cluster,

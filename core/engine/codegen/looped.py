@@ -47,7 +47,6 @@ class Looped:
         misses: calls with other shapes, which ran the steps one by one.
     """
 
-
     def __init__(
         self, part: PlainPart, small: SmallPlan, shapes: Sequence[tuple[int, ...]]
     ) -> None:

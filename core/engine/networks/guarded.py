@@ -47,7 +47,6 @@ class Guarded:
         misses: calls that had other shapes.
     """
 
-
     def __init__(
         self,
         network: Network,
