@@ -79,6 +79,11 @@ class Loaded:
             os.killpg(process.pid, 9)
             process.communicate()
 
+    def forget(self) -> None:
+        """End the server for good."""
+        self.close()
+        self._log.close()
+
     def _start(self) -> subprocess.Popen[str]:
         self._process = subprocess.Popen(
             [self.python, "-c", SERVER.read_text("utf-8"), *MODULES],
@@ -89,13 +94,14 @@ class Loaded:
             cwd=tempfile.gettempdir(),
             start_new_session=True,
         )
-        atexit.register(self.close)
         return self._process
 
 
 @cache
 def _server(python: str) -> Loaded:
-    return Loaded(python)
+    server = Loaded(python)
+    atexit.register(server.forget)
+    return server
 
 
 def run_either(
