@@ -36,7 +36,8 @@ Work: TypeAlias = "Callable[[World, float], Awaitable[Counter[str]]]"
 
 _MB = 2**20
 _TRIES = 3
-_QUIET_S = 0.6  # memory is given back half a second later
+# Memory that may not be kept is given back half a second later; what an attack began ends before.
+_QUIET_S, _LEAST_QUIET_S = 0.6, 0.1
 
 
 @dataclass
@@ -88,7 +89,8 @@ async def measured(
 ) -> Row:
     """What some work costs a server."""
     watched = min(max(seconds, 0.2), 1.0)
-    await asyncio.sleep(watched)
+    # What was seen after the attack before this one was seen before this one.
+    await asyncio.sleep(one.quiet_since + watched - time.monotonic())
     begin = time.monotonic()
     before = seen(one.notes, begin - watched, begin)
     held, tracebacks = one.memory(), one.tracebacks()
@@ -96,9 +98,11 @@ async def measured(
     statuses = await work(one, seconds)
     end = time.monotonic()
     peak = one.peak()
-    await asyncio.sleep(_QUIET_S + watched)
+    await at_rest(one, held + bounds.kept * _MB / 2)
+    one.quiet_since = time.monotonic()
+    await asyncio.sleep(watched)
     during = seen(one.notes, begin, end)
-    after = seen(one.notes, end + _QUIET_S, time.monotonic())
+    after = seen(one.notes, one.quiet_since, time.monotonic())
     row = Row(
         name, statuses, (peak - held) / _MB, (one.memory() - held) / _MB, before, during, after
     )
@@ -111,12 +115,22 @@ async def measured(
         row.problems.append(f"p99 moved by {during.p99 - quiet:.0f} ms")
     if during.longest - quiet > bounds.stall:
         row.problems.append(f"an answer took {during.longest:.0f} ms")
+    if after.p99 - before.p99 > bounds.stall:
+        row.problems.append(f"answers still take {after.p99:.0f} ms")
     for status in statuses:
         if status.startswith("!") or status in ("500", "501", "502", "INTERNAL", "UNKNOWN"):
             row.problems.append(f"{statuses[status]} times {status.removeprefix('!')}")
     if one.tracebacks() > tracebacks:
         row.problems.append("a traceback in the log")
     return row
+
+
+async def at_rest(one: World, memory: float) -> None:
+    """Wait until a server has given back what an attack took: well within what it may keep."""
+    end = time.monotonic() + _QUIET_S
+    await asyncio.sleep(_LEAST_QUIET_S)
+    while one.memory() > memory and time.monotonic() < end:
+        await asyncio.sleep(0.02)
 
 
 async def tried(

@@ -150,6 +150,7 @@ class World:
             )
         self._await(lambda: b"Serving on" in self.log.read_bytes())
         self._await(lambda: self._connects(self.grpc))
+        self.quiet_since = time.monotonic()  # since when no attack goes on
         self.probe: subprocess.Popen[bytes] | None = None
         if not probes:
             return

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.fresh_process import run_fresh
+from support.loaded_process import run_either
 
 PROGRAM = """
 import importlib, sys
@@ -88,5 +88,5 @@ def test_the_other_side_restores_it(writer, which, tmp_path, tensorflow_python) 
     pythons = {"pinnace": {}, "tensorflow": {"python": tensorflow_python}}
     (reader,) = pythons.keys() - {writer}
     path = tmp_path / "weights"
-    run_fresh(PROGRAM, writer, "write", path, which, **pythons[writer])
-    assert "weights" in run_fresh(PROGRAM, reader, "read", path, which, **pythons[reader])
+    run_either(PROGRAM, writer, "write", path, which, **pythons[writer])
+    assert "weights" in run_either(PROGRAM, reader, "read", path, which, **pythons[reader])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.fresh_process import run_fresh
+from support.loaded_process import run_either
 
 PROGRAM = Path(__file__).with_name("gradient_models.py")
 MODELS = [
@@ -41,7 +41,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -
     }
 
     def run(library: str, *arguments: str) -> dict[str, Any]:
-        done = run_fresh(RUN, PROGRAM, library, *arguments, **pythons[library])
+        done = run_either(RUN, PROGRAM, library, *arguments, **pythons[library])
         found: dict[str, Any] = json.loads(done.strip().splitlines()[-1])
         return found
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pinnace as tf
-from support.fresh_process import run_fresh
 from support.golden import golden
+from support.loaded_process import run_either
 
 PROGRAM = """
 import runpy, sys
@@ -29,7 +29,7 @@ def test_keras_3_opens_what_was_saved_again(tmp_path: Path, tensorflow_python: s
             model.save(tmp_path / name)
             written.append(name)
     program = Path(__file__).with_name("keras_2_again.py")
-    text = run_fresh(PROGRAM, program, tmp_path, python=tensorflow_python, timeout_s=900)
+    text = run_either(PROGRAM, program, tmp_path, python=tensorflow_python, timeout_s=900)
     found = dict(json.loads(line[7:]) for line in text.splitlines() if line.startswith("REPORT "))
     assert found.keys() == set(written)
     assert len(written) > 50

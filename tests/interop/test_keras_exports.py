@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from support.fresh_process import run_fresh
+from support.loaded_process import run_either
 
 X = (np.arange(6, dtype=np.float32).reshape(2, 3) - 2) / 4
 # What both libraries run: LIBRARY is replaced by the name of the module.
@@ -90,8 +90,8 @@ def test_the_other_library_loads_an_archive(
 ) -> None:
     python: dict[str, Any] = {"tensorflow": {"python": tensorflow_python}, "pinnace": {}}
     folder = str(tmp_path / "out")
-    run_fresh(WRITE.replace("LIBRARY", writer), folder, **python[writer])
-    done = run_fresh(READ.replace("LIBRARY", reader), folder, **python[reader])
+    run_either(WRITE.replace("LIBRARY", writer), folder, **python[writer])
+    done = run_either(READ.replace("LIBRARY", reader), folder, **python[reader])
     found = json.loads(done.strip().splitlines()[-1])
     for name, value in expected().items():
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
@@ -108,6 +108,6 @@ import tensorflow as tf
 layer = tf.keras.layers.TFSMLayer(sys.argv[1])
 print(json.dumps(np.asarray(layer(tf.constant(json.loads(sys.argv[2])))).tolist()))
 """
-    done = run_fresh(read, folder, json.dumps(X.tolist()), python=tensorflow_python)
+    done = run_either(read, folder, json.dumps(X.tolist()), python=tensorflow_python)
     found = json.loads(done.strip().splitlines()[-1])
     np.testing.assert_allclose(found, model(X), rtol=1e-5, atol=1e-6)

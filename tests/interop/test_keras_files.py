@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.fresh_process import run_fresh
 from support.keras_models import CASES
+from support.loaded_process import run_either
 
 PROGRAM = """
 import runpy, sys
@@ -18,7 +18,7 @@ EXCHANGE = Path(__file__).parents[1] / "support" / "keras_exchange.py"
 
 
 def reports(*arguments: str | Path, **options: Any) -> dict[str, Any]:
-    text = run_fresh(PROGRAM, EXCHANGE, *arguments, timeout_s=900, **options)
+    text = run_either(PROGRAM, EXCHANGE, *arguments, timeout_s=900, **options)
     lines = [line[7:] for line in text.splitlines() if line.startswith("REPORT ")]
     return {report["name"]: report for report in map(json.loads, lines)}
 

@@ -7,8 +7,8 @@ import pytest
 
 from pinnace.keras import ops
 from support import keras_operations_more as more
-from support.fresh_process import run_fresh
 from support.keras_operations import CASES, OTHERS
+from support.loaded_process import run_either
 
 PROGRAM = """
 import runpy, sys
@@ -23,8 +23,8 @@ def test_every_operation_gives_what_keras_gives(
     tmp_path: Path, tensorflow_python: str, operations: str
 ) -> None:
     file = FOLDER / operations
-    run_fresh(PROGRAM, file, "pinnace", tmp_path / "ours.npz")
-    run_fresh(PROGRAM, file, "tensorflow", tmp_path / "theirs.npz", python=tensorflow_python)
+    run_either(PROGRAM, file, "pinnace", tmp_path / "ours.npz")
+    run_either(PROGRAM, file, "tensorflow", tmp_path / "theirs.npz", python=tensorflow_python)
     ours, theirs = (dict(np.load(tmp_path / f"{which}.npz")) for which in ("ours", "theirs"))
     assert ours.keys() == theirs.keys()
     for name, wanted in theirs.items():

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from hypothesis import Phase, given, seed, settings
 
-from support.fresh_process import run_fresh
 from support.layer_drawing import LAYERS
 from support.layer_sizes import Case
+from support.loaded_process import run_either
 
 PROGRAM = """
 import runpy, sys
@@ -44,8 +44,8 @@ def test_every_layer_has_the_sizes_of_keras(tmp_path: Path, tensorflow_python: s
     cases = drawn()
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     files = {which: tmp_path / f"{which}.json" for which in ("pinnace", "keras")}
-    run_fresh(PROGRAM, SIZES, "pinnace", tmp_path / "cases.json", files["pinnace"])
-    run_fresh(
+    run_either(PROGRAM, SIZES, "pinnace", tmp_path / "cases.json", files["pinnace"])
+    run_either(
         PROGRAM, SIZES, "keras", tmp_path / "cases.json", files["keras"], python=tensorflow_python
     )
     ours, theirs = (json.loads(files[which].read_text()) for which in ("pinnace", "keras"))

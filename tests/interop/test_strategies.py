@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.fresh_process import run_fresh
+from support.loaded_process import run_either
 
 PROGRAMS = Path(__file__).parent / "strategies"
 # TensorFlow traces each of many programs twice, on a machine that may be busy.
@@ -23,7 +23,7 @@ OTHERWISE = {"reduce of unequal shapes", "gather of scalars"}
 def found_by(library: str, program: str, *arguments: str, python: str | None = None) -> Any:
     options: Any = {"timeout_s": SECONDS} | ({} if python is None else {"python": python})
     path = PROGRAMS / f"{program}.py"
-    return json.loads(run_fresh(RUN, path, library, *arguments, **options).splitlines()[-1])
+    return json.loads(run_either(RUN, path, library, *arguments, **options).splitlines()[-1])
 
 
 def assert_same(ours: Any, theirs: Any, where: str, rtol: float) -> None:
@@ -120,9 +120,9 @@ def test_what_is_saved_under_a_strategy_is_opened_without(
         "pinnace": {"timeout_s": SECONDS},
         "tensorflow": {"timeout_s": SECONDS, "python": tensorflow_python},
     }
-    written = run_fresh(SAVE, writer, tmp_path, **options[writer]).splitlines()[-1]
+    written = run_either(SAVE, writer, tmp_path, **options[writer]).splitlines()[-1]
     outputs, kernel = json.loads(written)
-    opened = run_fresh(OPEN, reader, tmp_path, **options[reader]).splitlines()[-1]
+    opened = run_either(OPEN, reader, tmp_path, **options[reader]).splitlines()[-1]
     *answers, restored, total, count = json.loads(opened)
     for answer in answers:
         np.testing.assert_allclose(answer, outputs, rtol=1e-5, atol=1e-6)

@@ -1,7 +1,6 @@
 """TensorFlow loads what `pinnace.saved_model.save` writes, and computes the same numbers."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import pinnace as tf
-from architecture.sources import ROOT
+from support.checked_models import failures
 
-CHECK = ROOT / "tests" / "tools" / "tf_check.py"
 Arrays = dict[str, NDArray[np.float32]]
 RNG = np.random.default_rng(7)
 
@@ -63,9 +61,7 @@ def test_tensorflow_computes_the_same(
     model, arrays = tmp_path / "model", tmp_path / "io.npz"
     np.savez(arrays, **build(model))
     paths = os.environ.get("PINNACE_TF_PATHS", "v2,v1")
-    command = [tensorflow_python, CHECK, model, "--io", arrays, "--paths", paths]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert failures(model, arrays, paths, tensorflow_python) == {}
 
 
 def serving_arrays(folder: Path, x: NDArray[np.float32]) -> Arrays:

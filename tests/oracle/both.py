@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.fresh_process import run_fresh
+from support.loaded_process import run_either
 
 RUN = """
 import runpy, sys
@@ -42,7 +42,7 @@ def outcomes(
     for library, python in (("tensorflow", tensorflow_python), ("pinnace", None)):
         folder = folders.mktemp(library)
         chosen = {} if python is None else {"python": python}
-        done = run_fresh(
+        done = run_either(
             RUN, str(programs), library, folder, str(programs.parent), timeout_s=timeout_s, **chosen
         )
         found[library] = json.loads(done.strip().splitlines()[-1])

@@ -2,6 +2,7 @@
 
 import os
 import selectors
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -20,6 +21,8 @@ class PeerDiedError(Exception):
 
 class Peer:
     """One process with TensorFlow, started when it is first asked and again after it died.
+
+    What ends at a call is a fork of it: then the next one is there at once.
 
     Args:
         python: its interpreter.
@@ -50,15 +53,18 @@ class Peer:
             if not waiting.select(timeout_s):
                 raise self._death(f"no answer within {timeout_s} s")
         try:
-            return wire.read(process.stdout)
+            answer = wire.read(process.stdout)
         except EOFError as error:
             raise self._death() from error
+        if isinstance(answer, dict) and "died" in answer:  # it has begun again
+            raise self._error(f"it ended with {answer['died']}")
+        return answer
 
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with what it has forked
             process.communicate()
 
     def forget(self) -> None:
@@ -77,12 +83,16 @@ class Peer:
             stderr=self._log,
             env=environment,
             cwd=tempfile.gettempdir(),
+            start_new_session=True,
         )
         self.version = self.receive(START_S)["version"]
         return self._process
 
     def _death(self, why: str = "it ended") -> PeerDiedError:
         self.close()
+        return self._error(why)
+
+    def _error(self, why: str) -> PeerDiedError:
         self._log.seek(0)
         tail = self._log.read()[-2000:].decode(errors="replace")
         return PeerDiedError(f"TensorFlow's process: {why}\n{tail}")

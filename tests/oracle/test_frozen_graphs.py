@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pinnace as tf
-from support.fresh_process import run_fresh
+from support.loaded_process import run_either
 
 CALLS = [([1.0, 1.0], 0), ([-1.0, -2.0], 3), ([3.0, 4.0], 4)]
 
@@ -56,7 +56,7 @@ def test_frozen_graphs_cross_over_in_files(tmp_path: Path, tensorflow_python: st
     tf.io.write_graph(frozen.graph, tmp_path, "ours.pb", as_text=False)
     outputs = ",".join(tensor.name for tensor in frozen.outputs)
     arguments = (load, tmp_path, outputs, json.dumps(CALLS))
-    printed = run_fresh(THERE, *arguments, python=tensorflow_python)
+    printed = run_either(THERE, *arguments, python=tensorflow_python)
     told = json.loads(printed.strip().splitlines()[-1])
 
     def run(function: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pinnace as tf
 from pinnace.keras import downloads
 from support import dataset_files
+from support.loaded_process import run_either
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,11 +52,8 @@ def test_the_digests_and_addresses_are_those_of_keras(
                 getattr(module, call, lambda: None)()
             except OSError:
                 continue
-    run = subprocess.run(
-        [tensorflow_python, "-c", THEIRS], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    theirs = json.loads(run.stdout.splitlines()[-1])
+    said = run_either(THEIRS, python=tensorflow_python)
+    theirs = json.loads(said.splitlines()[-1])
     assert len(theirs) == 10
     assert asked == theirs
 

@@ -1,12 +1,12 @@
 """Folders, several files of weights and parts of models go from here to Keras, and back."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pinnace as tf
+from support.loaded_process import run_either
 
 keras = tf.keras
 X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
@@ -41,7 +41,7 @@ def exchanged(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str):
     keras.Model(middle, model.output).save(here / "part.keras")
     np.save(here / "x.npy", X)
     files = [here / "folder", here / "w.weights.json", here / "part.keras", here / "x.npy", there]
-    subprocess.run([tensorflow_python, "-c", _THERE, *map(str, files)], check=True, timeout=300)
+    run_either(_THERE, *files, python=tensorflow_python)
     return model, there
 
 

@@ -166,28 +166,49 @@ def file_of(name: str) -> Path:
     return Path(__file__).with_name(f"{name}_programs.py")
 
 
+class Runs:
+    """Every program of a file, run once by each library in a process of its own, when first asked.
+
+    No fixture that has the file as its parameter: beside parameters of the test itself, pytest
+    makes it again for each test.
+
+    Args:
+        folders: where they may write.
+        tensorflow_python: the interpreter that has TensorFlow.
+    """
+
+    def __init__(self, folders: pytest.TempPathFactory, tensorflow_python: str) -> None:
+        self._given = (folders, tensorflow_python)
+        self._found: dict[str, dict[str, dict[str, Any]] | Exception] = {}
+
+    def of(self, file: str) -> dict[str, dict[str, Any]]:
+        """What each library gives, by library and program; a failure for each test of the file."""
+        if file not in self._found:
+            try:
+                self._found[file] = both.outcomes(file_of(file), *self._given)
+            except Exception as error:
+                self._found[file] = error
+        found = self._found[file]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
 @pytest.fixture(scope="module")
-def outcomes(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    tensorflow_python: str,
-) -> dict[str, dict[str, Any]]:
-    """Every program of a file, run by each library in a process of its own."""
-    return both.outcomes(file_of(request.param), tmp_path_factory, tensorflow_python)
+def runs(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Runs:
+    return Runs(tmp_path_factory, tensorflow_python)
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "file", "name"),
+    ("file", "name"),
     [
-        pytest.param(file, file, name, id=f"{file}-{name}")
+        pytest.param(file, name, id=f"{file}-{name}")
         for file in FILES
         for name in both.names(file_of(file))
     ],
-    indirect=["outcomes"],
 )
-def test_a_program_gives_what_it_gives_there(
-    outcomes: dict[str, dict[str, Any]], file: str, name: str
-) -> None:
+def test_a_program_gives_what_it_gives_there(runs: Runs, file: str, name: str) -> None:
+    outcomes = runs.of(file)
     told = FILES[file]
     theirs = outcomes["tensorflow"][name]
     assert told.errors or not str(theirs).startswith("error: "), theirs

@@ -4,14 +4,21 @@
 
 A request is a list of calls, its answer a list of what each gave. A call is of one op (`op`,
 `inputs`, `attrs`), or of a program of programs/ (`program`, `inputs`).
+
+TensorFlow has checks that end the process. So what answers is a fork of this one, which has loaded
+TensorFlow and done nothing with it; where a fork ends, {"died": its exit code} is the answer, and
+the next one goes on.
 """
 
+import gc
 import importlib
 import itertools
+import mmap
 import os
 import sys
+import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NoReturn
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -178,20 +185,43 @@ def attempt(function: Any, *arguments: Any) -> Any:
 
 
 def main() -> None:
-    """Answer until the stream ends."""
+    """Answer until the stream ends, by one fork after the other."""
     # What ops print must not get between the frames.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     wire.write(answers, {"version": tf.__version__})
+    busy = mmap.mmap(-1, 1)  # for both: 1 while somebody waits for an answer
+    gc.collect()
+    gc.freeze()
     while True:
-        try:
-            calls = wire.read(sys.stdin.buffer)
-        except EOFError:
+        child = os.fork()
+        if not child:
+            serve(answers, busy)
+        _, status = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        if code == 0:
             return
-        wire.write(
-            answers,
-            [attempt(answer_program if "program" in call else answer_op, call) for call in calls],
-        )
+        if busy[0]:
+            busy[0] = 0
+            wire.write(answers, {"died": code})
+
+
+def serve(answers: BinaryIO, busy: mmap.mmap) -> NoReturn:
+    """Be the process that answers; it ends with the stream."""
+    try:
+        while True:
+            calls = wire.read(sys.stdin.buffer)
+            busy[0] = 1
+            found = [
+                attempt(answer_program if "program" in call else answer_op, call) for call in calls
+            ]
+            wire.write(answers, found)
+            busy[0] = 0
+    except EOFError:
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
 
 
 if __name__ == "__main__":
