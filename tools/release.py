@@ -94,10 +94,12 @@ def release(
         _compare(first, second)
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
+    wheels = sorted(DIST.glob("*.whl"))
+    print(_run([programs / "python", ROOT / "tools" / "smaller_wheels.py", *wheels]), end="")
     files = sorted(DIST.iterdir())
     _run([programs / "twine", "check", "--strict", *files])
     (wheel,) = DIST.glob(f"*{PLATFORMS[0].tag}.whl")
-    for one in DIST.glob("*.whl"):
+    for one in wheels:
         # Libraries are no modules of Python; the modules beside them are those of the other wheel.
         allowed = [] if one.name.endswith("-any.whl") else ["--ignore", "W004"]
         _run([programs / "check-wheel-contents", *allowed, one])
