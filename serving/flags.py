@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NoReturn
 
@@ -326,14 +326,25 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument(
         "--version",
-        action="version",
-        version=f"pinnace {metadata.version('pinnace')}",
+        action=_PrintVersion,
+        nargs=0,
+        default=argparse.SUPPRESS,
         help="print the version, and end",
     )
     ignored = found.add_argument_group("accepted without effect")
     for flag in IGNORED:
         ignored.add_argument(f"--{flag.name}", metavar="X", help=flag.reason)
     return found
+
+
+class _PrintVersion(argparse.Action):
+    """`--version`: looked up when it is asked for, a hundredth of a second of each start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from pinnace.framework.versions import VERSION
+
+        sys.stdout.write(f"pinnace {VERSION}\n")
+        parser.exit()
 
 
 def respelt(argv: Sequence[str]) -> list[str]:

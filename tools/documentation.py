@@ -1,6 +1,7 @@
 """Builds the documentation site into build/site, and fails if anything of it is broken."""
 
 import argparse
+import io
 import json
 import lzma
 import os
@@ -20,11 +21,16 @@ import source_pages
 from pages import FOLDER as TABLES
 from pages import PAGES
 
+from pinnace.deploy.cli import search_index, shorter_pages
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 SITE = BUILD / "site"
 API = TABLES / "api"
 LISTINGS = TABLES / source_pages.FOLDER
+LISTED = f"{source_pages.FOLDER}/"
+# Pages are text: bytes follow from those before, and do not come in groups of four.
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}]
 # What tables are written from: one is kept until something there is newer.
 SOURCES = {
     "onnx_coverage.md": ("core/ops", "deploy/onnx", "tests/cases"),  # it takes a minute
@@ -142,7 +148,10 @@ def _config(project: dict[str, Any], nav: dict[str, list[str]], classes: frozens
 def pack(site: Path, target: Path) -> Path:
     """The site as one file, with the same bytes each time.
 
-    Its pages are much alike: one stream is a third of what they take compressed one by one.
+    Its pages are much alike: one stream is a third of what they take compressed one by one. Left
+    out is what `pinnace docs` makes of the pages and of the files that are installed with it: what
+    pages repeat of their headings, the entries of the search index, and listings of source. So are
+    styles that no page asks for: the builder has those of another theme.
 
     Args:
         site: folder.
@@ -150,14 +159,55 @@ def pack(site: Path, target: Path) -> Path:
 
     Returns:
         `target`.
+
+    Raises:
+        PagesError: the index that `pinnace docs` would make has other entries.
     """
-    with tarfile.open(target, "w:xz", preset=9 | lzma.PRESET_EXTREME) as packed:
-        for file in sorted(path for path in site.rglob("*") if path.is_file()):
-            entry = tarfile.TarInfo(file.relative_to(site).as_posix())
-            entry.size, entry.mode = file.stat().st_size, 0o644
-            with file.open("rb") as content:
-                packed.addfile(entry, content)
+    files = {
+        file.relative_to(site).as_posix(): file.read_bytes()
+        for file in sorted(site.rglob("*"))
+        if file.is_file()
+    }
+    kept = {name: text for name, text in files.items() if not name.startswith(LISTED)}
+    for name in _unused_styles(kept):
+        del kept[name]
+    if search_index.FILE in kept:
+        kept[search_index.FILE] = _without_entries(kept)
+    for name, content in kept.items():
+        if name.endswith(".html"):
+            kept[name] = shorter_pages.shortened(content)
+    with (
+        lzma.open(target, "wb", filters=FILTERS) as stream,
+        tarfile.open(fileobj=stream, mode="w") as packed,
+    ):
+        for name, content in sorted(kept.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o644
+            packed.addfile(entry, io.BytesIO(content))
     return target
+
+
+def _unused_styles(site: dict[str, bytes]) -> list[str]:
+    pages = [text for name, text in site.items() if name.endswith(".html")]
+    styles = [name for name in site if name.endswith(".css")]
+    return [one for one in styles if not any(Path(one).name.encode() in text for text in pages)]
+
+
+def _without_entries(site: dict[str, bytes]) -> bytes:
+    """The search index without its entries; PagesError if they cannot be made again."""
+    built = site[search_index.FILE]
+    emptied = search_index.emptied(built)
+    made = search_index.filled({**site, search_index.FILE: emptied})
+    wanted, found = (
+        {one["location"]: (one["title"], one["path"]) for one in json.loads(index)["items"]}
+        for index in (built, made)
+    )
+    places = sorted(wanted.keys() | found.keys())
+    if wrong := [place for place in places if wanted.get(place) != found.get(place)]:
+        raise site_pages.PagesError(
+            f"deploy/cli/search_index.py makes other entries than the site has: {wrong[:5]}"
+        )
+    return emptied
 
 
 if __name__ == "__main__":

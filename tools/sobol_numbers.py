@@ -4,8 +4,9 @@ The numbers are those of Joe and Kuo, "Constructing Sobol sequences with better 
 projections", 2008 (new-joe-kuo-6.21201), as SciPy has them: python tools/sobol_numbers.py
 
 A dimension is a primitive polynomial of degree d and d odd numbers m, of which m[j] has j + 1 bits.
-The polynomials come in the order of their degree, with the first and the last bit 1: their d - 1
-bits between are written, then j bits of each m[j], without its last; all from the highest bit on.
+The polynomials are all of degree 1, of degree 2, ... in the order of their bits, and are computed
+when they are needed. Of the numbers j bits of each m[j] are written, without its last, from the
+highest bit on.
 """
 
 from __future__ import annotations
@@ -22,19 +23,15 @@ DIMENSIONS = 21200  # as many as TensorFlow has
 def main() -> None:
     """Write the file."""
     table = np.load(Path(scipy.stats.__file__).with_name("_sobol_direction_numbers.npz"))
-    degrees = np.zeros(32, np.uint32)
     bits: list[str] = []
     for polynomial, numbers in zip(
         table["poly"][1:DIMENSIONS].tolist(), table["vinit"][1:DIMENSIONS].tolist(), strict=True
     ):
         degree = polynomial.bit_length() - 1
-        degrees[degree] += 1
-        if degree > 1:
-            bits.append(f"{polynomial >> 1 & (1 << degree - 1) - 1:0{degree - 1}b}")
         bits.extend(f"{numbers[j] >> 1:0{j}b}" for j in range(1, degree))
     text = "".join(bits)
     flags = np.frombuffer(text.encode(), np.uint8) - ord("0")
-    FILE.write_bytes(degrees.astype("<u4").tobytes() + np.packbits(flags).tobytes())
+    FILE.write_bytes(np.packbits(flags).tobytes())
 
 
 if __name__ == "__main__":

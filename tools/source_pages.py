@@ -1,46 +1,14 @@
 """Listings of the source that pages link to: a page of the site per file, a number at each line."""
 
 import dataclasses
-import html
 import inspect
-import os
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_for_filename
+from pinnace.deploy.cli.source_listing import FOLDER, listing
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = "source"  # of the site, beside `api`
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{path}</title>
-<style>
-body {{ margin: 0 auto; max-width: 60rem; padding: 1rem; font-family: sans-serif; }}
-pre {{ font-size: .8rem; line-height: 1.45; overflow-x: auto; }}
-.linenos {{ color: #888 !important; padding-right: 1em; user-select: none; }}
-pre > span:target {{ background: #fff3b0; display: block; scroll-margin-top: 4rem; }}
-{light}
-@media (prefers-color-scheme: dark) {{
-body {{ background: #1e2129; color: #ddd; }}
-a {{ color: #8ab4f8; }}
-pre > span:target {{ background: #4a4420; }}
-{dark}
-}}
-</style>
-</head>
-<body>
-<p><a href="{up}api/index.html">Names</a></p>
-<h1>{path}</h1>
-{code}
-</body>
-</html>
-"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,24 +91,3 @@ def written(paths: Iterable[str], into: Path) -> list[Path]:
         page.write_text(listing(path, (ROOT / path).read_text(encoding="utf-8")))
         done.append(page)
     return done
-
-
-def listing(path: str, text: str) -> str:
-    """The page of a file.
-
-    Args:
-        path: from the root of the repository.
-        text: what it holds.
-    """
-    formatter = HtmlFormatter(linenos="inline", linespans="L")
-    code = highlight(text, get_lexer_for_filename(path), formatter)
-    up = os.path.relpath(".", Path(FOLDER, path).parent) + "/"
-    return PAGE.format(
-        path=html.escape(path), up=up, code=code, light=_style("default"), dark=_style("monokai")
-    )
-
-
-@cache
-def _style(name: str) -> str:
-    rules = HtmlFormatter(style=name).get_style_defs("pre").splitlines()
-    return "\n".join(rule for rule in rules if "background" not in rule)

@@ -14,7 +14,6 @@ from pinnace.framework import config
 from pinnace.framework.errors import OpError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.versions import VERSION
 from pinnace.framework.visible_text import visible
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
@@ -114,6 +113,7 @@ def _write(kind: str, function: str, difference: str, text: str) -> Path | None:
         return None
     import hashlib
 
+    from pinnace.framework.versions import VERSION  # it is looked up, and seldom wanted
     from pinnace.storage.atomic import write_file
 
     content = f"pinnace {VERSION}, {function}\n{kind}: {difference}\n\n{text}".encode()

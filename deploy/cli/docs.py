@@ -1,6 +1,7 @@
 """`pinnace docs`: the documentation of this copy, in a browser, without the internet."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
+import functools
 import mimetypes
 import tarfile
 import webbrowser
@@ -13,7 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 import typer
 
+from pinnace.deploy.cli import search_index, shorter_pages
 from pinnace.deploy.cli.markdown_site import installed_folder, markdown_site
+from pinnace.deploy.cli.source_listing import installed_listing
 from pinnace.framework.errors import NotFoundError
 
 _NAME = "site.tar.xz"  # `make release` puts it beside this file
@@ -55,7 +58,7 @@ def read_site(file: Path) -> dict[str, bytes]:
     """The files of a packed site, by their names with `/`.
 
     They are packed as one stream, a third of the size that they have one by one, so that all are
-    read at once: some 20 MB.
+    read at once: some 30 MB.
 
     Args:
         file: the archive.
@@ -68,6 +71,9 @@ def read_site(file: Path) -> dict[str, bytes]:
 def site_server(site: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
     """A server of a site, on the loopback address alone.
 
+    What a packed site lacks is made when it is asked for: listings of this package's source, what
+    pages repeat of their headings, and the entries of the search index.
+
     Args:
         site: its files, by their names.
         port: 0 takes a free one.
@@ -75,6 +81,14 @@ def site_server(site: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
     Returns:
         The server, which listens; `serve_forever` answers.
     """
+    index = functools.cache(lambda: search_index.filled(site))
+
+    def content(name: str) -> bytes | None:
+        if name == search_index.FILE and name in site:
+            return index()
+        if name not in site:
+            return installed_listing(name)
+        return shorter_pages.expanded(site[name]) if name.endswith(".html") else site[name]
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -82,16 +96,17 @@ def site_server(site: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
         def do_GET(self) -> None:
             path = unquote(urlsplit(self.path).path).lstrip("/")
             name = path + _FIRST if path.endswith("/") or not path else path
-            if name in site:
-                self._answer(HTTPStatus.OK, name)
+            body = content(name)
+            if body is not None:
+                self._answer(HTTPStatus.OK, name, body)
             else:
-                self._answer(HTTPStatus.NOT_FOUND, "404.html")
+                lost = content("404.html") or b"not found\n"
+                self._answer(HTTPStatus.NOT_FOUND, "404.html", lost)
 
         def do_HEAD(self) -> None:
             self.do_GET()
 
-        def _answer(self, status: HTTPStatus, name: str) -> None:
-            body = site.get(name, b"not found\n")
+        def _answer(self, status: HTTPStatus, name: str, body: bytes) -> None:
             kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
             self.send_response(status)
             self.send_header("Content-Type", kind)

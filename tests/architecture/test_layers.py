@@ -100,6 +100,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "onnx": ("deploy.onnx", "deploy.cli"),
     "onnxruntime": ("deploy.onnx", "deploy.models", "serving.models.engines"),
     "markdown_it": ("deploy.cli",),
+    "pygments": ("deploy.cli",),
     "typer": ("deploy.cli",),
     "scipy": ("keras.augmentation",),
     "sklearn": ("keras.wrappers",),

@@ -1,9 +1,13 @@
 """Two builds of one commit are equal, or what differs is told."""
 
 import io
+import os
+import sys
 import tarfile
 import tomllib
+import types
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +61,40 @@ def test_the_member_that_differs_is_named(tmp_path: Path) -> None:
             if number:
                 wheel.writestr(zipfile.ZipInfo("more.py"), "")
     assert archives.differences(*wheels) == ["x.whl: more.py", "x.whl: other.py"]
+
+
+def test_a_wheel_packed_again_has_the_same_members_and_is_smaller(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def compress(content: bytes, level: int) -> bytes:
+        assert level == 12
+        packer = zlib.compressobj(9, wbits=-15)
+        return packer.compress(content) + packer.flush()
+
+    # The real one is among the programs of a release.
+    monkeypatch.setitem(sys.modules, "deflate", types.SimpleNamespace(deflate_compress=compress))
+    import smaller_wheels
+
+    file = tmp_path / "x.whl"
+    members = {"x/a.py": b"a = 1\n" * 999, "x/noise.bin": os.urandom(99), "x/empty": b"", "é": b"e"}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as wheel:
+        for name, content in members.items():
+            entry = zipfile.ZipInfo(name, (2026, 11, 30, 7, 59, 58))
+            entry.external_attr = 0o100755 << 16
+            wheel.writestr(entry, content, zipfile.ZIP_DEFLATED)
+        with wheel.open("x/late.py", "w") as late:  # its size stands behind it
+            late.write(b"late")
+    again = tmp_path / "again.whl"
+    again.write_bytes(smaller_wheels.repacked(file))
+    assert again.stat().st_size < file.stat().st_size
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(again) as new:
+        assert new.testzip() is None
+        assert new.namelist() == [*members, "x/late.py"]
+        for one, other in zip(old.infolist(), new.infolist(), strict=True):
+            assert old.read(one) == new.read(other)
+            for field in ("date_time", "external_attr", "create_system", "CRC", "file_size"):
+                assert getattr(one, field) == getattr(other, field)
+    assert smaller_wheels.repacked(again) == again.read_bytes()
 
 
 def test_a_budget_that_is_passed_and_a_tag_of_another_version_stop_a_release(

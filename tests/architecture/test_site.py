@@ -134,7 +134,9 @@ def test_whatever_a_page_would_fetch_from_another_host_is_found(tmp_path: Path) 
     assert hosts == set("abcde")
 
 
-def test_the_packed_site_has_the_same_bytes_whenever_it_is_packed(tmp_path: Path) -> None:
+def test_the_packed_site_has_no_listings_and_the_same_bytes_whenever_it_is_packed(
+    tmp_path: Path,
+) -> None:
     import os
 
     import documentation
@@ -143,11 +145,15 @@ def test_the_packed_site_has_the_same_bytes_whenever_it_is_packed(tmp_path: Path
     (site / "inner").mkdir(parents=True)
     (site / "inner" / "b.html").write_text("b")
     (site / "a.html").write_text("a")
+    listing = site / "source" / "core" / "x.py.html"
+    listing.parent.mkdir(parents=True)
+    listing.write_text("x")
+    (site / "sources.html").write_text("s")
     first = documentation.pack(site, tmp_path / "one.tar.xz").read_bytes()
     os.utime(site / "a.html", (1, 1))
     assert documentation.pack(site, tmp_path / "two.tar.xz").read_bytes() == first
     with tarfile.open(tmp_path / "one.tar.xz") as packed:
-        assert packed.getnames() == ["a.html", "inner/b.html"]
+        assert packed.getnames() == ["a.html", "inner/b.html", "sources.html"]
 
 
 def test_the_plots_are_those_of_the_tables() -> None:

@@ -13,6 +13,7 @@ from pinnace.framework.dtypes import as_dtype, float32, float64, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute_one
+from pinnace.ops.kernels.primitive_polynomials import primitive_polynomials
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, typed
 from pinnace.ops.registry import define
 
@@ -68,11 +69,10 @@ def sobol_sample(
 
 
 @functools.cache
-def _bits() -> tuple[list[int], npt.NDArray[np.uint8]]:
-    """The number of polynomials of each degree, and the bits of tools/sobol_numbers.py."""
+def _bits() -> npt.NDArray[np.uint8]:
+    """The bits of tools/sobol_numbers.py."""
     data = resources.files("pinnace.ops.math").joinpath("sobol_numbers.bin").read_bytes()
-    counts = np.frombuffer(data, "<u4", 32).tolist()
-    return counts, np.unpackbits(np.frombuffer(data, np.uint8, offset=128))
+    return np.unpackbits(np.frombuffer(data, np.uint8))
 
 
 def _numbers(bits: npt.NDArray[np.uint8]) -> Table:
@@ -89,17 +89,19 @@ def _directions(dimensions: int) -> Table:
     before.
     """
     out = np.ones((dimensions, _DIGITS), np.int64)
-    counts, bits = _bits()
-    at, row = 0, 1
-    for degree, count in enumerate(counts):
+    bits = _bits()
+    at, row, degree = 0, 1, 0
+    while row < dimensions:
+        degree += 1
+        polynomials = primitive_polynomials(degree)
+        count = polynomials.size
         taken = min(count, dimensions - row)
-        if not count or taken <= 0:
-            continue
-        # Bits of a dimension: those between the polynomial's ends, then 1, 2, ... of each number.
-        width = (degree - 1) + degree * (degree - 1) // 2
+        polynomials = polynomials[:taken]
+        # Bits of a dimension: 1, 2, ... of each number.
+        width = degree * (degree - 1) // 2
         block = bits[at : at + taken * width].reshape(taken, width)
         at, rows = at + count * width, out[row : row + taken]
-        place = degree - 1
+        place = 0
         for digit in range(1, degree):
             rows[:, digit] = 2 * _numbers(block[:, place : place + digit]) + 1
             place += digit
@@ -107,7 +109,7 @@ def _directions(dimensions: int) -> Table:
             earlier = rows[:, digit - degree]
             found = earlier ^ (earlier << degree)
             for step in range(1, degree):
-                found = found ^ block[:, step - 1] * (rows[:, digit - step] << step)
+                found = found ^ (polynomials >> degree - step & 1) * (rows[:, digit - step] << step)
             rows[:, digit] = found
         row += taken
     return out

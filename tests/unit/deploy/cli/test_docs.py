@@ -54,7 +54,16 @@ def test_pages_have_their_types_and_nothing_else_is_read(client: httpx.Client) -
     assert client.get("/api/tf.nn.html?q=1#x").text == "names"
     assert client.get("/a/s.css").headers["content-type"] == "text/css"
     assert client.head("/index.html").headers["content-length"] == "5"
-    for path in ("/gone.html", "/../site.tar.xz", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd"):
+    listed = client.get("/source/core/keras/layers/dense.py.html")
+    assert "class" in listed.text
+    assert listed.headers["content-type"] == "text/html"
+    for path in (
+        "/gone.html",
+        "/source/core/../x.py.html",
+        "/../site.tar.xz",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd",
+    ):
         missing = client.get(path)
         assert (missing.status_code, missing.text) == (404, "lost")
 
