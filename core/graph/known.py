@@ -32,6 +32,8 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
     if node.op.shape_query:
         return _told_by_shape(value)
     found = _gathered_sizes(value, depth)
+    if found is None:
+        found = _compared_sizes(value, depth)
     return _folded(value, depth) if found is None else found
 
 
@@ -143,15 +145,66 @@ def _sliced(node: Any, depth: int) -> Shape | None:
 
 def _picked(node: Any, depth: int) -> int | None:
     """shape(x)[a], even if other sizes are unknown."""
-    masks = node.attrs
-    source, begin = (known_shape(node.inputs[0], depth - 1), known_value(node.inputs[1], depth - 1))
-    if source is None or source.rank is None or begin is None or begin.size != 1:
+    source, index = known_shape(node.inputs[0], depth - 1), _place(node, depth)
+    if source is None or source.rank is None or index is None:
         return None
+    return source[index] if -source.rank <= index < source.rank else None
+
+
+def _place(node: Any, depth: int) -> int | None:
+    """The a of x[a]."""
+    masks, begin = node.attrs, known_value(node.inputs[1], depth - 1)
     others = ("begin_mask", "ellipsis_mask", "new_axis_mask")
     if masks["shrink_axis_mask"] != 1 or any(masks[name] for name in others):
         return None
-    index = int(begin[0])
-    return source[index] if -source.rank <= index < source.rank else None
+    return None if begin is None or begin.size != 1 else int(begin[0])
+
+
+def _compared_sizes(value: Value, depth: int) -> Array | None:
+    """Whether two sizes are the same, where both are one axis of one tensor, however long."""
+    node = value.node
+    if node.op.name not in {"Equal", "NotEqual"} or value.shape.rank != 0:
+        return None
+    one, other = (_origin(side, depth - 1) for side in node.inputs)
+    if one is None or other is None or one[0] is not other[0] or one[1] != other[1]:
+        return None
+    return np.array(node.op.name == "Equal")
+
+
+def _origin(value: Value, depth: int) -> tuple[Value, int] | None:
+    """The tensor and the axis of it whose size a scalar is."""
+    node = value.node
+    if depth <= 0:
+        return None
+    if node.op.alias or node.op.forwards:
+        return _origin(node.inputs[value.index], depth - 1)
+    if node.op.name != "StridedSlice" or value.shape.rank != 0:
+        return None
+    index = _place(node, depth)
+    return None if index is None else _element(node.inputs[0], index, depth - 1)
+
+
+def _element(sizes: Value, index: int, depth: int) -> tuple[Value, int] | None:
+    """Likewise, for one number of a vector of sizes."""
+    node = sizes.node
+    if depth <= 0 or index < 0:
+        return None
+    if node.op.alias or node.op.forwards:
+        return _element(node.inputs[sizes.index], index, depth - 1)
+    if node.op.shape_query and sizes.shape.rank == 1:
+        return _axis(node.inputs[sizes.index], index, depth - 1)
+    if node.op.name == "Pack" and sizes.shape.rank == 1 and index < len(node.inputs):
+        return _origin(node.inputs[index], depth - 1)
+    return None
+
+
+def _axis(x: Value, axis: int, depth: int) -> tuple[Value, int]:
+    """An axis of a tensor; what is reshaped to the size of another one has that."""
+    node = x.node
+    if depth > 0 and (node.op.alias or node.op.forwards):
+        return _axis(node.inputs[x.index], axis, depth - 1)
+    found = _element(node.inputs[1], axis, depth - 1) if node.op.name == "Reshape" else None
+    return (x, axis) if found is None else found
 
 
 def _computed(node: Any, depth: int) -> Shape | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnace.deploy.program.sources import Program
+from pinnace.deploy.program.sources import Program, next_numbers
 from pinnace.deploy.sampling.samples import Run
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
@@ -29,8 +29,8 @@ TOLERANCES: dict[DType, float] = {
     dtypes.complex64: 1e-5,
     dtypes.complex128: 1e-5,
 }
-# How much an output may move when the inputs move by one unit in the last place, times this, is
-# allowed as well.
+# How much an output moves when the inputs or the weights move by one unit in the last place, times
+# this, is allowed as well.
 _CONDITION = 8.0
 
 # Of a run that fails there, why it does.
@@ -251,21 +251,26 @@ class Judge:
         dtype: DType,
         size: float,
     ) -> float:
-        """The tolerance, wider where the model itself magnifies the rounding of its inputs."""
+        """The tolerance, wider where the model magnifies the rounding of its inputs and weights."""
         tolerance = self._tolerance(dtype) * size
         if not dtype.is_floating:
             return tolerance
-        moved = [
-            np.nextafter(x, np.array(np.inf, x.dtype)) if x.dtype.kind == "f" else x for x in arrays
-        ]
+        # A mask of other numbers than 0 and 1 gives scores so large that few digits are left of
+        # what is added to them. Where no input is a float, the weights tell that.
         try:
-            again = self._program.run(moved)[index].astype(np.float64)
+            both = (
+                self._program.run([next_numbers(x) for x in arrays])[index],
+                self._program.run(arrays, moved=True)[index],
+            )
         except (OpError, ValueError, IndexError, TypeError):
             return tolerance
-        with np.errstate(invalid="ignore"):
-            gap = np.abs(again - expected[index].astype(np.float64))
-        gap = gap[np.isfinite(gap)]
-        return max(tolerance, _CONDITION * float(gap.max())) if gap.size else tolerance
+        for again in both:
+            with np.errstate(invalid="ignore"):
+                gap = np.abs(again.astype(np.float64) - expected[index].astype(np.float64))
+            gap = gap[np.isfinite(gap)]
+            if gap.size:
+                tolerance = max(tolerance, _CONDITION * float(gap.max()))
+        return tolerance
 
 
 def _bytes(text: object) -> bytes:
