@@ -31,10 +31,11 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return known_value(node.inputs[value.index], depth - 1)
     if node.op.shape_query:
         return _told_by_shape(value)
-    found = _gathered_sizes(value, depth)
-    if found is None:
-        found = _compared_sizes(value, depth)
-    return _folded(value, depth) if found is None else found
+    for way in (_gathered_sizes, _compared_sizes, _agreed, _folded):
+        found = way(value, depth)
+        if found is not None:
+            return found
+    return None
 
 
 def _told_by_shape(value: Value) -> Array | None:
@@ -203,8 +204,46 @@ def _axis(x: Value, axis: int, depth: int) -> tuple[Value, int]:
     node = x.node
     if depth > 0 and (node.op.alias or node.op.forwards):
         return _axis(node.inputs[x.index], axis, depth - 1)
+    if depth > 0 and node.op.elementwise and x.shape.rank is not None:
+        # A scalar, or a vector for the last axis, leaves the others as they are.
+        reaching = [v for v in node.inputs if v.shape.rank is None or v.shape.rank > 0]
+        reaching = [
+            v for v in reaching if v.shape.rank is None or v.shape.rank + axis >= x.shape.rank
+        ]
+        if len(reaching) == 1 and reaching[0].shape.rank == x.shape.rank:
+            return _axis(reaching[0], axis, depth - 1)
     found = _element(node.inputs[1], axis, depth - 1) if node.op.name == "Reshape" else None
     return (x, axis) if found is None else found
+
+
+def _agreed(value: Value, depth: int) -> Array | None:
+    """A truth that both branches of a condition give: Python's `and` and `or` are conditions.
+
+    `a and b` is b where a holds and else a, which is False there: with a known b it is known.
+    """
+    node = value.node
+    if node.op.runs != "branch" or "then_branch" not in node.attrs or value.dtype.numpy != np.bool_:
+        return None
+    found = []
+    for name, holds in (("then_branch", True), ("else_branch", False)):
+        graph = node.attrs[name].graph
+        result = _passed(graph.outputs[value.index])
+        if result in graph.inputs:
+            given = node.inputs[1 + graph.inputs.index(result)]
+            same = given is node.inputs[0]
+            found.append(np.array(holds) if same else known_value(given, depth - 1))
+        else:
+            found.append(known_value(result, depth - 1))
+    one, other = found
+    if one is None or other is None or one.ndim or other.ndim or bool(one) != bool(other):
+        return None
+    return one
+
+
+def _passed(value: Value) -> Value:
+    while value.node.op.alias or value.node.op.forwards:
+        value = value.node.inputs[value.index]
+    return value
 
 
 def _computed(node: Any, depth: int) -> Shape | None:

@@ -92,7 +92,7 @@ def of_an_axis_and_itself(x: Any, flag: Any) -> Any:
     """However many rows there are, as Funnel of transformers asks."""
     del flag
     rows = tf.shape(x)[0]
-    y = tf.reshape(x * 2.0, [rows, 1, 3])
+    y = tf.reshape(x * 2.0, [rows, 1, 3]) * 3.0 + tf.constant([1.0, 2.0, 3.0])
     return tf.cond(tf.shape(y)[0] != tf.shape(x)[0], lambda: x[0], lambda: x)
 
 
@@ -102,6 +102,14 @@ def of_an_axis_and_itself_in_a_function(x: Any, flag: Any) -> Any:
         lambda a, b: tf.cond(tf.shape(a)[0] == tf.shape(b)[0], lambda: a, lambda: b[0])
     )
     return inner(x, tf.identity(x))
+
+
+def of_what_python_asks(x: Any, flag: Any) -> Any:
+    """`flag and False`, as AutoGraph writes it; and `flag or True`."""
+    never = tf.cond(flag, lambda: tf.constant(value=False), lambda: tf.identity(flag))
+    always = tf.cond(flag, lambda: tf.identity(flag), lambda: tf.constant(value=True))
+    y = tf.cond(never, lambda: x[0], lambda: x)
+    return tf.cond(always, lambda: y * 1.0, lambda: y[0])
 
 
 FOLDED: dict[Callable[..., Any], Callable[[Any], Any]] = {
@@ -115,6 +123,7 @@ FOLDED: dict[Callable[..., Any], Callable[[Any], Any]] = {
     of_a_number: lambda x: x,
     of_an_axis_and_itself: lambda x: x,
     of_an_axis_and_itself_in_a_function: lambda x: x,
+    of_what_python_asks: lambda x: x,
 }
 
 
