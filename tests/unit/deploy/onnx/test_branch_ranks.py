@@ -316,3 +316,15 @@ def test_an_invalid_file_is_named(
         monkeypatch.setattr(conditions, "_node", short)
     with pytest.raises(tf.errors.InternalError, match=words):
         export(concrete(then_summed))
+
+
+def test_a_sample_tells_ranks_behind_an_embedding() -> None:
+    """Funnel of transformers squeezes all axes of one that its scores have."""
+    table = tf.Variable(RNG.standard_normal((7, 1)).astype("f4"))
+    words = TensorSpec([None, None], np.int32, name="words")
+    program = concrete(lambda words: tf.squeeze(table.sparse_read(words)), words)
+    given = RNG.integers(0, 7, (3, 4)).astype("i4")
+    report = export(program, sample={"words": given})
+    session = onnxruntime.InferenceSession(report.model.SerializeToString())
+    (found,) = session.run(None, {"words": given})
+    np.testing.assert_array_equal(found, table.numpy()[given, 0])
