@@ -39,7 +39,7 @@ PICTURES: dict[str, Forward] = {
         hf.MobileViTConfig(image_size=80, **MOBILE),
         whole=True,
     ),
-    "vit": Forward(hf.TFViTForImageClassification, hf.ViTConfig(**PICTURE), whole=True),
+    "vit": Forward(hf.TFViTForImageClassification, hf.ViTConfig(**PICTURE)),
     "convnext": Forward(
         hf.TFConvNextForImageClassification, hf.ConvNextConfig(**STAGES, initializer_range=0.3)
     ),
