@@ -31,8 +31,11 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return known_value(node.inputs[value.index], depth - 1)
     if node.op.shape_query:
         return _told_by_shape(value)
-    found = _gathered_sizes(value, depth)
-    return _folded(value, depth) if found is None else found
+    for way in (_gathered_sizes, _compared_sizes, _agreed, _folded):
+        found = way(value, depth)
+        if found is not None:
+            return found
+    return None
 
 
 def _told_by_shape(value: Value) -> Array | None:
@@ -143,15 +146,104 @@ def _sliced(node: Any, depth: int) -> Shape | None:
 
 def _picked(node: Any, depth: int) -> int | None:
     """shape(x)[a], even if other sizes are unknown."""
-    masks = node.attrs
-    source, begin = (known_shape(node.inputs[0], depth - 1), known_value(node.inputs[1], depth - 1))
-    if source is None or source.rank is None or begin is None or begin.size != 1:
+    source, index = known_shape(node.inputs[0], depth - 1), _place(node, depth)
+    if source is None or source.rank is None or index is None:
         return None
+    return source[index] if -source.rank <= index < source.rank else None
+
+
+def _place(node: Any, depth: int) -> int | None:
+    """The a of x[a]."""
+    masks, begin = node.attrs, known_value(node.inputs[1], depth - 1)
     others = ("begin_mask", "ellipsis_mask", "new_axis_mask")
     if masks["shrink_axis_mask"] != 1 or any(masks[name] for name in others):
         return None
-    index = int(begin[0])
-    return source[index] if -source.rank <= index < source.rank else None
+    return None if begin is None or begin.size != 1 else int(begin[0])
+
+
+def _compared_sizes(value: Value, depth: int) -> Array | None:
+    """Whether two sizes are the same, where both are one axis of one tensor, however long."""
+    node = value.node
+    if node.op.name not in {"Equal", "NotEqual"} or value.shape.rank != 0:
+        return None
+    one, other = (_origin(side, depth - 1) for side in node.inputs)
+    if one is None or other is None or one[0] is not other[0] or one[1] != other[1]:
+        return None
+    return np.array(node.op.name == "Equal")
+
+
+def _origin(value: Value, depth: int) -> tuple[Value, int] | None:
+    """The tensor and the axis of it whose size a scalar is."""
+    node = value.node
+    if depth <= 0:
+        return None
+    if node.op.alias or node.op.forwards:
+        return _origin(node.inputs[value.index], depth - 1)
+    if node.op.name != "StridedSlice" or value.shape.rank != 0:
+        return None
+    index = _place(node, depth)
+    return None if index is None else _element(node.inputs[0], index, depth - 1)
+
+
+def _element(sizes: Value, index: int, depth: int) -> tuple[Value, int] | None:
+    """Likewise, for one number of a vector of sizes."""
+    node = sizes.node
+    if depth <= 0 or index < 0:
+        return None
+    if node.op.alias or node.op.forwards:
+        return _element(node.inputs[sizes.index], index, depth - 1)
+    if node.op.shape_query and sizes.shape.rank == 1:
+        return _axis(node.inputs[sizes.index], index, depth - 1)
+    if node.op.name == "Pack" and sizes.shape.rank == 1 and index < len(node.inputs):
+        return _origin(node.inputs[index], depth - 1)
+    return None
+
+
+def _axis(x: Value, axis: int, depth: int) -> tuple[Value, int]:
+    """An axis of a tensor; what is reshaped to the size of another one has that."""
+    node = x.node
+    if depth > 0 and (node.op.alias or node.op.forwards):
+        return _axis(node.inputs[x.index], axis, depth - 1)
+    if depth > 0 and node.op.elementwise and x.shape.rank is not None:
+        # A scalar, or a vector for the last axis, leaves the others as they are.
+        reaching = [v for v in node.inputs if v.shape.rank is None or v.shape.rank > 0]
+        reaching = [
+            v for v in reaching if v.shape.rank is None or v.shape.rank + axis >= x.shape.rank
+        ]
+        if len(reaching) == 1 and reaching[0].shape.rank == x.shape.rank:
+            return _axis(reaching[0], axis, depth - 1)
+    found = _element(node.inputs[1], axis, depth - 1) if node.op.name == "Reshape" else None
+    return (x, axis) if found is None else found
+
+
+def _agreed(value: Value, depth: int) -> Array | None:
+    """A truth that both branches of a condition give: Python's `and` and `or` are conditions.
+
+    `a and b` is b where a holds and else a, which is False there: with a known b it is known.
+    """
+    node = value.node
+    if node.op.runs != "branch" or "then_branch" not in node.attrs or value.dtype.numpy != np.bool_:
+        return None
+    found = []
+    for name, holds in (("then_branch", True), ("else_branch", False)):
+        graph = node.attrs[name].graph
+        result = _passed(graph.outputs[value.index])
+        if result in graph.inputs:
+            given = node.inputs[1 + graph.inputs.index(result)]
+            same = given is node.inputs[0]
+            found.append(np.array(holds) if same else known_value(given, depth - 1))
+        else:
+            found.append(known_value(result, depth - 1))
+    one, other = found
+    if one is None or other is None or one.ndim or other.ndim or bool(one) != bool(other):
+        return None
+    return one
+
+
+def _passed(value: Value) -> Value:
+    while value.node.op.alias or value.node.op.forwards:
+        value = value.node.inputs[value.index]
+    return value
 
 
 def _computed(node: Any, depth: int) -> Shape | None:

@@ -82,22 +82,28 @@ class Program:
             found.append(array)
         return found
 
-    def run(self, feeds: Sequence[Array], limit_s: float | None = None) -> tuple[Array, ...]:
+    def run(
+        self, feeds: Sequence[Array], limit_s: float | None = None, *, moved: bool = False
+    ) -> tuple[Array, ...]:
         """The outputs for these inputs, as pinnace computes them.
 
         Args:
             feeds: in order.
             limit_s: the longest that it may take; None is the program's own limit.
+            moved: with each weight one unit in the last place further, which shows how much the
+                model magnifies rounding. The weights themselves stay as they are.
 
         Raises:
             DeadlineExceededError: it took longer.
             OpError: the model does not take these inputs.
         """
         with ended_after(self.limit_s if limit_s is None else limit_s):
-            return self._run(feeds)
+            return self._run(feeds, moved=moved)
 
-    def _run(self, feeds: Sequence[Array]) -> tuple[Array, ...]:
+    def _run(self, feeds: Sequence[Array], *, moved: bool) -> tuple[Array, ...]:
         captured = [np.asarray(tensor._array) for tensor in self.concrete.captured]
+        if moved:
+            captured = [_moved(array) for array in captured]
         count = len(feeds) - len(self.states)
         kept = []
         for state, value in zip(self.states, feeds[count:], strict=True):
@@ -108,6 +114,21 @@ class Program:
             kept.append(resource)
         results = self.concrete.run([*feeds[:count], *captured])
         return (*results, *(resource.read() for resource in kept))
+
+
+def next_numbers(x: Array) -> Array:
+    """The next numbers of a float type; others are as they were."""
+    return np.nextafter(x, np.array(np.inf, x.dtype)) if x.dtype.kind == "f" else x
+
+
+def _moved(captured: Array) -> Array:
+    resource: Any = captured[()] if captured.dtype == object and captured.ndim == 0 else None
+    if not isinstance(resource, Resource):
+        return next_numbers(captured)
+    value = np.asarray(resource.read())
+    copy = Resource(resource.dtype, resource.shape, resource.name)
+    copy.write(next_numbers(value))
+    return np.asarray(handle_of(copy)._array)
 
 
 def find_program(

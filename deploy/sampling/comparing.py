@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinnace.deploy.program.sources import Program
+from pinnace.deploy.program.sources import Program, next_numbers
 from pinnace.deploy.sampling.samples import Run
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
@@ -29,8 +29,8 @@ TOLERANCES: dict[DType, float] = {
     dtypes.complex64: 1e-5,
     dtypes.complex128: 1e-5,
 }
-# How much an output may move when the inputs move by one unit in the last place, times this, is
-# allowed as well.
+# How much an output moves when the inputs or the weights move by one unit in the last place, times
+# this, is allowed as well.
 _CONDITION = 8.0
 # Zeros have no such unit, and equal numbers that move together stay equal, of which a normalisation
 # makes 0: at corners they move apart. Never is more allowed for that than this share of the output.
@@ -260,14 +260,17 @@ class Judge:
         dtype: DType,
         size: float,
     ) -> float:
-        """The tolerance, wider where the model itself magnifies the rounding of its inputs."""
+        """The tolerance, wider where the model magnifies the rounding of its inputs and weights."""
         tolerance = self._tolerance(dtype) * size
         if not dtype.is_floating:
             return tolerance
-        moved = [
-            np.nextafter(x, np.array(np.inf, x.dtype)) if x.dtype.kind == "f" else x for x in arrays
-        ]
-        return max(tolerance, _CONDITION * self._gap(moved, expected, index))
+        # A mask of other numbers than 0 and 1 gives scores so large that few digits are left of
+        # what is added to them. Where no input is a float, the weights tell that.
+        gap = max(
+            self._gap([next_numbers(x) for x in arrays], expected, index),
+            self._gap(arrays, expected, index, moved=True),
+        )
+        return max(tolerance, _CONDITION * gap)
 
     def _apart(
         self,
@@ -283,10 +286,20 @@ class Judge:
         gap = self._gap([_moved_apart(x) for x in arrays], expected, index)
         return min(_CONDITION * gap, _MOST_APART * size)
 
-    def _gap(self, moved: Sequence[Array], expected: Sequence[Array], index: int) -> float:
-        """How far an output is away when the inputs are moved; 0 if it takes no such ones."""
+    def _gap(
+        self,
+        arrays: Sequence[Array],
+        expected: Sequence[Array],
+        index: int,
+        *,
+        moved: bool = False,
+    ) -> float:
+        """How far an output is away for these inputs, with weights that are `moved` or not.
+
+        It is 0 if the model takes no such inputs.
+        """
         try:
-            again = self._program.run(moved)[index].astype(np.float64)
+            again = self._program.run(arrays, moved=moved)[index].astype(np.float64)
         except (OpError, ValueError, IndexError, TypeError):
             return 0.0
         with np.errstate(invalid="ignore"):

@@ -73,8 +73,15 @@ def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None
     )
 
 
+def _held(resource: Array) -> Array:
+    """The value behind a handle; a frozen program has it in the handle's place."""
+    found = resource_of(resource)
+    value: Array = found.read() if hasattr(found, "read") else resource
+    return value
+
+
 def _gather_kernel(resource: Array, indices: Array, *, batch_dims: int) -> Array:
-    value = resource_of(resource).read()
+    value = _held(resource)
     if value.ndim == 0:
         raise InvalidArgumentError(
             "ResourceGather: the variable must have at least one axis, it is a scalar"
@@ -137,7 +144,7 @@ def gather_nd_of(variable: Variable, indices: TensorLike, name: str | None = Non
 
 
 def _gather_nd_kernel(resource: Array, indices: Array) -> Array:
-    value = resource_of(resource).read()
+    value = _held(resource)
     return gathering._gather_nd_kernel(value, indices, bad_indices_policy="")
 
 

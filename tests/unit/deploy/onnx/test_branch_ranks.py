@@ -88,6 +88,30 @@ def of_a_number(x: Any, flag: Any) -> Any:
     return tf.switch_case(tf.shape(x)[1] - 1, branches)
 
 
+def of_an_axis_and_itself(x: Any, flag: Any) -> Any:
+    """However many rows there are, as Funnel of transformers asks."""
+    del flag
+    rows = tf.shape(x)[0]
+    y = tf.reshape(x * 2.0, [rows, 1, 3]) * 3.0 + tf.constant([1.0, 2.0, 3.0])
+    return tf.cond(tf.shape(y)[0] != tf.shape(x)[0], lambda: x[0], lambda: x)
+
+
+def of_an_axis_and_itself_in_a_function(x: Any, flag: Any) -> Any:
+    del flag
+    inner = tf.function(
+        lambda a, b: tf.cond(tf.shape(a)[0] == tf.shape(b)[0], lambda: a, lambda: b[0])
+    )
+    return inner(x, tf.identity(x))
+
+
+def of_what_python_asks(x: Any, flag: Any) -> Any:
+    """`flag and False`, as AutoGraph writes it; and `flag or True`."""
+    never = tf.cond(flag, lambda: tf.constant(value=False), lambda: tf.identity(flag))
+    always = tf.cond(flag, lambda: tf.identity(flag), lambda: tf.constant(value=True))
+    y = tf.cond(never, lambda: x[0], lambda: x)
+    return tf.cond(always, lambda: y * 1.0, lambda: y[0])
+
+
 FOLDED: dict[Callable[..., Any], Callable[[Any], Any]] = {
     of_size: lambda x: x * 2,
     of_size_in_int64: lambda x: x.sum(0),
@@ -97,6 +121,9 @@ FOLDED: dict[Callable[..., Any], Callable[[Any], Any]] = {
     of_a_function: lambda x: x[:, 0] * 3,
     of_a_slice: lambda x: x,
     of_a_number: lambda x: x,
+    of_an_axis_and_itself: lambda x: x,
+    of_an_axis_and_itself_in_a_function: lambda x: x,
+    of_what_python_asks: lambda x: x,
 }
 
 
@@ -289,3 +316,15 @@ def test_an_invalid_file_is_named(
         monkeypatch.setattr(conditions, "_node", short)
     with pytest.raises(tf.errors.InternalError, match=words):
         export(concrete(then_summed))
+
+
+def test_a_sample_tells_ranks_behind_an_embedding() -> None:
+    """Funnel of transformers squeezes all axes of one that its scores have."""
+    table = tf.Variable(RNG.standard_normal((7, 1)).astype("f4"))
+    words = TensorSpec([None, None], np.int32, name="words")
+    program = concrete(lambda words: tf.squeeze(table.sparse_read(words)), words)
+    given = RNG.integers(0, 7, (3, 4)).astype("i4")
+    report = export(program, sample={"words": given})
+    session = onnxruntime.InferenceSession(report.model.SerializeToString())
+    (found,) = session.run(None, {"words": given})
+    np.testing.assert_array_equal(found, table.numpy()[given, 0])

@@ -9,11 +9,13 @@ from pinnace.deploy.onnx import export
 from pinnace.deploy.onnx.verification import checking
 from pinnace.deploy.program.sources import find_program
 from pinnace.deploy.sampling import samples
+from pinnace.deploy.sampling.comparing import Judge
 from pinnace.deploy.sampling.reference import reference
-from pinnace.deploy.sampling.samples import runs_of
-from pinnace.framework import config, errors
+from pinnace.deploy.sampling.samples import Run, runs_of
+from pinnace.framework import config, dtypes, errors
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
+from pinnace.framework.variable import Variable
 from unit.deploy.onnx.networks import classifier, image, op, traced
 
 X = TensorSpec([None, 3], np.float32, name="x")
@@ -105,6 +107,26 @@ def test_what_is_wrong_in_company_is_found(monkeypatch: pytest.MonkeyPatch, wron
     monkeypatch.setattr(checking, "run_session", spoiled)
     with pytest.raises(errors.InternalError, match=r"differs by|has shape"):
         export(traced(classifier, image()))
+
+
+def test_what_weights_lose_beside_large_numbers_is_allowed_and_no_more() -> None:
+    """A mask that is not 0 and 1 adds thousands to a score, and takes its last digits."""
+    weights = Variable(np.linspace(0.5, 2, 4000).astype("f4"))
+
+    def net(mask: Tensor) -> Any:
+        large = op("Mul", op("Cast", mask, DstT=dtypes.float32), np.float32(1e3))
+        return op("Sub", op("Add", weights.read_value(), large), large)
+
+    program = find_program(traced(net, TensorSpec([], np.int32, name="mask")), "net")
+    (name,) = program.outputs
+    given = [np.array(1, np.int32)]
+    (found,) = program.run(given)
+    judge = Judge(program, "the runtime")
+    run = Run(given, (found,), kind="drawn")
+    judge.look_at(run, {name: found + np.float32(3e-4)})
+    with pytest.raises(errors.InternalError, match="differs by"):
+        judge.look_at(run, {name: found + np.float32(3e-2)})
+    np.testing.assert_array_equal(weights.numpy()[[0, -1]], [0.5, 2])
 
 
 # The reference.
