@@ -88,7 +88,10 @@ def main(epochs=4, output_path=None):
     output_path = output_path or str(Path(tempfile.mkdtemp()) / "trunk")
     tf.saved_model.save(trunk, output_path)
     published = tf.saved_model.load(output_path)
-    same = np.array_equal(published(x[:8], training=False), trunk(x[:8], training=False))
+    # A saved function runs as tables, which sum in another order than eager layers.
+    same = np.allclose(
+        published(x[:8], training=False), trunk(x[:8], training=False), rtol=1e-5, atol=1e-6
+    )
     print(f"published in {output_path}; it gives the same features: {same}")
     return scores, untouched, same
 
