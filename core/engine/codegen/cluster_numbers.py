@@ -106,7 +106,8 @@ class Numbers:
         self.items: list[Item] = []
         self.inputs: list[Item] = []
         self.outputs: list[Item] = []
-        self._numbers: dict[float, Item] = {}
+        # By their bits: zeros of either sign are equal, NaN is not.
+        self._numbers: dict[bytes, Item] = {}
         self._found: dict[tuple[str, tuple[int, ...]], Item] = {}
 
     def _made(self, what: str, uses: list[Item], lies: str) -> Item:
@@ -140,10 +141,12 @@ class Numbers:
         return item
 
     def _number(self, number: float) -> Item:
-        number = float(np.float32(number))
-        if number not in self._numbers:
-            self._numbers[number] = Item("number", [], "s", 0, number=number)
-        return self._numbers[number]
+        bits = np.float32(number).tobytes()
+        found = self._numbers.get(bits)
+        if found is None:
+            found = Item("number", [], "s", 0, number=float(np.float32(number)))
+            self._numbers[bits] = found
+        return found
 
     def _written(self, text: str, **known: Item) -> Item:
         return self._walk(_parsed(text), known)

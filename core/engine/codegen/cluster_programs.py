@@ -240,7 +240,7 @@ class _Assembly:
     order: list[Item]
     sections: list[tuple[int, int, int]]
     operands: list[list[int]] = field(default_factory=list)
-    numbers: dict[float, int] = field(default_factory=dict)
+    numbers: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         # The operand of an item.
@@ -352,9 +352,9 @@ class _Assembly:
     def _place(self, item: Item) -> int:
         """The operand of an item; constants are allocated here."""
         if item.what == "number" and item not in self._at:
-            number = self.numbers.setdefault(item.number, len(self.numbers))
             self._at[item] = self._operand(0, 0, 0, 0, 0, 0)
-            self._fixed.append((self._at[item], number))
+            self._fixed.append((self._at[item], len(self.numbers)))
+            self.numbers.append(item.number)
         return self._at[item]
 
     def _register(self, kind: str) -> int:
@@ -405,7 +405,7 @@ class _Assembly:
             begin += self._count[kind] * _whole_lines(size)
         for place, kind, number in self._registers:
             self.operands[place][0] = 4 * (begins[kind] + number * _whole_lines(sizes[kind]))
-        numbers = np.array(list(self.numbers) or [0.0], np.float32)
+        numbers = np.array(self.numbers or [0.0], np.float32)
         for place, number in self._fixed:
             self.operands[place][0] = numbers.ctypes.data + 4 * number
         return Program(
