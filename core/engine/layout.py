@@ -28,7 +28,6 @@ class Layout:
     """The assignment of one plan's intermediate results to memory, for one set of argument shapes.
 
     Attributes:
-        function: the plan's function of arguments, context and buffers.
         slots: shape and dtype of each buffer.
     """
 
@@ -51,7 +50,11 @@ class Layout:
         self._plan = plan
         self._names = {value: f"b{slot}" for value, slot in where.items()}
         self._members = fused or {}
-        self.function = self._compiled()
+
+    @functools.cached_property
+    def function(self) -> Any:
+        """The plan's function of arguments, context and buffers."""
+        return self._compiled()
 
     @functools.cached_property
     def looking(self) -> Any:

@@ -58,7 +58,7 @@ class Source:
         self._steps = steps
         self._writing = threading.RLock()
         self._names: dict[Value, str] = {}
-        self._globals: dict[str, Any] = {}
+        self._globals: dict[str, Any] = {"asarray": np.asarray}
         self._file = f"<plan of {graph.name}>"
 
     def compiled(
@@ -253,7 +253,6 @@ class Source:
         return self._call(place, self._steps[place], {})
 
     def _result(self, value: Value) -> str:
-        self._globals["asarray"] = np.asarray
         return f"asarray({self.name(value)})"
 
     def name(self, value: Value) -> str:

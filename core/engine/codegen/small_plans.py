@@ -200,7 +200,7 @@ class SmallPlan:
             "values": self._values,
             "empty": np.empty,
             **{f"kind_{kind.name}": kind.numpy for kind in _WHOLE_KINDS},
-            "steps": self._plan.run,
+            "steps": self.by_steps,
         }
         return self._plan.source.compiled(self._calling, own)
 

@@ -22,7 +22,7 @@ from pinnace.framework.parsing import parsed
 from pinnace.ops.kernels.addresses import address_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pinnace.engine.codegen.cluster_programs import Program
     from pinnace.engine.codegen.statement_functions import Function
@@ -444,15 +444,21 @@ class _Translation(StatementNumbers):
 def _changed(lines: Sequence[ast.stmt]) -> set[str]:
     """The names that are assigned more than once, or in a loop from their former number."""
     count: dict[str, int] = {}
-    for line in lines:
-        for tree in ast.walk(line):
-            match tree:
-                case ast.Assign(targets=[ast.Name(id=name)]):
-                    count[name] = count.get(name, 0) + 1
-                case ast.Assign(targets=[ast.Tuple(elts=names)]):
-                    for one in names:
-                        if isinstance(one, ast.Name):
-                            count[one.id] = count.get(one.id, 0) + 1
-                case ast.AugAssign(target=ast.Name(id=name)) | ast.For(target=ast.Name(id=name)):
-                    count[name] = count.get(name, 0) + 2
+    for line in _all_of(lines):
+        match line:
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                count[name] = count.get(name, 0) + 1
+            case ast.Assign(targets=[ast.Tuple(elts=names)]):
+                for one in names:
+                    if isinstance(one, ast.Name):
+                        count[one.id] = count.get(one.id, 0) + 1
+            case ast.AugAssign(target=ast.Name(id=name)) | ast.For(target=ast.Name(id=name)):
+                count[name] = count.get(name, 0) + 2
     return {name for name, times in count.items() if times > 1}
+
+
+def _all_of(lines: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements, and those within them."""
+    for line in lines:
+        yield line
+        yield from _all_of([*getattr(line, "body", ()), *getattr(line, "orelse", ())])

@@ -48,9 +48,6 @@ def watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], di
 
 
 def _watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], dict[Node, int]]:
-    if not any(step.node.op.runs == "loop" for step in plan.steps):
-        with np.errstate(all="ignore"):
-            return plan.source.recording()(arrays), {}
     values: dict[Value, Array] = dict(zip(plan.graph.inputs, arrays, strict=True))
     counts: dict[Node, int] = {}
     for node in (step.node for step in plan.steps):
