@@ -176,14 +176,6 @@ def checks_of(
     return [RegionCheck(one, plan, sizes, kind) for one in fused.values() if one is not None]
 
 
-def agreed_of(
-    fused: Mapping[int, Region | None], checks: Sequence[RegionCheck]
-) -> dict[int, Region | None]:
-    """The regions of `fused` except those that disagreed."""
-    lost = {place for one in checks if one.failed for place in one.region.cluster.members}
-    return {place: one for place, one in fused.items() if place not in lost}
-
-
 def compiled_with(
     plan: Plan,
     checks: Sequence[RegionCheck],

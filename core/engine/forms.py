@@ -31,26 +31,21 @@ if TYPE_CHECKING:
 _Found = TypeVar("_Found")
 
 
-class Searching:
-    """The lock of all searches: a search may run loops and functions, which have forms too."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-    def renew(self) -> None:
-        """Forget who holds the lock: in a forked process, where that thread does not exist."""
-        self._lock = threading.RLock()
+# The lock of all searches: a search may run loops and functions, which have forms too. A process is
+# not forked while another thread searches, of which the child would not have the end.
+searching = threading.RLock()
 
 
-searching = Searching()
+def _hold() -> None:
+    searching.acquire()
+
+
+def _release() -> None:
+    searching.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=searching.renew)
+    os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)
 
 
 class Weights:

@@ -22,6 +22,7 @@ from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.shares import Shares
 from pinnace.engine.steps import CallError, may_run_again
 from pinnace.framework import config, dtypes
+from pinnace.framework.context import state
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels.blas import one_thread
 
@@ -159,7 +160,7 @@ class Tiers:
         key = self.key_of(arrays)
         prepared = tier.prepared.get(key)
         if prepared is None:
-            if key in tier.prepared or tier.name == "eager":
+            if key in tier.prepared or tier.name == "eager" or state.once:
                 return None
             prepared = self._prepare(tier, key, arrays)
             if prepared is None:

@@ -91,6 +91,8 @@ class State(threading.local):
     graphs: list[Any] | None = None
     # The stop flag by which another thread cancels runs of this one (`ops/running.Stop`).
     stop: Any = None
+    # Whether the runs are not repeated: a form would cost more than it gains.
+    once: bool = False
     # Counts memory that NumPy does not allocate, in advance (`ops/memory.py`).
     claim: Callable[[int], None] | None = None
     # Converts a user's function by AutoGraph, if the calling code is converted.
@@ -138,6 +140,16 @@ def tracing(tracer: Tracer | None) -> Iterator[None]:
         yield
     finally:
         state.tracer = saved
+
+
+@contextlib.contextmanager
+def not_repeated() -> Iterator[None]:
+    """Say that the runs inside the block are not repeated: they run step by step."""
+    saved, state.once = state.once, True
+    try:
+        yield
+    finally:
+        state.once = saved
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from pinnace.deploy.program.deadlines import ended_after
 from pinnace.deploy.program.input_shapes import with_shapes
 from pinnace.deploy.program.likely_shapes import likely_shape
 from pinnace.framework import dtypes
+from pinnace.framework.context import not_repeated
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.storage import Resource
@@ -112,7 +113,8 @@ class Program:
             resource.write(value)
             captured[state.place] = np.asarray(handle_of(resource)._array)
             kept.append(resource)
-        results = self.concrete.run([*feeds[:count], *captured])
+        with not_repeated():  # each set of shapes is asked once, or a few times
+            results = self.concrete.run([*feeds[:count], *captured])
         return (*results, *(resource.read() for resource in kept))
 
 

@@ -18,6 +18,7 @@ from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.looped import Looped
 from pinnace.engine.networks.region import Network
 from pinnace.framework import config
+from pinnace.framework.context import not_repeated
 from tests.unit.engine.test_tiers import WEIGHTS, network, normal, region, small, whole
 
 if TYPE_CHECKING:
@@ -196,15 +197,35 @@ def test_a_plan_that_runs_while_its_form_is_made(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_allclose(found, plain, rtol=1e-5, atol=1e-5)
 
 
-def test_a_fork_during_a_search_leaves_the_child_able_to_search() -> None:
-    with forms.searching:
-        child = os.fork()
-        if not child:
-            thread = threading.Thread(target=tf.function(region), args=(tf.zeros([64, 512]),))
-            thread.start()
-            thread.join(60)
-            os._exit(thread.is_alive())
+def test_a_fork_waits_for_a_search_and_leaves_the_child_able_to_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = Held(monkeypatch, regions, "fuse")
+    x = tf.zeros([64, 512])
+    other = threading.Thread(target=tf.function(region), args=(x,))
+    other.start()
+    assert held.begun.wait(60)
+    threading.Timer(0.1, held.may_go_on.set).start()
+    child = os.fork()
+    if not child:
+        thread = threading.Thread(target=tf.function(region), args=(x,))
+        thread.start()
+        thread.join(60)
+        os._exit(thread.is_alive())
+    other.join(60)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_runs_that_are_not_repeated_get_no_form(leases: list[str]) -> None:
+    x = tf.constant(normal(64, 512))
+    function = tf.function(region)
+    with not_repeated():
+        once = function(x).numpy()
+    found = function(x).numpy()
+    assert leases == [PLAN, REGIONS]
+    with not_repeated():  # there is one by now
+        np.testing.assert_array_equal(function(x).numpy(), found)
+    np.testing.assert_allclose(once, found, rtol=1e-5, atol=1e-5)
 
 
 def test_a_region_with_a_loop() -> None:
