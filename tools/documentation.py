@@ -21,7 +21,7 @@ import source_pages
 from pages import FOLDER as TABLES
 from pages import PAGES
 
-from pinnace.deploy.cli import search_index, shorter_pages
+from pinnace.deploy.cli import search_index
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -149,9 +149,9 @@ def pack(site: Path, target: Path) -> Path:
     """The site as one file, with the same bytes each time.
 
     Its pages are much alike: one stream is a third of what they take compressed one by one. Left
-    out is what `pinnace docs` makes of the pages and of the files that are installed with it: what
-    pages repeat of their headings, the entries of the search index, and listings of source. So are
-    styles that no page asks for: the builder has those of another theme.
+    out is what `pinnace docs` makes of the pages and of the files that are installed with it: the
+    entries of the search index, and listings of source. So are styles that no page asks for: the
+    builder has those of another theme.
 
     Args:
         site: folder.
@@ -173,9 +173,6 @@ def pack(site: Path, target: Path) -> Path:
         del kept[name]
     if search_index.FILE in kept:
         kept[search_index.FILE] = _without_entries(kept)
-    for name, content in kept.items():
-        if name.endswith(".html"):
-            kept[name] = shorter_pages.shortened(content)
     with (
         lzma.open(target, "wb", filters=FILTERS) as stream,
         tarfile.open(fileobj=stream, mode="w") as packed,

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import typer
 
-from pinnace.deploy.cli import search_index, shorter_pages
+from pinnace.deploy.cli import search_index
 from pinnace.deploy.cli.markdown_site import installed_folder, markdown_site
 from pinnace.deploy.cli.source_listing import installed_listing
 from pinnace.framework.errors import NotFoundError
@@ -71,8 +71,8 @@ def read_site(file: Path) -> dict[str, bytes]:
 def site_server(site: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
     """A server of a site, on the loopback address alone.
 
-    What a packed site lacks is made when it is asked for: listings of this package's source, what
-    pages repeat of their headings, and the entries of the search index.
+    What a packed site lacks is made when it is asked for: listings of this package's source, and
+    the entries of the search index.
 
     Args:
         site: its files, by their names.
@@ -86,9 +86,7 @@ def site_server(site: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
     def content(name: str) -> bytes | None:
         if name == search_index.FILE and name in site:
             return index()
-        if name not in site:
-            return installed_listing(name)
-        return shorter_pages.expanded(site[name]) if name.endswith(".html") else site[name]
+        return site[name] if name in site else installed_listing(name)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -100,7 +98,7 @@ def site_server(site: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
             if body is not None:
                 self._answer(HTTPStatus.OK, name, body)
             else:
-                lost = content("404.html") or b"not found\n"
+                lost = site.get("404.html", b"not found\n")
                 self._answer(HTTPStatus.NOT_FOUND, "404.html", lost)
 
         def do_HEAD(self) -> None:
