@@ -1,9 +1,8 @@
 """A process of its own: import a library, load a network that TensorFlow saved, answer once, end.
 
-    python first_answer.py LIBRARY [--model NAME] [--call] [--warm]
+    python first_answer.py LIBRARY [--model NAME] [--call]
 
-With `--call` it prints the seconds that the first call took; with `--warm` it goes on calling for
-five seconds, so that what a library keeps for later processes is there.
+With `--call` it prints the seconds that the first call took.
 """
 
 import argparse
@@ -14,8 +13,6 @@ import numpy as np
 
 import networks
 
-WARM_S = 5.0
-
 
 def main() -> None:
     """Answer once; AssertionError if the answer is wrong."""
@@ -23,7 +20,6 @@ def main() -> None:
     parser.add_argument("library")
     parser.add_argument("--model", default="mobilenet_v2")
     parser.add_argument("--call", action="store_true")
-    parser.add_argument("--warm", action="store_true")
     options = parser.parse_args()
     tf = importlib.import_module(options.library)
     folder = networks.folder(options.model)
@@ -40,8 +36,6 @@ def main() -> None:
     np.testing.assert_allclose(array, y, rtol=1e-3, atol=1e-4 * np.abs(y).max())
     if options.call:
         print(seconds)
-    while options.warm and time.perf_counter() - start < WARM_S:
-        signature(**{key: given})
 
 
 if __name__ == "__main__":

@@ -79,9 +79,7 @@ class Case:
         rounds: how often all sides take a turn.
         repeats: samples in a turn.
         sample_s: a sample calls `run` as often as fits into this.
-        warm_up_s: how long our side runs before anything counts: machine code is made in the
-            background meanwhile, once per machine.
-        peers_warm_up_s: how long the others do.
+        warm_up_s: how long each side runs before anything counts.
         work: the program, given either library.
         variants: peer -> another program, given the peer's library or, if it is in no list, ours.
     """
@@ -96,8 +94,7 @@ class Case:
     rounds: int = 7
     repeats: int = 15
     sample_s: float = 0.01
-    warm_up_s: float = 5.0
-    peers_warm_up_s: float = 0.5
+    warm_up_s: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +104,10 @@ class ProcessCase(Case):
     Attributes:
         commands: `pinnace` or peer -> arguments of its interpreter. A command checks itself: an
             exit code other than 0 fails.
-        warm_commands: side -> what is run once before, to fill caches; the command itself, if
-            nothing is said.
         tells: whether a command prints the seconds that count, rather than all of its own.
     """
 
     commands: dict[str, list[str]]
-    warm_commands: dict[str, list[str]] = field(default_factory=dict)
     tells: bool = False
     rounds: int = 5
     repeats: int = 2
@@ -325,13 +319,10 @@ def environment() -> dict[str, Any]:
 
 def _request(name: str, case: Case, side: str, *, short: bool) -> dict[str, Any]:
     request: dict[str, Any] = {"repeat": 1 if short else case.repeats, "sample_s": case.sample_s}
-    warm_up_s = case.peers_warm_up_s if side in LIBRARIES else case.warm_up_s
-    request["warm_up_s"] = 0.2 if short else warm_up_s
+    request["warm_up_s"] = 0.2 if short else case.warm_up_s
     request["rests"] = not short
     if isinstance(case, ProcessCase):
-        command = case.commands[side]
-        warm = command if short else case.warm_commands.get(side, command)
-        return {**request, "command": command, "warm": warm, "tells": case.tells}
+        return {**request, "command": case.commands[side], "tells": case.tells}
     family, _ = _families()[name]
     return {**request, "family": family, "bench": name, "peer": None if side == OURS else side}
 

@@ -13,7 +13,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import numpy as np
 
 import pinnace as tf
-from pinnace.engine import warming
 from zoo import store
 
 NETWORK = "mobilenet_v2"
@@ -39,9 +38,6 @@ def main() -> int:
     signature = tf.saved_model.load(store.folder(NETWORK) / "model").signatures["serving_default"]
     (images,) = store.arrays(NETWORK, "asked").values()
     asked = tf.constant(images[:1])
-    # Until no kernel is being made any more, and none is compared.
-    calls = max(warming.settle(signature.graph, lambda: signature(asked)))
-    print(f"settled after {calls} calls")
     expected = signature(asked)
     profile = tf.profiler.profile(signature, asked)
     print(profile.table())

@@ -3,7 +3,7 @@
 {"family": file in cases/, "bench": name, "peer": null, "tensorflow" or a variant, "repeat": k,
 "sample_s": s, "warm_up_s": w, "rests": whether what goes on in the background is waited for} times
 a `Work`;
-{"command": [...], "warm": [...], "tells": whether it prints the seconds that count, "repeat": k}
+{"command": [...], "tells": whether it prints the seconds that count, "repeat": k}
 times fresh processes of this interpreter; {"account": name} tells what a call of a `Work` does
 (`accounting`), null where that is not known. The answer is
 {"seconds": [per call, k of them], "peak_bytes": n} or {"error": text}.
@@ -92,7 +92,7 @@ def time_processes(warm: set[str], request: dict[str, Any]) -> dict[str, Any]:
     key = json.dumps(request["command"])
     if key not in warm:
         warm.add(key)
-        run_process([sys.executable, *request["warm"]])
+        run_process(command)
     seconds = [run_process(command, tells=request["tells"]) for _ in range(request["repeat"])]
     return {"seconds": seconds, "peak_bytes": peak_bytes(resource.RUSAGE_CHILDREN)}
 

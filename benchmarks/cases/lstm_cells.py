@@ -152,7 +152,6 @@ CASES = {
     "dynamic_rnn": Case(
         title="dynamic RNN, 50 steps, 32 rows, 64 units",
         aims={"tensorflow": 1.0},
-        warm_up_s=10.0,
         work=partial(dynamic_work, rows=32, steps=50, units=64),
     ),
     # The guide's example of what tracing wins.

@@ -6,16 +6,13 @@ _FIRST_ANSWER = str(FOLDER / "first_answer.py")
 
 
 def _first_call(title: str, model: str) -> ProcessCase:
-    """The first call alone, in processes of their own, when one before has warmed the caches."""
+    """The first call alone, in processes of their own."""
     call = [_FIRST_ANSWER, "--model", model, "--call"]
     return ProcessCase(
         title=f"first call in a new process, {title}",
         aims={"tensorflow": 0.3},
         model=model,
         commands={library: [*call, library] for library in ("pinnace", "tensorflow")},
-        warm_commands={
-            library: [*call, library, "--warm"] for library in ("pinnace", "tensorflow")
-        },
         tells=True,
     )
 

@@ -96,7 +96,6 @@ def _step_case(kind: str) -> Case:
     return Case(
         title=f"{kind} layer's training step, 32 rows, 50 steps",
         aims={"tensorflow": 1.0},
-        warm_up_s=10.0,
         work=partial(step_work, kind=kind),
     )
 
@@ -106,7 +105,6 @@ CASES = {
     "lstm_layer": Case(
         title="LSTM layer, 32 rows, 50 steps, 64 units, traced",
         aims={"tensorflow": 1.0},
-        warm_up_s=10.0,
         work=forward_work,
     ),
     "lstm_layer_step": _step_case("LSTM"),

@@ -211,7 +211,7 @@ def jax_fit_work(jax: Any) -> Work:
     return Work(run=fit, check=check)
 
 
-_case = partial(Case, warm_up_s=7.0, peers_warm_up_s=7.0)
+_case = partial(Case, warm_up_s=7.0)
 CASES = {
     "cnn_step": _case(
         title="CNN training step, 64 images, Adam",
