@@ -72,6 +72,16 @@ def test_rows_are_looked_up_and_masked(pooled: Any, ids: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_a_text_of_80_codes_is_one_table() -> None:
+    ids = RANDOM.integers(-HEIGHT, HEIGHT, (1, 80)).astype(np.int32)
+    call = kernel_of(tf.function(masked_mean), tf.constant(ids), tf.constant(TABLE[:1]))
+    mean, mask, held = call(ids, TABLE[:1])
+    rows = np.where((ids != 0)[..., None], TABLE[ids].astype(np.float64), 0).sum(1)
+    np.testing.assert_allclose(mean, rows / (ids != 0).sum() + TABLE[:1], rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(mask, ids != 0)
+    np.testing.assert_array_equal(held, ids % HEIGHT)
+
+
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_number_that_names_no_row_is_told_by_the_plan(kind: str) -> None:
     ids = tf.constant(np.arange(6).reshape(1, 6).astype(KINDS[kind]))
