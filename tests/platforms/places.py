@@ -216,6 +216,8 @@ def _unpack(target: Target, root: Path) -> None:
         os.mknod(root / "dev" / device, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
         (root / "dev" / device).chmod(0o666)  # whatever the umask says: tests are other users, too
     (root / "tmp").chmod(0o1777)
+    # A server says that it is at localhost; Debian's installer writes this file.
+    (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
     for folder in ("bin", "lib", "lib64", "sbin"):  # links of a package that is not unpacked
         if (root / "usr" / folder).is_dir() and not (root / folder).exists():
             (root / folder).symlink_to(f"usr/{folder}")
