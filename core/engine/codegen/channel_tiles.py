@@ -36,9 +36,6 @@ class _ChannelTile(Tile):
         step: stride of the windows, in taps; used if `taps` is given.
     """
 
-    # A masked load occupies the multipliers, and here there is one for each product.
-    masks_are_free = False
-
     def __init__(self, builder: Any, rows: int, taps: int | None, step: int) -> None:
         super().__init__(builder, rows, 1, LANES, channelwise=True)
         self._taps, self._step = taps, step

@@ -33,11 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
-# Masks have registers of their own, and are free. On other processors they take two vector
-# registers, and some need tens of cycles for a masked store: full tiles are unmasked. So are full
-# tiles of few rows on all processors: they wait for weights, and AMD's processors fetch what masked
-# loads read half as fast from memory (26 GB/s, not 47).
-_MASKS_ARE_FREE, _FEW_ROWS = LANES == 16, 4
 WIDE, NARROW = LANES * VECTORS, LANES
 # For few columns: half a vector takes half the time on some processors, if the rows' addresses also
 # stay in registers. Two such tiles replace one of the others.
@@ -50,13 +45,7 @@ ACROSS = min(64, 8 * LANES)
 
 
 class Tile(ActivationWriter):
-    """One tile.
-
-    Attributes:
-        masks_are_free: whether masked loads are as fast as others.
-    """
-
-    masks_are_free = _MASKS_ARE_FREE
+    """One tile."""
 
     def __init__(
         self, builder: Any, rows: int, vectors: int, lanes: int, channelwise: bool
@@ -64,8 +53,6 @@ class Tile(ActivationWriter):
         super().__init__(builder, lanes)
         self.rows, self.vectors = rows, vectors
         self.channelwise = channelwise
-        if rows <= _FEW_ROWS:
-            self.masks_are_free = False
 
     def _rows(self, pointer: Any, table: Any) -> list[Any]:
         """The pointer plus a row's entry of the table."""
@@ -86,16 +73,20 @@ class Tile(ActivationWriter):
         return masks
 
     def write(self, arguments: list[Any]) -> None:
-        """Generate the body of `tile`; see `_tile`."""
+        """Generate the body of `tile`; see `_tile`.
+
+        Full tiles are without masks: AMD's processors fetch what masked loads read from memory
+        half as fast or less (26 GB/s, not 47), without AVX-512 masks take two vector registers and
+        masked stores tens of cycles on some processors, and masked loads occupy the multipliers.
+        """
         builder, columns = self.builder, arguments[10]
-        if not self.masks_are_free:
-            whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
-            width = integer(self.vectors * self.lanes)
-            builder.cbranch(builder.icmp_signed(">=", columns, width), whole, cut)
-            builder.position_at_end(whole)
-            self.write_masked(arguments, [None] * self.vectors)
-            builder.ret_void()
-            builder.position_at_end(cut)
+        whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
+        width = integer(self.vectors * self.lanes)
+        builder.cbranch(builder.icmp_signed(">=", columns, width), whole, cut)
+        builder.position_at_end(whole)
+        self.write_masked(arguments, [None] * self.vectors)
+        builder.ret_void()
+        builder.position_at_end(cut)
         self.write_masked(arguments, self._column_masks(columns))
         builder.ret_void()
 
