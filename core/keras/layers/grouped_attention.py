@@ -9,7 +9,6 @@ from pinnace.framework.no_effect import no_effect
 from pinnace.keras import constraints, initializers, masks, regularizers
 from pinnace.keras.layer import Layer, PlainLayerOptions
 from pinnace.keras.layers.activation import Softmax
-from pinnace.keras.layers.attention import projection_of
 from pinnace.keras.layers.attention_masks import (
     both,
     causal_between,
@@ -18,6 +17,7 @@ from pinnace.keras.layers.attention_masks import (
     near_between,
     zero_where_none,
 )
+from pinnace.keras.layers.attention_projections import projection_of
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.ops.array import reshaping, tiling
 from pinnace.ops.math import arithmetic, einstein
@@ -37,7 +37,7 @@ class GroupedQueryAttention(Layer):
         dropout: share of the scores that training drops.
         use_bias: whether the projections have a bias.
         sliding_window: steps this far apart, or farther, do not see each other; None sets no bound.
-        flash_attention: True without effect, and told so.
+        flash_attention: True has no effect, which a warning says.
         kernel_initializer: first value of the kernels.
         bias_initializer: first value of the biases.
         kernel_regularizer: penalty of the kernels.
