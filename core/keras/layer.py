@@ -92,6 +92,8 @@ class Layer(Module):
     _takes_floats: ClassVar[bool] = False
     # Whether it computes in float32 under a mixed precision policy, and casts the result.
     _stays_single: ClassVar[bool] = False
+    # Whether `activity_regularizer` is of what `call` gives; else it is of layers inside alone.
+    _penalizes_outputs: ClassVar[bool] = True
 
     # Variables by the names that their attributes have in Keras 2: its name -> the one here.
     _names_in_keras_2: ClassVar[dict[str, str]] = {}
@@ -293,7 +295,7 @@ class Layer(Module):
             outputs = callback(self._call_for(args, kwargs))(*args, **kwargs)
             if self._stays_single and self._policy.is_mixed:
                 outputs = casting.cast(outputs, self._policy.compute)
-            if self.activity_regularizer is not None:
+            if self.activity_regularizer is not None and self._penalizes_outputs:
                 self._penalty_store.add_for_outputs(self.activity_regularizer, outputs)
         finally:
             calls.entry, calls.training, state.scope = saved

@@ -13,26 +13,34 @@ if TYPE_CHECKING:
 def projection_of(
     layer: Any, name: str, equation: str, sizes: Sequence[Any], bias_axes: str, shape: Any
 ) -> EinsumDense:
-    """A built projection of an attention layer, with the layer's kernel and bias options."""
+    """A built projection of an attention layer, with the options of the layer's projections."""
     made = EinsumDense(
         equation,
         sizes,
         bias_axes=bias_axes if layer.use_bias else None,
-        kernel_initializer=of_same_kind(layer.kernel_initializer),
-        bias_initializer=of_same_kind(layer.bias_initializer),
-        kernel_regularizer=layer.kernel_regularizer,
-        bias_regularizer=layer.bias_regularizer,
-        kernel_constraint=layer.kernel_constraint,
-        bias_constraint=layer.bias_constraint,
         activation="sigmoid" if name == "gate" else None,
-        dtype=layer.dtype_policy,
         name=name,
+        **layer._get_common_kwargs_for_sublayer(),
     )
     made.build_inside(shape)
     return made
 
 
-def of_same_kind(initializer: Any) -> Any:
+def projection_options(layer: Any) -> dict[str, Any]:
+    """The arguments that all projections of an attention layer have, from its settings."""
+    return {
+        "kernel_regularizer": layer.kernel_regularizer,
+        "bias_regularizer": layer.bias_regularizer,
+        "activity_regularizer": layer.activity_regularizer,
+        "kernel_constraint": layer.kernel_constraint,
+        "bias_constraint": layer.bias_constraint,
+        "dtype": layer.dtype_policy,
+        "kernel_initializer": _of_same_kind(layer.kernel_initializer),
+        "bias_initializer": _of_same_kind(layer.bias_initializer),
+    }
+
+
+def _of_same_kind(initializer: Any) -> Any:
     """Another one like it: it draws other values if it was given no seed."""
     return initializer.clone() if hasattr(initializer, "clone") else initializer
 

@@ -17,7 +17,7 @@ from pinnace.keras.layers.attention_masks import (
     near_between,
     zero_where_none,
 )
-from pinnace.keras.layers.attention_projections import projection_of
+from pinnace.keras.layers.attention_projections import projection_of, projection_options
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.ops.array import reshaping, tiling
 from pinnace.ops.math import arithmetic, einstein
@@ -42,7 +42,7 @@ class GroupedQueryAttention(Layer):
         bias_initializer: first value of the biases.
         kernel_regularizer: penalty of the kernels.
         bias_regularizer: penalty of the biases.
-        activity_regularizer: penalty of the output.
+        activity_regularizer: penalty of the output of each projection, and of the whole.
         kernel_constraint: what a kernel is brought back to after a step.
         bias_constraint: what a bias is brought back to after a step.
         use_gate: whether what a head gives is multiplied by a gate, sigmoid of a projection of the
@@ -132,6 +132,10 @@ class GroupedQueryAttention(Layer):
         if name == "attention_output":
             return projection_of(self, name, equation, [None, size], "e", shape)
         return projection_of(self, name, equation, [None, size, self.head_dim], "de", shape)
+
+    def _get_common_kwargs_for_sublayer(self) -> dict[str, Any]:
+        """The arguments of all projections: initializers, regularizers and constraints."""
+        return projection_options(self)
 
     def call(
         self,

@@ -16,7 +16,11 @@ from pinnace.keras.layers.attention_masks import (
     near_between,
     zero_where_none,
 )
-from pinnace.keras.layers.attention_projections import equations, of_same_kind, projection_of
+from pinnace.keras.layers.attention_projections import (
+    equations,
+    projection_of,
+    projection_options,
+)
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.ops.array import casting, reshaping
 from pinnace.ops.math import arithmetic, einstein
@@ -46,7 +50,7 @@ class MultiHeadAttention(Layer):
         bias_initializer: first value of the biases.
         kernel_regularizer: penalty of the kernels.
         bias_regularizer: penalty of the biases.
-        activity_regularizer: penalty of the output.
+        activity_regularizer: penalty of the output of each projection, and not of the whole.
         kernel_constraint: what the kernels are brought back to after a step.
         bias_constraint: what the biases are brought back to after a step.
         use_gate: whether what a head gives is multiplied by a gate, sigmoid of a projection of the
@@ -69,6 +73,7 @@ class MultiHeadAttention(Layer):
     _untracked = frozenset({"output_shape"})
 
     _takes_floats = True
+    _penalizes_outputs = False
 
     def __init__(
         self,
@@ -307,17 +312,8 @@ class MultiHeadAttention(Layer):
         return float(self.key_dim**-0.5)
 
     def _get_common_kwargs_for_sublayer(self) -> dict[str, Any]:
-        """The arguments of a projection: initializers, regularizers and constraints."""
-        return {
-            "kernel_regularizer": self.kernel_regularizer,
-            "bias_regularizer": self.bias_regularizer,
-            "activity_regularizer": self.activity_regularizer,
-            "kernel_constraint": self.kernel_constraint,
-            "bias_constraint": self.bias_constraint,
-            "dtype": self.dtype_policy,
-            "kernel_initializer": of_same_kind(self.kernel_initializer),
-            "bias_initializer": of_same_kind(self.bias_initializer),
-        }
+        """The arguments of all projections: initializers, regularizers and constraints."""
+        return projection_options(self)
 
     def _compute_causal_mask(self, query: Tensor, value: Tensor | None = None) -> Tensor:
         """[1, t, s]: whether step s of the values is not after step t of the query."""
