@@ -1,4 +1,4 @@
-"""Constraints: what a weight is brought back to after each step of an optimizer."""
+"""Constraints: projections that are applied to weights after each step of an optimizer."""
 
 from __future__ import annotations
 

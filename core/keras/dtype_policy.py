@@ -1,4 +1,4 @@
-"""Which dtype a layer computes in, and which its weights have."""
+"""DTypePolicy: the dtype that a layer computes in, and the dtype of its weights."""
 
 from __future__ import annotations
 

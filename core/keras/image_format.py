@@ -1,4 +1,4 @@
-"""Where channels are when nobody says: `channels_last`, or what a program set for the process."""
+"""The default `data_format`: `channels_last`, or what a program set for the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def image_data_format() -> str:
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Where layers and functions that are told no `data_format` have the channels from now on.
+    """Set the `data_format` of layers and functions that are given none.
 
     Networks of `keras.applications` are made with channels last only.
 

@@ -1,4 +1,4 @@
-"""Regularizers: what the size of a weight adds to the loss."""
+"""Regularizers: penalties for large weights, which are added to the loss."""
 
 from __future__ import annotations
 

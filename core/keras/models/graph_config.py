@@ -130,7 +130,7 @@ def _plainly(layer: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _taken(layer: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Without what says nothing and only Keras' layer has."""
+    """The arguments of a call, without those that are None and that `call` does not take."""
     if all(value is not None for value in kwargs.values()):
         return kwargs
     parameters = inspect.signature(plain(type(layer).call)).parameters

@@ -169,7 +169,7 @@ def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def _initializer(config: dict[str, Any]) -> dict[str, Any]:
-    """Without a dtype, which initializers of TensorFlow 1 have: that of the weight is taken."""
+    """The configuration without the `dtype` of TensorFlow 1: the weight has its own."""
     inner = config.get("config")
     if not isinstance(inner, dict) or "dtype" not in inner:
         return config

@@ -173,9 +173,9 @@ def quantize_and_dequantize_v2(
 
 
 def _within(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Where the value was in the given range; elsewhere the gradient is 0, as in TensorFlow.
+    """dy where the value was in the given range; elsewhere 0, as in TensorFlow.
 
-    TensorFlow: so it is too where the range was not asked for.
+    TensorFlow: also where `range_given` is false, and the range is found in x.
     """
     from pinnace.ops.array import reshaping, selecting
     from pinnace.ops.math import comparison, logic
