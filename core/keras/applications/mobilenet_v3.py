@@ -55,17 +55,7 @@ def MobileNetV3Small(  # noqa: N802 (Keras' name)
         ValueError: an argument that does not go with the others.
         NotFoundError: the published weights are not in Keras' cache and cannot be fetched.
     """
-    asked = Arguments(
-        who="MobileNetV3Small",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
+    asked = Arguments.of("MobileNetV3Small", locals())
     return searched_network(
         asked,
         SMALL,
@@ -95,17 +85,7 @@ def MobileNetV3Large(  # noqa: N802 (Keras' name)
     Arguments, result and errors are those of `MobileNetV3Small`; without the top it gives 960
     channels.
     """
-    asked = Arguments(
-        who="MobileNetV3Large",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
+    asked = Arguments.of("MobileNetV3Large", locals())
     return searched_network(
         asked,
         LARGE,
