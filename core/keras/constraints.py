@@ -118,7 +118,7 @@ _TABLE = registry.named(MaxNorm, NonNeg, UnitNorm, MinMaxNorm)
 
 
 def get(identifier: ConstraintLike) -> Any:
-    """The constraint that a name, configuration, function or object stands for; None for None."""
+    """The constraint of a name, a configuration, a function or an object; None for None."""
     return registry.by_name("constraint", identifier, _TABLE)
 
 

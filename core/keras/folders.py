@@ -167,7 +167,7 @@ def text_dataset_from_directory(
 
 
 def _middle(picture: Any, height: int, width: int) -> Any:
-    """The largest part around the middle with the proportions that are wanted."""
+    """The largest central crop with the aspect ratio of the size."""
     sizes = shapes.shape(picture)
     tall = arithmetic.minimum(sizes[0], sizes[1] * height // width)
     wide = arithmetic.minimum(sizes[1], sizes[0] * width // height)

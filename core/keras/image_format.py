@@ -13,7 +13,7 @@ _chosen = _Chosen()
 
 
 def image_data_format() -> str:
-    """`channels_last` at first, or `channels_first`: for what is told no `data_format`."""
+    """The default `data_format`: `channels_last` at first, or `channels_first`."""
     return _chosen.data_format
 
 

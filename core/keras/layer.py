@@ -98,7 +98,7 @@ class Layer(Module):
     # Variables by the names that their attributes have in Keras 2: its name -> the one here.
     _names_in_keras_2: ClassVar[dict[str, str]] = {}
     # What inputs must be like, and whether masks are handed on: a subclass says it in its body, or
-    # its constructor does. So it may with `trainable`.
+    # its constructor does. The same holds for `trainable`.
     input_spec: Any = None
     supports_masking: Any = False
     # Whether steps that call it may be made machine code: without effect, it is tried.
@@ -366,7 +366,7 @@ class Layer(Module):
         self.built = True
 
     def build_from_config(self, config: dict[str, Any]) -> None:
-        """Build for the shapes that `get_build_config` told."""
+        """Build for the shapes that `get_build_config` gave."""
         shapes = registry.deserialize_keras_object(config)
         if "input_shape" in shapes and len(shapes) == 1:
             if shapes["input_shape"] is not None:

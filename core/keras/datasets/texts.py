@@ -1,4 +1,4 @@
-"""Texts as lists of numbers of words: marked, moved and cut as their reader asks."""
+"""Texts as lists of the numbers of words, marked, offset and cut as the reader's arguments say."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ def _with_tensors(value: Any, names: _Names) -> Any:
 
 
 def compilation(config: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `compile` from what Keras 2 tells of them."""
+    """The arguments of `compile` from a training configuration of Keras 2."""
     made = {key: converted(value) for key, value in config.items()}
     optimizer = made.pop("optimizer_config", None)
     if optimizer is not None:

@@ -176,7 +176,7 @@ def check_how(steps: Any, jit_compile: Any) -> None:
 
 
 def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `compile` that `Compilation.config` told."""
+    """The arguments of `compile` from what `Compilation.config` gave."""
     # How Keras ran the steps, which a file records, does not apply here.
     told = {k: v for k, v in config.items() if k not in _HOW}
     return {k: registry.deserialize_keras_object(v) for k, v in told.items()}

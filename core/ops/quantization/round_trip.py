@@ -48,7 +48,7 @@ def _around(
     narrow: bool,
     axis: int,
 ) -> tuple[Array, Array, Array]:
-    """Values, and the range that was meant."""
+    """The values, and the range of the quantization."""
     op = "QuantizeAndDequantize"
     if not 0 < bits < (64 if signed else 63):
         raise InvalidArgumentError(f"{op}: num_bits must be from 1 to 63, got {bits}")

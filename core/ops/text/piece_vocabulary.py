@@ -73,7 +73,7 @@ class Vocabulary:
         return self.pieces.get(text, self.unknown) if found is None else found
 
     def is_control(self, number: int) -> bool:
-        """Whether a piece stands in no text."""
+        """Whether a piece is a control piece, which no text contains."""
         return self.types[number] == _Type.CONTROL
 
     def is_byte(self, number: int) -> bool:
