@@ -346,7 +346,7 @@ class Unbatched(Stage):
         return map(_same_length, self._source.open(run))
 
     def cardinality(self) -> int:
-        """Known where the first axes are."""
+        """The cardinality, which is known if the sizes of the first axes are."""
         there = self._source.cardinality()
         sizes = map(composites.first_size, structure.flatten(self._source.spec))
         size = next((n for n in sizes if n is not None), None)

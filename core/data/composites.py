@@ -44,7 +44,7 @@ def holds_tensors_only(spec: Nest) -> bool:
 
 
 def groups_of(spec: Nest) -> list[tuple[Any, slice]]:
-    """Each part of an element, and the slice of its leaves among all."""
+    """The parts of an element, each with the slice of its leaves among all leaves."""
     groups = []
     start = 0
     for part in structure.flatten(spec):

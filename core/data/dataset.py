@@ -115,7 +115,7 @@ class Dataset:
         return True
 
     def _repr_html_(self) -> str:
-        """For notebooks: the element spec and the number of elements, without reading any."""
+        """The element spec and the number of elements as HTML, for notebooks; reads no element."""
         from pinnace.framework import html
 
         count = self._stage.cardinality()

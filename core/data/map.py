@@ -135,7 +135,7 @@ class Mapped(Stage):
         return None if rows is None or function is None else MappedRows(rows, function)
 
     def cardinality(self) -> int:
-        """The source's."""
+        """The cardinality of the source."""
         return self._source.cardinality()
 
 
@@ -310,5 +310,5 @@ class Scanned(Stage):
             yield output
 
     def cardinality(self) -> int:
-        """The source's."""
+        """The cardinality of the source."""
         return self._source.cardinality()

@@ -30,7 +30,7 @@ class NoneTensorSpec(TypeSpec):
         return isinstance(other, NoneTensorSpec)
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> Self | None:
-        """Itself, if the others are specs of None too."""
+        """The spec itself, if the others are specs of None too; else None."""
         return self if all(isinstance(other, NoneTensorSpec) for other in others) else None
 
     def component_specs(self) -> tuple[TensorSpec, ...]:

@@ -39,7 +39,7 @@ class Prefetched(Stage):
         return Ahead(source, size)
 
     def cardinality(self) -> int:
-        """The source's."""
+        """The cardinality of the source."""
         return self._source.cardinality()
 
 
@@ -135,5 +135,5 @@ class CachedInFile(Stage):
         return self._write(self._source.open(run))
 
     def cardinality(self) -> int:
-        """The source's."""
+        """The cardinality of the source."""
         return self._source.cardinality()

@@ -157,7 +157,7 @@ class Shuffled(Stage):
             yield from buffer.taken(np.asarray(piece))
 
     def cardinality(self) -> int:
-        """The source's."""
+        """The cardinality of the source."""
         return self._source.cardinality()
 
 

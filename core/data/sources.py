@@ -94,7 +94,7 @@ class Single(Stage):
         yield self.arrays
 
     def cardinality(self) -> int:
-        """1."""
+        """The cardinality: 1."""
         return 1
 
 
@@ -226,7 +226,7 @@ class Counter(Stage):
             yield (kind(number),)
 
     def cardinality(self) -> int:
-        """Without end."""
+        """The cardinality: it is infinite."""
         return INFINITE
 
 
@@ -245,7 +245,7 @@ class RandomNumbers(Stage):
                 yield (number,)
 
     def cardinality(self) -> int:
-        """Without end."""
+        """The cardinality: it is infinite."""
         return INFINITE
 
 

@@ -39,7 +39,7 @@ class _Readers:
             self.variables[id(variable)] = variable
 
     def watches(self, tensor: object) -> bool:
-        """Nothing is watched."""
+        """Whether it watches a tensor: it watches variables only."""
         del tensor
         return False
 

@@ -85,7 +85,7 @@ class Function(Trackable, Generic[P, R]):
             self.__dict__.setdefault(key, value)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """For pickle and deepcopy: a module's function by name, otherwise how to recreate it."""
+        """A function of a module is copied and pickled by its name, any other by its parts."""
         name: str = self.__dict__["__qualname__"]  # of the wrapped function
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):

@@ -51,12 +51,12 @@ def set_backend(backend: str) -> None:
 
 
 def enable_flash_attention() -> None:
-    """Without effect, and told so."""
+    """This call has no effect, and warns about it."""
     no_effect("enable_flash_attention", "the call", _ONE_WAY)
 
 
 def disable_flash_attention() -> None:
-    """Attention is computed in one way, which is not that."""
+    """This call has no effect: there is no flash attention to disable."""
 
 
 def is_flash_attention_enabled() -> bool:
@@ -70,7 +70,7 @@ def is_nnx_enabled() -> bool:
 
 
 def enable_unsafe_deserialization() -> None:
-    """Without effect, and told so: code in files is never run."""
+    """This call has no effect, and warns about it: code in files is never run."""
     no_effect(
         "enable_unsafe_deserialization",
         "the call",

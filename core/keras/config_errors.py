@@ -2,8 +2,8 @@
 
 
 class UnknownNameError(ValueError):
-    """Nothing here has the name that a configuration tells, or may have it."""
+    """A configuration names a class or function that is not known, or not allowed."""
 
 
 class MalformedConfigError(TypeError, ValueError):
-    """A configuration that is none: with a number where a dict should be, for instance."""
+    """A configuration has another form: a number where a dict should be, for instance."""

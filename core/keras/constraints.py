@@ -1,4 +1,4 @@
-"""Constraints: what a weight is brought back to after each step of an optimizer."""
+"""Constraints: projections that are applied to weights after each step of an optimizer."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _TABLE = registry.named(MaxNorm, NonNeg, UnitNorm, MinMaxNorm)
 
 
 def get(identifier: ConstraintLike) -> Any:
-    """The constraint that a name, configuration, function or object stands for; None for None."""
+    """The constraint of a name, a configuration, a function or an object; None for None."""
     return registry.by_name("constraint", identifier, _TABLE)
 
 

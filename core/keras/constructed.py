@@ -1,4 +1,4 @@
-"""Constructed: what is made with arguments by name, and says which was probably meant."""
+"""Constructed: objects made with arguments by name, whose errors name the likely argument."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pinnace.framework.close_names import did_you_mean
 
 
 class Constructed:
-    """Base of losses, metrics and their like: a misspelt argument is told the right one."""
+    """The base of losses, metrics and the like: errors of misspelt arguments name the right one."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Look at the names before `__init__` does."""

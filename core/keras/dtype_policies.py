@@ -1,4 +1,4 @@
-"""`keras.dtype_policies`: which dtypes layers compute in, and in which they keep weights."""
+"""`keras.dtype_policies`: policies for the dtypes of computation and of weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dtype a layer computes in, and which its weights have."""
+"""DTypePolicy: the dtype that a layer computes in, and the dtype of its weights."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
 
 
 def _of_config(told: dict[str, Any]) -> DTypePolicy:
-    """The policy that a configuration tells; its class is one of the few that there are."""
+    """The policy of a configuration, whose class must be one of those that are known."""
     name = str(told.get("class_name"))
     kind = DTypePolicy if name == "DTypePolicy" else _later.find(lambda: _classes.get(name))
     return (kind or DTypePolicy).from_config(told["config"])

@@ -216,7 +216,7 @@ class FeatureSpace(FeatureKinds, Layer):
         return found if self.concat is None else self.concat(list(found.values()))
 
     def _finished(self, name: str, mode: str, x: Any) -> Any:
-        """A feature as it is given: the numbers of categories as rows if it is told so."""
+        """The feature as it is given: categories become one-hot rows if `mode` is one_hot."""
         if mode == "one_hot":
             if name not in self.one_hot_encoders:
                 self.one_hot_encoders[name] = self._encoder(name, x)

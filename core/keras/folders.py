@@ -167,7 +167,7 @@ def text_dataset_from_directory(
 
 
 def _middle(picture: Any, height: int, width: int) -> Any:
-    """The largest part around the middle with the proportions that are wanted."""
+    """The largest central crop with the aspect ratio of the size."""
     sizes = shapes.shape(picture)
     tall = arithmetic.minimum(sizes[0], sizes[1] * height // width)
     wide = arithmetic.minimum(sizes[1], sizes[0] * width // height)
@@ -349,7 +349,7 @@ def _dataset(
     files: Any = Dataset.from_tensor_slices(constants.constant(paths))
     if numbers is not None and asked.label_mode:
         files = Dataset.zip((files, Dataset.from_tensor_slices(numbers)))
-    # Of a pair, what is held back for validation stays in order.
+    # The validation part of a pair is not shuffled.
     if asked.shuffle and (asked.subset != "both" or part == "training"):
         # Names, not contents: all of them are shuffled, whatever they weigh.
         files = files.shuffle(len(paths), seed=asked.seed)

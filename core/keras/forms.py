@@ -88,7 +88,7 @@ def with_open_batch(spec: Any) -> Any:
 
 
 def dense_spec(spec: Any) -> Any:
-    """The spec of the dense tensor that a sparse or ragged one stands for."""
+    """The spec of the dense tensor that is equal to a sparse or ragged one."""
     if is_sparse(spec) or is_ragged(spec):
         return TensorSpec(spec.shape, spec.dtype)
     return spec

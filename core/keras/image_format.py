@@ -1,4 +1,4 @@
-"""Where channels are when nobody says: `channels_last`, or what a program set for the process."""
+"""The default `data_format`: `channels_last`, or what a program set for the process."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _chosen = _Chosen()
 
 
 def image_data_format() -> str:
-    """`channels_last` at first, or `channels_first`: for what is told no `data_format`."""
+    """The default `data_format`: `channels_last` at first, or `channels_first`."""
     return _chosen.data_format
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Where layers and functions that are told no `data_format` have the channels from now on.
+    """Set the `data_format` of layers and functions that are given none.
 
     Networks of `keras.applications` are made with channels last only.
 

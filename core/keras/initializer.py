@@ -1,4 +1,4 @@
-"""Initializer: what the first value of a weight is made by."""
+"""Initializer: the base class of functions that give the first value of a weight."""
 
 from __future__ import annotations
 

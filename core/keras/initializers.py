@@ -248,7 +248,7 @@ class VarianceScaling(RandomInitializer):
     def __call__(
         self, shape: Sequence[int], dtype: Any = None, fans: tuple[int, int] | None = None
     ) -> Tensor:
-        """Values of that shape; `fans` tells what the shape cannot: see `compute_fans`."""
+        """Values of that shape; `fans` replaces the fans of the shape: see `compute_fans`."""
         if fans is None:
             fans = compute_fans(shape, self.input_axes, self.output_axes)
         fan_in, fan_out = fans

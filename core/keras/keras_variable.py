@@ -1,4 +1,4 @@
-"""KerasVariable: what layers, metrics, optimizers and `keras.Variable` keep."""
+"""KerasVariable: the variables of layers, metrics and optimizers, and `keras.Variable`."""
 
 from __future__ import annotations
 

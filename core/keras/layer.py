@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from pinnace.framework import dtypes, structure, tracebacks
-from pinnace.framework.close_names import arguments_of, unknown_arguments
 from pinnace.framework.context import state
 from pinnace.framework.module import Module
 from pinnace.framework.no_effect import ignored
-from pinnace.framework.shapes import Shape
 from pinnace.framework.shortage import without_memory
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.autograph.conversion import callback
-from pinnace.keras import configuration, masks, output_specs, registry, stateless
+from pinnace.keras import configuration, masks, output_specs, registry, rematerialisation, stateless
 from pinnace.keras import dtype_policy as policies
 from pinnace.keras import regularizers as _regularizers
 from pinnace.keras.call_arguments import converted
@@ -31,13 +30,12 @@ from pinnace.keras.call_signature import (
     prepared_build,
     told_training,
 )
-from pinnace.keras.forms import is_spec
 from pinnace.keras.input_spec import InputSpec, check_inputs
-from pinnace.keras.layer_members import LayerMembers
+from pinnace.keras.layer_options import LayerOptions, PlainLayerOptions, first_layer_shape
 from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.names import checked_name, class_name_in_snake_case, scope_of, unique_name
 from pinnace.keras.penalties import Penalties
-from pinnace.keras.symbolic import KerasTensor, Node, spec_of
+from pinnace.keras.symbolic import spec_of
 from pinnace.keras.weights import (
     WeightStore,
     is_any,
@@ -49,45 +47,19 @@ from pinnace.keras.weights import (
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
+    from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array
     from pinnace.framework.trackable import Trackable
     from pinnace.framework.variable import Variable
     from pinnace.keras.constraints import ConstraintLike
     from pinnace.keras.initializers import InitializerLike
-
-# Arguments that older programs give to the first layer of a model.
-_FIRST_LAYER = ("input_shape", "batch_input_shape", "input_dim", "batch_size")
-
-
-class PlainLayerOptions(TypedDict, total=False):
-    """The arguments that a layer with its own `activity_regularizer` passes on to Layer.
-
-    trainable: whether training changes its weights.
-    dtype: a dtype or a DTypePolicy.
-    autocast: whether float inputs are cast to the dtype it computes in.
-    name: unique if None: the class in snake case, numbered.
-    input_shape: of the first layer of a Sequential, without the batch.
-    """
-
-    trainable: bool
-    dtype: Any
-    autocast: bool
-    name: str | None
-    input_shape: Any
+    from pinnace.keras.metrics.metric import Metric
+    from pinnace.keras.symbolic import Node
 
 
-class LayerOptions(PlainLayerOptions, total=False):
-    """The arguments that every layer takes.
-
-    activity_regularizer: penalty of its output, added to the loss.
-    """
-
-    activity_regularizer: Any
-
-
-class Layer(LayerMembers, Module):
+class Layer(Module):
     """A function with weights: subclasses define `call`, and `build` if they have weights.
 
     `build(self, x)` gets the TensorSpec of the first argument of `call` (its shape, if the
@@ -120,19 +92,27 @@ class Layer(LayerMembers, Module):
     _takes_floats: ClassVar[bool] = False
     # Whether it computes in float32 under a mixed precision policy, and casts the result.
     _stays_single: ClassVar[bool] = False
+    # Whether `activity_regularizer` is of what `call` gives; else it is of layers inside alone.
+    _penalizes_outputs: ClassVar[bool] = True
 
     # Variables by the names that their attributes have in Keras 2: its name -> the one here.
     _names_in_keras_2: ClassVar[dict[str, str]] = {}
     # What inputs must be like, and whether masks are handed on: a subclass says it in its body, or
-    # its constructor does. So it may with `trainable`.
+    # its constructor does. The same holds for `trainable`.
     input_spec: Any = None
     supports_masking: Any = False
+    # Whether steps that call it may be made machine code: without effect, it is tried.
+    supports_jit = True
 
+    built: bool
     activity_regularizer: Any
     _weight_store: WeightStore
     _penalty_store: Penalties
+    _name: str
+    _scope_name: str
     _policy: policies.DTypePolicy
     _autocast: bool
+    _remat: rematerialisation.RematScope | None
     _constructor: tuple[tuple[Any, ...], dict[str, Any]]
     # The symbolic calls it is part of.
     _inbound_nodes: list[Node]
@@ -195,12 +175,7 @@ class Layer(LayerMembers, Module):
             )
         self._weight_store.trainable = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)
-        self._given_input_shape = _first_layer_shape(kwargs)
-        unknown = sorted(set(kwargs) - {*_FIRST_LAYER, "dynamic", "weights"})
-        if unknown:
-            known = _constructor_names(type(self))
-            said = unknown_arguments(type(self).__name__, unknown, known)
-            raise ValueError(f"{said}\n  takes {', '.join(known)}")
+        self._given_input_shape = first_layer_shape(type(self), kwargs)
 
     # What subclasses define.
 
@@ -249,7 +224,7 @@ class Layer(LayerMembers, Module):
             self._take_path()
         args, kwargs, symbolic = converted(self, args, kwargs)
         if symbolic:
-            return self._symbolic_call(args, kwargs)
+            return output_specs.symbolic(self, args, kwargs)
         training, args, kwargs = told_training(signature, args, kwargs)
         fresh = not self.built
         if fresh:
@@ -320,7 +295,7 @@ class Layer(LayerMembers, Module):
             outputs = callback(self._call_for(args, kwargs))(*args, **kwargs)
             if self._stays_single and self._policy.is_mixed:
                 outputs = casting.cast(outputs, self._policy.compute)
-            if self.activity_regularizer is not None:
+            if self.activity_regularizer is not None and self._penalizes_outputs:
                 self._penalty_store.add_for_outputs(self.activity_regularizer, outputs)
         finally:
             calls.entry, calls.training, state.scope = saved
@@ -332,10 +307,29 @@ class Layer(LayerMembers, Module):
         call = self.call
         if (
             self._policy.quantization_mode is not None
-            and type(self).quantized_call is not LayerMembers.quantized_call
+            and type(self).quantized_call is not Layer.quantized_call
         ):
             call = self.quantized_call
         return call if self._remat is None else self.rematerialized_call(call, *args, **kwargs)
+
+    def rematerialized_call(
+        self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Callable[..., Any]:
+        """`layer_call` as the `RematScope` that the layer was made in wants it.
+
+        Args:
+            layer_call: the layer's `call`.
+            *args: what it will be called with.
+            **kwargs: likewise.
+        """
+        if self._remat is None:
+            return layer_call
+        return rematerialisation.applied(self, self._remat, layer_call, args, kwargs)
+
+    @property
+    def call_signature_parameters(self) -> list[str]:
+        """The names of the parameters of `call`."""
+        return list(inspect.signature(self.call).parameters)
 
     # Copying it.
 
@@ -372,7 +366,7 @@ class Layer(LayerMembers, Module):
         self.built = True
 
     def build_from_config(self, config: dict[str, Any]) -> None:
-        """Build for the shapes that `get_build_config` told."""
+        """Build for the shapes that `get_build_config` gave."""
         shapes = registry.deserialize_keras_object(config)
         if "input_shape" in shapes and len(shapes) == 1:
             if shapes["input_shape"] is not None:
@@ -393,24 +387,6 @@ class Layer(LayerMembers, Module):
 
     # Symbolic calls.
 
-    def _symbolic_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """KerasTensors for the outputs, and a node that remembers the call."""
-        specs = self.compute_output_spec(*args, **kwargs)
-        node = Node(self, args, kwargs)
-
-        def output(spec: Any) -> Any:
-            spec = spec_of(spec)
-            if not is_spec(spec):
-                return spec
-            tensor = KerasTensor.of_spec(spec)
-            tensor.node = node
-            return tensor
-
-        node.outputs = structure.map_structure(output, specs)
-        masks.foresee(self, args, kwargs, node.outputs)
-        self._inbound_nodes.append(node)
-        return node.outputs
-
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """The TensorSpecs of the outputs for inputs that are known by shape and dtype only.
 
@@ -425,6 +401,15 @@ class Layer(LayerMembers, Module):
         if overridden and not options.keys() - {"training"}:
             return output_specs.by_shapes(self, specs)
         return output_specs.traced(self, specs, options, (args, kwargs))
+
+    def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of a call on symbolic tensors, known by shape and dtype only.
+
+        Args:
+            *args: those of `call`.
+            **kwargs: those of `call`.
+        """
+        return self.compute_output_spec(*args, **kwargs)
 
     def compute_output_shape(self, *shapes: Any, **named_shapes: Any) -> Any:
         """The shapes of the outputs for inputs of these shapes.
@@ -634,6 +619,53 @@ class Layer(LayerMembers, Module):
         """
         self._weight_store.load_own(store)
 
+    # Its weights in few bits: layers that can be quantized define these.
+
+    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
+        """Refused: this kind of layer has no weights that can be kept in few bits.
+
+        Args:
+            mode: "int8" or "int4".
+            type_check: whether subclasses of layers that can be are refused.
+            config: which quantizers are used.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del mode, type_check, config
+        raise self._has_no("quantize")
+
+    def quantized_build(self, input_shape: Any, mode: str) -> None:
+        """Refused, likewise.
+
+        Args:
+            input_shape: of the weight.
+            mode: "int8" or "int4".
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del input_shape, mode
+        raise self._has_no("quantized_build")
+
+    def quantized_call(self, *args: Any, **kwargs: Any) -> Any:
+        """`call` of a layer that is quantized; refused where it cannot be.
+
+        Args:
+            *args: those of `call`.
+            **kwargs: those of `call`.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del args, kwargs
+        raise self._has_no("quantized_call")
+
+    def _has_no(self, method: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"Layer {type(self).__name__} does not have a `{method}` method implemented."
+        )
+
     # What it adds to the loss.
 
     def add_loss(self, loss: Any) -> None:
@@ -666,6 +698,18 @@ class Layer(LayerMembers, Module):
         if key not in self._added_metrics:
             self._added_metrics[key] = Mean(name=key)
         self._added_metrics[key].update_state(value)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metrics in its attributes, and those of the layers in it."""
+        from pinnace.keras.metrics.metric import metrics_in  # metrics have layers' variables
+
+        return metrics_in(self)
+
+    @property
+    def metrics_variables(self) -> list[Any]:
+        """The states of the metrics."""
+        return [variable for metric in self.metrics for variable in metric.variables]
 
     @property
     def updates(self) -> list[Any]:
@@ -718,9 +762,52 @@ class Layer(LayerMembers, Module):
     # What it is.
 
     @property
+    def name(self) -> str:
+        """The name given to, or made by, the constructor, or set since."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str | None) -> None:
+        if value is not None:
+            self._scope_name = self._scope_name.removesuffix(f"{self._name}/") + f"{value}/"
+            self._name = value
+
+    def _take_path(self) -> None:
+        """Be below the layers that are being called, with the policy of that place."""
+        self._scope_name = state.scope + scope_of(self._name)
+        self._policy = self._policy.at(self.path)
+
+    @property
     def path(self) -> str:
         """Its name, prefixed by the names of enclosing layers."""
         return self._scope_name.removesuffix("/")
+
+    @property
+    def dtype_policy(self) -> policies.DTypePolicy:
+        """The dtypes of its weights and of what it computes."""
+        return self._policy
+
+    @dtype_policy.setter
+    def dtype_policy(self, value: Any) -> None:
+        policy = policies.get(value)
+        mode, present = policy.quantization_mode, self._policy
+        if mode is not None and self.built and present.quantization_mode is None:
+            self.quantize(mode)
+        self._policy = present.with_policy(self.path, policy)
+
+    @property
+    def quantization_mode(self) -> str | None:
+        """The quantization of its weights, such as `int8`; None if they are not quantized."""
+        return self._policy.quantization_mode
+
+    @property
+    def autocast(self) -> bool:
+        """Whether float inputs are cast to the dtype it computes in."""
+        return self._autocast
+
+    @autocast.setter
+    def autocast(self, value: bool) -> None:
+        self._autocast = bool(value)
 
     @property
     def dtype(self) -> str:
@@ -735,6 +822,11 @@ class Layer(LayerMembers, Module):
     @property
     def compute_dtype(self) -> str:
         """Name of the dtype it computes in."""
+        return self._policy.compute_dtype
+
+    @property
+    def input_dtype(self) -> str:
+        """Name of the dtype that float inputs are cast to."""
         return self._policy.compute_dtype
 
     @property
@@ -774,28 +866,9 @@ def _single(x: Any) -> Any:
     return x
 
 
-def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:
-    """The input shape from deprecated arguments, with the batch axis."""
-    if kwargs.get("batch_input_shape") is not None:
-        return Shape(kwargs["batch_input_shape"])
-    shape = kwargs.get("input_shape")
-    if shape is None and kwargs.get("input_dim") is not None:
-        shape = (kwargs["input_dim"],)
-    if shape is None:
-        return None
-    sizes: Sequence[Any] = (shape,) if isinstance(shape, int) else tuple(shape)
-    return Shape((kwargs.get("batch_size"), *sizes))
-
-
 def _below(cls: type, base: type) -> tuple[type, ...]:
     """The classes that come before `base` where an attribute of `cls` is looked up."""
     return cls.__mro__[: cls.__mro__.index(base)]
 
 
-def _constructor_names(cls: type) -> list[str]:
-    own = arguments_of(cls.__init__)  # type: ignore[misc]
-    own[1:1] = vars(cls).get("_names_of_new", ())
-    return [*own[1:], *(name for name in LayerOptions.__annotations__ if name not in own)]
-
-
-__all__ = ["InputSpec", "Layer", "LayerOptions"]
+__all__ = ["InputSpec", "Layer", "LayerOptions", "PlainLayerOptions"]

@@ -1,4 +1,4 @@
-"""LayerPart: what a layer or model is made of, with a subject and state of its own."""
+"""LayerPart: a part of a layer or model, with a subject and state of its own."""
 
 from __future__ import annotations
 

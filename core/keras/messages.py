@@ -1,4 +1,4 @@
-"""Where what Keras tells while it works goes: standard output, or the log."""
+"""The destination of Keras' messages: standard output, or the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a class that a file names and that is not here."""
+"""Error texts for classes that a file names and that are not here."""
 
 from __future__ import annotations
 

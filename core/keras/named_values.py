@@ -34,11 +34,11 @@ class Config:
         return self._frozen
 
     def freeze(self) -> None:
-        """From now on values stay as they are."""
+        """Refuse changes of values from now on."""
         vars(self)["_frozen"] = True
 
     def unfreeze(self) -> None:
-        """From now on values may be set again."""
+        """Allow changes of values again."""
         vars(self)["_frozen"] = False
 
     def _writable(self) -> dict[str, Any]:

@@ -27,8 +27,8 @@ class name_scope:  # noqa: N801 (Keras's name)
 
     Args:
         name: of the block, without a slash.
-        **kwargs: `caller`, `deduplicate`, `override_parent`, which Keras's layers give: no effect,
-            and told so.
+        **kwargs: `caller`, `deduplicate`, `override_parent`, which Keras' layers give: they have no
+            effect, which a warning says.
 
     Raises:
         ValueError: a name with a slash, or none.

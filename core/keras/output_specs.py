@@ -5,14 +5,36 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import structure
 from pinnace.framework.context import state
 from pinnace.functions.tracing import trace
 from pinnace.keras import masks
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import CallSignature, as_shapes, as_specs
+from pinnace.keras.forms import is_spec
+from pinnace.keras.symbolic import KerasTensor, Node, spec_of
 
 if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
+
+
+def symbolic(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """KerasTensors for the outputs of a call, and a node of the layer that remembers the call."""
+    specs = layer.compute_output_spec(*args, **kwargs)
+    node = Node(layer, args, kwargs)
+
+    def output(spec: Any) -> Any:
+        spec = spec_of(spec)
+        if not is_spec(spec):
+            return spec
+        tensor = KerasTensor.of_spec(spec)
+        tensor.node = node
+        return tensor
+
+    node.outputs = structure.map_structure(output, specs)
+    masks.foresee(layer, args, kwargs, node.outputs)
+    layer._inbound_nodes.append(node)
+    return node.outputs
 
 
 def traced(layer: Layer, specs: tuple[Any, ...], options: dict[str, Any], given: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Modules with classes of one's own, which commands are told of: `--import MODULE`."""
+"""User modules with classes that files name, as commands are given them: `--import MODULE`."""
 
 from __future__ import annotations
 

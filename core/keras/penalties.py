@@ -33,7 +33,7 @@ class Penalties(LayerPart):
         self.holding: list[Penalties] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a call added is not copied."""
+        """The state without the losses that the last call added."""
         return {**vars(self), "added": [], "holding": []}
 
     def begin(self) -> None:
@@ -53,7 +53,7 @@ class Penalties(LayerPart):
         for output in structure.flatten(outputs):
             if isinstance(output, Operands):
                 penalty = regularizer(output)
-                # Of what is traced for batches of any size, only the tensor knows it.
+                # In a trace for batches of any size only the tensor has the size.
                 known = output.shape[0]
                 size = shapes.shape(output)[0] if known is None else max(known, 1)
                 size = casting.cast(size, penalty.dtype)

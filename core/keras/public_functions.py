@@ -31,7 +31,7 @@ _COMPUTE = (
     *(f"pinnace.keras.{name}" for name in ("activations", "backend", "losses", "metrics")),
     *(f"pinnace.compat.v1.{name}" for name in ("functions", "gone", "image", "nn", "texts")),
 )
-# Of those the ones that reach files, the terminal or Python, or keep a state.
+# Those modules whose functions reach files, the terminal or Python, or keep a state.
 _REACH = (
     *(f"pinnace.ops.{name}" for name in ("dataset", "functional", "queue", "state", "summary")),
     *(f"pinnace.ops.io.{name}" for name in ("bundles", "files", "gfile", "protos", "writers")),

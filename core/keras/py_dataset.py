@@ -13,7 +13,7 @@ class PyDataset:
     Args:
         workers: how many threads make batches ahead; with 1 or fewer, each is made when it is
             needed.
-        use_multiprocessing: True without effect, and told so: threads make the batches.
+        use_multiprocessing: True has no effect, which a warning says: threads make the batches.
         max_queue_size: how many batches may wait to be used.
     """
 

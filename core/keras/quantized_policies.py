@@ -12,7 +12,7 @@ SAMPLED = ("gptq", "awq")
 
 
 def refusal(mode: str) -> str:
-    """Why there is no mode that looks at samples, and what to use."""
+    """The error text for modes that calibrate weights with samples, with a remedy."""
     return (
         f"{mode.upper()}, which rounds weights by samples, is not in pinnace\n"
         "  Try: 'int4' with Int4QuantizationConfig(block_size=128), which needs no samples"
@@ -99,7 +99,7 @@ class Int4DTypePolicy(QuantizedDTypePolicy):
 
     @property
     def mode(self) -> str:
-        """`int4`."""
+        """The name of the quantization mode, such as `int8`."""
         return self._mode
 
     def get_config(self) -> dict[str, Any]:

@@ -354,7 +354,7 @@ def _made(found: Any, config: dict[str, Any]) -> Any:
 
 
 def _accepted(cls: type, config: dict[str, Any]) -> dict[str, Any]:
-    """Without the arguments that only Keras' own class has, as long as they say nothing."""
+    """The configuration, without defaults of arguments that only Keras' own class has."""
     known = _argument_names(cls)
     if known is None:
         return config

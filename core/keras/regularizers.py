@@ -1,4 +1,4 @@
-"""Regularizers: what the size of a weight adds to the loss."""
+"""Regularizers: penalties for large weights, which are added to the loss."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ _TABLE = {
 
 
 def get(identifier: RegularizerLike) -> Any:
-    """The regularizer that a name, configuration, function or object stands for; None for None."""
+    """The regularizer of a name, a configuration, a function or an object; None for None."""
     return registry.by_name("regularizer", identifier, _TABLE)
 
 

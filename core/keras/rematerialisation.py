@@ -98,7 +98,7 @@ def applied(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Callable[..., Any]:
-    """`call` of a layer that was made in a scope, as the scope wants it for these arguments."""
+    """`call` of a layer, rematerialized if the scope it was made in asks so for these arguments."""
     if scope.mode == "full":
         return remat(call)
     if scope.mode == "list_of_layers" and layer.name in scope.layer_names:

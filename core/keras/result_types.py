@@ -1,4 +1,4 @@
-"""Result types: the dtype in which operands of several dtypes meet, by Keras' lattice."""
+"""Result types: the common dtype of operands, by Keras' promotion lattice."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
-# Of a sum of cosines with alternating signs.
+# The coefficients of a sum of cosines with alternating signs.
 _COSINES: dict[str, tuple[float, ...]] = {
     "boxcar": (1.0,),
     "hann": (0.5, 0.5),

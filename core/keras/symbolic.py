@@ -1,4 +1,4 @@
-"""KerasTensor: what a layer of a functional model will give, and which call of it that is."""
+"""KerasTensor: a symbolic output of a layer in a functional model, and the call that gives it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Node:
 
 
 class KerasHistory(NamedTuple):
-    """Which call of what gave a KerasTensor, and which of its outputs it is.
+    """The origin of a KerasTensor: the operation, its call, and the index among its outputs.
 
     Attributes:
         operation: the layer or operation; None of a tensor that no call gave.
@@ -60,7 +60,7 @@ class KerasTensor:
         dtype: the element type.
         sparse: whether it stands for a SparseTensor.
         ragged: whether it stands for a RaggedTensor.
-        record_history: False without effect, and told so: calls of layers are always remembered.
+        record_history: False has no effect, which a warning says: calls are always remembered.
         name: in summaries and signatures.
         **kwargs: `ragged_rank` and `row_splits_dtype` of a ragged one; by default the axes of
             unknown size, without the batch, are the ragged ones, and int64.
@@ -92,7 +92,7 @@ class KerasTensor:
         self._mask: KerasTensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle: a topology says which call gives it, so that long chains stay flat."""
+        """The state without the call: a topology restores it, so that long chains stay flat."""
         return {**self.__dict__, "node": None, "_mask": None}
 
     @property

@@ -117,7 +117,7 @@ def assert_same_structure(a: Any, b: Any, check_types: bool | None = None) -> No
     Args:
         a: values in lists, tuples and dicts, or a single one.
         b: likewise; a dict, an OrderedDict and a defaultdict of the same keys are alike.
-        check_types: without effect, and told so.
+        check_types: has no effect, which a warning says.
 
     Raises:
         ValueError: they are nested differently.
@@ -269,7 +269,7 @@ def _keys(x: dict[Any, Any]) -> list[Any]:
     try:
         return sorted(x)
     except TypeError:
-        # Of several types, which have no order: by the names of the types first.
+        # Keys of several types have no order: they are sorted by the names of the types first.
         return sorted(x, key=lambda key: (type(key).__qualname__, repr(key)))
 
 

@@ -37,10 +37,10 @@ class Variable(metaclass=_Variables):
         autocast: whether it is read in the dtype that the layer around it computes in.
         aggregation: what is made of the values that the replicas of a strategy assign: "none",
             "sum", "mean" or "only_first_replica".
-        synchronization: without effect, and told so.
+        synchronization: has no effect, which a warning says.
         name: unique if None; without slashes.
-        layout: without effect, and told so.
-        **kwargs: without effect, and told so.
+        layout: has no effect, which a warning says.
+        **kwargs: have no effect, which a warning says.
 
     Raises:
         ValueError: a function without a shape; a name with a slash.

@@ -140,7 +140,7 @@ class WeightStore(LayerPart):
         return number if made is self._made else None
 
     def own_variables(self) -> list[Variable]:
-        """Those that are no inner layer's: first what is trained, then the others."""
+        """The variables that belong to no inner layer: first the trained ones, then the others."""
         own: list[Any] = [child for child in self._in_order() if is_variable(child)]
         unique = list({id(variable): variable for variable in own}.values())
         first = [v for v in unique if self._is_first(v)]

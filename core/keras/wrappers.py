@@ -114,7 +114,7 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         found: Array = self.model_.predict(_validated(self, X, reset=False), verbose=0)
         return found
 
-    # Of targets.
+    # The encoding of targets.
 
     def _checks(self) -> dict[str, Any]:
         return {"multi_output": True, "y_numeric": True}

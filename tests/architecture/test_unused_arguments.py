@@ -62,7 +62,7 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".build": ({"input_shape", "x", "initial_state_shape"}, _OVERRIDDEN),
     ".call": ({"training"}, _OVERRIDDEN),
     ".compute_output_shape": ({"initial_state_shape"}, _OVERRIDDEN),
-    ".LayerMembers.quantize": (
+    ".Layer.quantize": (
         {"mode", "type_check", "config", "input_shape"},
         "it is refused, whatever is given",
     ),
@@ -70,7 +70,7 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".Benchmark.run_op_benchmark": ({"store_memory_usage"}, "what a run allocates is not counted"),
     ".get_quantization_layer_structure": ({"mode"}, _OVERRIDDEN),
     ".ProductLayer.quantized_call": ({"training"}, _OVERRIDDEN),
-    ".StepMembers.compiled_loss": ({"regularization_losses"}, "losses of layers are added anyway"),
+    ".Model.compiled_loss": ({"regularization_losses"}, "losses of layers are added anyway"),
     ".Model.compute_loss": ({"x", "training"}, _OVERRIDDEN),
     ".DTypePolicy.": ({"path"}, "a policy that is no map is the same for every layer"),
     ".Model.compute_metrics": ({"x"}, _OVERRIDDEN),

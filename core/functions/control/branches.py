@@ -197,7 +197,7 @@ def alone(
 
 
 def watch_variable_behind(tensor: Tensor) -> None:
-    """If this is a variable's handle, notify the tapes that the variable is read."""
+    """Notify the tapes that the variable is read whose handle this tensor is, if it is one."""
     variable = _variable_behind(tensor) if state.tapes else None
     if variable is not None:
         for tape in state.tapes:

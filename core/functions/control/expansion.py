@@ -91,7 +91,7 @@ def _is_expanded(node: Node) -> bool:
 
 
 class _Kept(NamedTuple):
-    """Where the gradient of a function gets an intermediate value: an argument, or an output."""
+    """The source of an intermediate value for a gradient: an argument or an output."""
 
     argument: int | None
     output: int | None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
 
 from pinnace.keras import activations
 from pinnace.keras.applications import published
@@ -70,6 +70,19 @@ class Arguments:
                 f"include_top=True, got {self.classes}\n"
                 "  Try: include_top=False, and a Dense layer of your own"
             )
+
+    @classmethod
+    def of(cls, who: str, given: dict[str, Any]) -> Self:
+        """Those that a network's function was called with.
+
+        Args:
+            who: the network, for messages.
+            given: the locals of the function, by name; others than the arguments are passed over.
+
+        Raises:
+            ValueError: see the class.
+        """
+        return cls(who=who, **{field.name: given[field.name] for field in fields(cls)[1:]})
 
     @property
     def imagenet(self) -> bool:

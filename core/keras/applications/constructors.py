@@ -72,17 +72,7 @@ def usual(
             classifier_activation: Any = "softmax",
             name: str | None = known_as,
         ) -> Model:
-            asked = Arguments(
-                who=build.__name__,
-                name=name,
-                include_top=include_top,
-                weights=weights,
-                input_tensor=input_tensor,
-                input_shape=input_shape,
-                pooling=pooling,
-                classes=classes,
-                classifier_activation=classifier_activation,
-            )
+            asked = Arguments.of(build.__name__, locals())
             return build(asked)
 
         return told(made, build, gives, least_size=least_size)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
 from pinnace.keras.applications.constructors import usual
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
-from pinnace.keras.applications.published import Published
+from pinnace.keras.applications.published import pair
 from pinnace.keras.applications.residual_layers import CustomScaleLayer
 from pinnace.keras.layers import (
     Activation,
@@ -27,10 +27,7 @@ _URL = (
     "https://storage.googleapis.com/tensorflow/keras-applications/"
     "inception_resnet_v2/inception_resnet_v2_weights_tf_dim_ordering_tf_kernels"
 )
-_FILES = {
-    True: Published(f"{_URL}.h5", "e693bd0210a403b3192acc6073ad2e96"),
-    False: Published(f"{_URL}_notop.h5", "d19885ff4a710c122648d3b5c3b684e4"),
-}
+_FILES = pair(_URL, "e693bd0210a403b3192acc6073ad2e96", "d19885ff4a710c122648d3b5c3b684e4")
 _SIZE = 299
 _LEAST_SIZE = 75
 # Filters and height and width of the kernel of a convolution; a number is both.

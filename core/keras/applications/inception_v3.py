@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
 from pinnace.keras.applications.constructors import usual
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
-from pinnace.keras.applications.published import Published
+from pinnace.keras.applications.published import pair
 from pinnace.keras.layers import (
     Activation,
     AveragePooling2D,
@@ -26,10 +26,7 @@ _URL = (
     "https://storage.googleapis.com/tensorflow/keras-applications/"
     "inception_v3/inception_v3_weights_tf_dim_ordering_tf_kernels"
 )
-_FILES = {
-    True: Published(f"{_URL}.h5", "9a0d58056eeedaa3f26cb7ebd46da564"),
-    False: Published(f"{_URL}_notop.h5", "bcbd6486424b2319ff4ef7d526e38f63"),
-}
+_FILES = pair(_URL, "9a0d58056eeedaa3f26cb7ebd46da564", "bcbd6486424b2319ff4ef7d526e38f63")
 _SIZE = 299
 _LEAST_SIZE = 75
 # For the docstring.

@@ -79,17 +79,7 @@ def MobileNet(  # noqa: N802 (Keras' name)
         Howard et al., "MobileNets: Efficient Convolutional Neural Networks for Mobile Vision
         Applications", 2017, table 1; names and order of layers are Keras'.
     """
-    asked = Arguments(
-        who="MobileNet",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
+    asked = Arguments.of("MobileNet", locals())
     shape = asked.checked_shape(usual_size(input_shape, _SIZES))
     size, file = shape[0], None
     if asked.imagenet:

@@ -76,17 +76,7 @@ def MobileNetV2(  # noqa: N802 (Keras' name)
         Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018, table 2;
         names and order of layers are Keras'.
     """
-    asked = Arguments(
-        who="MobileNetV2",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
+    asked = Arguments.of("MobileNetV2", locals())
     shape = asked.checked_shape(_default_size(asked))
     size, file = shape[0], None
     if asked.imagenet:

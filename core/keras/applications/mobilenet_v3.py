@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.no_effect import ignored
 from pinnace.keras.applications.arguments import Arguments
 from pinnace.keras.applications.imagenet_utils import decode_predictions
 from pinnace.keras.applications.mobile_search import LARGE, SMALL, searched_network
+from pinnace.keras.applications.unscaled import preprocess_input
 
 if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
@@ -55,17 +55,7 @@ def MobileNetV3Small(  # noqa: N802 (Keras' name)
         ValueError: an argument that does not go with the others.
         NotFoundError: the published weights are not in Keras' cache and cannot be fetched.
     """
-    asked = Arguments(
-        who="MobileNetV3Small",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
+    asked = Arguments.of("MobileNetV3Small", locals())
     return searched_network(
         asked,
         SMALL,
@@ -95,17 +85,7 @@ def MobileNetV3Large(  # noqa: N802 (Keras' name)
     Arguments, result and errors are those of `MobileNetV3Small`; without the top it gives 960
     channels.
     """
-    asked = Arguments(
-        who="MobileNetV3Large",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
+    asked = Arguments.of("MobileNetV3Large", locals())
     return searched_network(
         asked,
         LARGE,
@@ -114,17 +94,3 @@ def MobileNetV3Large(  # noqa: N802 (Keras' name)
         dropout_rate=dropout_rate,
         include_preprocessing=include_preprocessing,
     )
-
-
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """Pictures as they are: the networks scale them themselves, with `include_preprocessing`.
-
-    Args:
-        x: pictures, 0 to 255.
-        data_format: without effect, as in Keras, and told so.
-
-    Returns:
-        `x` itself.
-    """
-    ignored("preprocess_input", "the network scales pixels itself", data_format=data_format)
-    return x

@@ -83,10 +83,7 @@ def NASNetMobile(  # noqa: N802 (Keras' name)
     """
     if not include_top and input_shape is None:
         input_shape = (224, 224, 3)
-    return _model(
-        *("mobile", input_shape, include_top, weights, input_tensor),
-        *(pooling, classes, classifier_activation, name),
-    )
+    return _model("mobile", Arguments.of("NASNetMobile", locals()))
 
 
 def NASNetLarge(  # noqa: N802 (Keras' name)
@@ -112,34 +109,10 @@ def NASNetLarge(  # noqa: N802 (Keras' name)
         classifier_activation: see there.
         name: of the model.
     """
-    return _model(
-        *("large", input_shape, include_top, weights, input_tensor),
-        *(pooling, classes, classifier_activation, name),
-    )
+    return _model("large", Arguments.of("NASNetLarge", locals()))
 
 
-def _model(
-    which: str,
-    input_shape: Any,
-    include_top: bool,
-    weights: Any,
-    input_tensor: Any,
-    pooling: str | None,
-    classes: int,
-    classifier_activation: Any,
-    name: str | None,
-) -> Model:
-    asked = Arguments(
-        who=f"NASNet{which.capitalize()}",
-        name=name,
-        include_top=include_top,
-        weights=weights,
-        input_tensor=input_tensor,
-        input_shape=input_shape,
-        pooling=pooling,
-        classes=classes,
-        classifier_activation=classifier_activation,
-    )
+def _model(which: str, asked: Arguments) -> Model:
     kind = _KINDS[which]
     image = asked.image(asked.checked_shape(kind.size))
     if None in image.shape[1:3]:

@@ -34,6 +34,17 @@ class Published(NamedTuple):
         return self.named or self.url.rpartition("/")[2]
 
 
+def pair(url: str, top: str, no_top: str) -> dict[bool, Published]:
+    """The files of a network, by whether it ends in classes.
+
+    Args:
+        url: the beginning of both URLs, up to `.h5` and `_notop.h5`.
+        top: digest of the file of all weights.
+        no_top: digest of the file without those of the classes.
+    """
+    return {True: Published(f"{url}.h5", top), False: Published(f"{url}_notop.h5", no_top)}
+
+
 CLASSES = Published(
     "https://storage.googleapis.com/download.tensorflow.org/data/imagenet_class_index.json",
     "c2c37ea517e94d9795004a39431a14cb",

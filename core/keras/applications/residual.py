@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.applications.published import Published
+from pinnace.keras.applications.published import pair
 from pinnace.keras.layers import (
     Activation,
     Add,
@@ -24,51 +24,31 @@ _FILTERS = (64, 128, 256, 512)
 # For the docstrings.
 GIVES = """height / 32,
     width / 32, 2048], pooled [batch, 2048]. Give it what `preprocess_input` gives."""
-
-
-class _Kind(NamedTuple):
-    """A member of the family: blocks in each of the four stages, digests of its files."""
-
-    depths: tuple[int, ...]
-    top: str
-    no_top: str
-
-
-_KINDS = {
-    "resnet50": _Kind(
-        *((3, 4, 6, 3), "2cb95161c43110f7111970584f804107", "4d473c1dd8becc155b73f8504c6f6626")
-    ),
-    "resnet101": _Kind(
-        *((3, 4, 23, 3), "f1aeb4b969a6efcfb50fad2f0c20cfc5", "88cf7a10940856eca736dc7b7e228a21")
-    ),
-    "resnet152": _Kind(
-        *((3, 8, 36, 3), "100835be76be38e30d865e96f2aaae62", "ee4c566cf9a93f14d82f913c2dc6dd0c")
-    ),
-    "resnet50v2": _Kind(
-        *((3, 4, 6, 3), "3ef43a0b657b3be2300d5770ece849e0", "fac2f116257151a9d068a22e544a4917")
-    ),
-    "resnet101v2": _Kind(
-        *((3, 4, 23, 3), "6343647c601c52e1368623803854d971", "c0ed64b8031c3730f411d2eb4eea35b5")
-    ),
-    "resnet152v2": _Kind(
-        *((3, 8, 36, 3), "a49b44d1979771252814e80f8ec446f9", "ed17cf2e0169df9d443503ef94b23b33")
-    ),
+# The digests of the files, with the classes and without.
+_DIGESTS = {
+    "resnet50": ("2cb95161c43110f7111970584f804107", "4d473c1dd8becc155b73f8504c6f6626"),
+    "resnet101": ("f1aeb4b969a6efcfb50fad2f0c20cfc5", "88cf7a10940856eca736dc7b7e228a21"),
+    "resnet152": ("100835be76be38e30d865e96f2aaae62", "ee4c566cf9a93f14d82f913c2dc6dd0c"),
+    "resnet50v2": ("3ef43a0b657b3be2300d5770ece849e0", "fac2f116257151a9d068a22e544a4917"),
+    "resnet101v2": ("6343647c601c52e1368623803854d971", "c0ed64b8031c3730f411d2eb4eea35b5"),
+    "resnet152v2": ("a49b44d1979771252814e80f8ec446f9", "ed17cf2e0169df9d443503ef94b23b33"),
 }
 
 
-def residual_network(asked: Arguments, which: str) -> Model:
+def residual_network(asked: Arguments, which: str, depths: tuple[int, ...]) -> Model:
     """The model.
 
     Args:
         asked: the arguments that all networks have.
         which: the member of the family, `resnet50` and the like; those that end in `v2` normalize
             before the convolutions of a block.
+        depths: the blocks in each of the four stages.
 
     Source:
         He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition", 2015, table 1, and
         "Identity Mappings in Deep Residual Networks", 2016; names and order of layers are Keras'.
     """
-    kind, before = _KINDS[which], which.endswith("v2")
+    before = which.endswith("v2")
     image = asked.image(asked.checked_shape())
     x = ZeroPadding2D(((3, 3), (3, 3)), name="conv1_pad")(image)
     x = Conv2D(64, 7, strides=2, name="conv1_conv")(x)
@@ -77,7 +57,7 @@ def residual_network(asked: Arguments, which: str) -> Model:
     x = ZeroPadding2D(((1, 1), (1, 1)), name="pool1_pad")(x)
     x = MaxPooling2D(3, strides=2, name="pool1_pool")(x)
     stage = _stage_before if before else _stage_after
-    for number, (depth, filters) in enumerate(zip(kind.depths, _FILTERS, strict=True), 2):
+    for number, (depth, filters) in enumerate(zip(depths, _FILTERS, strict=True), 2):
         x = stage(x, number, depth, filters)
     if before:
         x = _normalized(x, "post_bn", "post_relu")
@@ -85,9 +65,8 @@ def residual_network(asked: Arguments, which: str) -> Model:
         x = asked.classified(GlobalAveragePooling2D(name="avg_pool")(x))
     else:
         x = asked.pooled(x, "avg_pool", "max_pool")
-    ending, digest = (".h5", kind.top) if asked.include_top else ("_notop.h5", kind.no_top)
-    file = Published(f"{_URL}{which}_weights_tf_dim_ordering_tf_kernels{ending}", digest)
-    return asked.model(image, x, file)
+    files = pair(f"{_URL}{which}_weights_tf_dim_ordering_tf_kernels", *_DIGESTS[which])
+    return asked.model(image, x, files[asked.include_top])
 
 
 def _stage_after(x: Any, number: int, depth: int, filters: int) -> Any:

@@ -12,7 +12,7 @@ def preprocess_input(x: Any, data_format: str | None = None) -> Any:
 
     Args:
         x: pictures.
-        data_format: without effect, as in Keras, and told so.
+        data_format: has no effect, as in Keras, which a warning says.
     """
     ignored("preprocess_input", "the model scales pixels itself", data_format=data_format)
     return x

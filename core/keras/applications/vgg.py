@@ -1,10 +1,11 @@
-"""The networks VGG16 and VGG19: 3x3 convolutions in five blocks, then three dense layers."""
+"""VGG16 and VGG19: 3x3 convolutions in five blocks, then three dense layers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from pinnace.keras.applications.published import Published
+from pinnace.keras.applications.constructors import usual
+from pinnace.keras.applications.published import pair
 from pinnace.keras.layers import Conv2D, Dense, Flatten, MaxPooling2D
 
 if TYPE_CHECKING:
@@ -13,44 +14,43 @@ if TYPE_CHECKING:
 
 _URL = "https://storage.googleapis.com/tensorflow/keras-applications/"
 _FILTERS = (64, 128, 256, 512, 512)
+# The digests of the files, with the classes and without.
+_DIGESTS = {
+    "vgg16": ("64373286793e3c8b2b4e3219cbf3544b", "6d6bbae143d832006294945121d1f1fc"),
+    "vgg19": ("cbe5617147190e668d6c5d5026f83318", "253f8cb515780f3b799900260a226db6"),
+}
 # For the docstrings.
-GIVES = """height / 32,
+_GIVES = """height / 32,
     width / 32, 512], pooled [batch, 512]. Give it what `preprocess_input` gives."""
 
 
-class _Kind(NamedTuple):
-    """A member of the family: convolutions in each block, digests of its files."""
-
-    depths: tuple[int, ...]
-    top: str
-    no_top: str
+@usual("vgg16", _GIVES)
+def VGG16(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
+    """VGG16: 13 convolutions and 3 dense layers, for pictures of 224 x 224."""
+    return _vgg(asked, "vgg16", (2, 2, 3, 3, 3))
 
 
-_KINDS = {
-    "vgg16": _Kind(
-        *((2, 2, 3, 3, 3), "64373286793e3c8b2b4e3219cbf3544b", "6d6bbae143d832006294945121d1f1fc")
-    ),
-    "vgg19": _Kind(
-        *((2, 2, 4, 4, 4), "cbe5617147190e668d6c5d5026f83318", "253f8cb515780f3b799900260a226db6")
-    ),
-}
+@usual("vgg19", _GIVES)
+def VGG19(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
+    """VGG19: 16 convolutions and 3 dense layers, for pictures of 224 x 224."""
+    return _vgg(asked, "vgg19", (2, 2, 4, 4, 4))
 
 
-def vgg(asked: Arguments, which: str) -> Model:
+def _vgg(asked: Arguments, which: str, depths: tuple[int, ...]) -> Model:
     """The model.
 
     Args:
         asked: the arguments that all networks have.
         which: the member of the family, `vgg16` or `vgg19`.
+        depths: the convolutions in each block.
 
     Source:
         Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
         Recognition", 2014, table 1, D and E; names and order of layers are Keras'.
     """
-    kind = _KINDS[which]
     image = asked.image(asked.checked_shape())
     x = image
-    for block, (depth, filters) in enumerate(zip(kind.depths, _FILTERS, strict=True), 1):
+    for block, (depth, filters) in enumerate(zip(depths, _FILTERS, strict=True), 1):
         for layer in range(1, depth + 1):
             name = f"block{block}_conv{layer}"
             x = Conv2D(filters, (3, 3), activation="relu", padding="same", name=name)(x)
@@ -62,6 +62,5 @@ def vgg(asked: Arguments, which: str) -> Model:
         x = asked.classified(x)
     else:
         x = asked.pooled(x)
-    ending, digest = (".h5", kind.top) if asked.include_top else ("_notop.h5", kind.no_top)
-    file = Published(f"{_URL}{which}/{which}_weights_tf_dim_ordering_tf_kernels{ending}", digest)
-    return asked.model(image, x, file)
+    files = pair(f"{_URL}{which}/{which}_weights_tf_dim_ordering_tf_kernels", *_DIGESTS[which])
+    return asked.model(image, x, files[asked.include_top])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.keras.applications.about_zero import preprocess_input as preprocess_input
 from pinnace.keras.applications.constructors import usual
 from pinnace.keras.applications.imagenet_utils import decode_predictions as decode_predictions
-from pinnace.keras.applications.published import Published
+from pinnace.keras.applications.published import pair
 from pinnace.keras.layers import (
     Activation,
     BatchNormalization,
@@ -26,10 +26,7 @@ _URL = (
     "https://storage.googleapis.com/tensorflow/keras-applications/"
     "xception/xception_weights_tf_dim_ordering_tf_kernels"
 )
-_FILES = {
-    True: Published(f"{_URL}.h5", "0a58e3b7378bc2990ea3b43d5981f1f6"),
-    False: Published(f"{_URL}_notop.h5", "b0042744bf5b25fce3cb969f33bebb97"),
-}
+_FILES = pair(_URL, "0a58e3b7378bc2990ea3b43d5981f1f6", "b0042744bf5b25fce3cb969f33bebb97")
 _SIZE = 299
 _LEAST_SIZE = 71
 _MIDDLE = 728

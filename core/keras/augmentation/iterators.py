@@ -238,7 +238,7 @@ class NumpyArrayIterator(Iterator):
 
 
 def _part(samples: int, change: Any, subset: str) -> slice:
-    """Which samples belong to a subset: the first to validation."""
+    """The slice of the samples of a subset: the first ones are for validation."""
     cut = int(samples * change._validation_split)
     return slice(None, cut) if subset == "validation" else slice(cut, None)
 

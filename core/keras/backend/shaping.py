@@ -96,7 +96,7 @@ def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
 
 
 def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
-    """Along a new axis.
+    """The tensors stacked along a new axis.
 
     Args:
         x: tensors of one shape and dtype.

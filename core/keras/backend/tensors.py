@@ -267,7 +267,7 @@ def l2_normalize(x: Any, axis: Any = None) -> Tensor:
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
-    """Between two numbers; None is no bound.
+    """x clipped to the interval between two numbers; None is no bound.
 
     Args:
         x: [...], a real number type.

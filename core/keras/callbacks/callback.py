@@ -28,59 +28,59 @@ class Callback(Constructed):
         return self.__dict__.get("_model")
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Told before training: `epochs`, `steps`, `verbose`."""
+        """Called before training with `epochs`, `steps` and `verbose`."""
         self.params = params
 
     def set_model(self, model: Any) -> None:
-        """Told before training."""
+        """Called before training with the model."""
         self._model = model
 
     def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a training batch; an older name."""
+        """Called before a training batch; an older name."""
 
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a training batch; an older name."""
+        """Called after a training batch; an older name."""
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch."""
+        """Called before an epoch."""
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch, and the test that follows it."""
+        """Called after an epoch, and the test that follows it."""
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a training batch."""
+        """Called before a training batch."""
         self.on_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a training batch."""
+        """Called after a training batch."""
         self.on_batch_end(batch, logs)
 
     def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a test batch."""
+        """Called before a test batch."""
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a test batch."""
+        """Called after a test batch."""
 
     def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a batch of `predict`."""
+        """Called before a batch of `predict`."""
 
     def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a batch of `predict`."""
+        """Called after a batch of `predict`."""
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before training."""
+        """Called before training."""
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After training."""
+        """Called after training."""
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before testing."""
+        """Called before testing."""
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After testing."""
+        """Called after testing."""
 
     def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before `predict`."""
+        """Called before `predict`."""
 
     def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After `predict`."""
+        """Called after `predict`."""

@@ -94,82 +94,82 @@ class CallbackList(Callback):
                 callback.set_params(params)
 
     def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a training batch."""
+        """Called before a training batch."""
         self.on_train_batch_begin(batch, logs)
 
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a training batch."""
+        """Called after a training batch."""
         self.on_train_batch_end(batch, logs)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch."""
+        """Called before an epoch."""
         for callback in self.callbacks:
             callback.on_epoch_begin(epoch, logs or {})
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch."""
+        """Called after an epoch."""
         for callback in self.callbacks:
             callback.on_epoch_end(epoch, logs or {})
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a training batch."""
+        """Called before a training batch."""
         for callback in self.callbacks:
             callback.on_train_batch_begin(batch, logs or {})
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a training batch."""
+        """Called after a training batch."""
         for callback in self.callbacks:
             callback.on_train_batch_end(batch, logs or {})
         if self._moves_bar and self.progress is not None:
             self.progress.advance(batch, lambda: logs or {})
 
     def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a test batch."""
+        """Called before a test batch."""
         for callback in self.callbacks:
             callback.on_test_batch_begin(batch, logs or {})
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a test batch."""
+        """Called after a test batch."""
         for callback in self.callbacks:
             callback.on_test_batch_end(batch, logs or {})
 
     def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before a batch of `predict`."""
+        """Called before a batch of `predict`."""
         for callback in self.callbacks:
             callback.on_predict_batch_begin(batch, logs or {})
 
     def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a batch of `predict`."""
+        """Called after a batch of `predict`."""
         for callback in self.callbacks:
             callback.on_predict_batch_end(batch, logs or {})
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before training."""
+        """Called before training."""
         for callback in self.callbacks:
             callback.on_train_begin(logs or {})
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After training."""
+        """Called after training."""
         for callback in self.callbacks:
             callback.on_train_end(logs or {})
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before testing."""
+        """Called before testing."""
         for callback in self.callbacks:
             callback.on_test_begin(logs or {})
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After testing."""
+        """Called after testing."""
         for callback in self.callbacks:
             callback.on_test_end(logs or {})
 
     def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before `predict`."""
+        """Called before `predict`."""
         for callback in self.callbacks:
             callback.on_predict_begin(logs or {})
 
     def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After `predict`."""
+        """Called after `predict`."""
         for callback in self.callbacks:
             callback.on_predict_end(logs or {})
 

@@ -68,11 +68,11 @@ class ModelCheckpoint(Monitor):
         self._batches = 0
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch: record its number."""
+        """Called before an epoch: record its number."""
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a batch: writes, if it is time."""
+        """Called after a batch: writes, if it is time."""
         if self.save_freq == "epoch":
             return
         self._batches += 1
@@ -81,7 +81,7 @@ class ModelCheckpoint(Monitor):
             self._save(logs or {}, batch=batch + 1)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch: writes, if it is time."""
+        """Called after an epoch: writes, if it is time."""
         if self.save_freq == "epoch":
             self._save(logs or {})
 
@@ -169,7 +169,7 @@ class BackupAndRestore(Callback):
         self._number = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before training: restore a saved state."""
+        """Called before training: restore a saved state."""
         note = self.backup_dir / "training_metadata.json"
         found = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None
         found = jobs.agreed(found, "whether there is a backup to go on from")
@@ -186,11 +186,11 @@ class BackupAndRestore(Callback):
         self.model._model_trainer.first_epoch = int(found["epoch"])
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch: record its number."""
+        """Called before an epoch: record its number."""
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a batch: writes, if it is time."""
+        """Called after a batch: writes, if it is time."""
         if self.save_freq == "epoch":
             return
         self._batches += 1
@@ -199,11 +199,11 @@ class BackupAndRestore(Callback):
             self._write(self._epoch, batch + 1)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch: writes."""
+        """Called after an epoch: writes."""
         self._write(epoch + 1, 0)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After training: takes the backup away."""
+        """Called after training: deletes the backup."""
         if self.delete_checkpoint:
             with jobs.chief_writes("taking the backup away") as writes:
                 if writes and self.backup_dir.is_dir():

@@ -24,12 +24,12 @@ class History(Callback):
         self.epoch: list[int] = []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before training: begins anew."""
+        """Called before training: begins anew."""
         self.history = {}
         self.epoch = []
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch."""
+        """Called after an epoch."""
         self.epoch.append(epoch)
         for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(value)

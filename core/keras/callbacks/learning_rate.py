@@ -31,7 +31,7 @@ class LearningRateScheduler(Callback):
         self.verbose = verbose
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch: sets it."""
+        """Called before an epoch: sets the learning rate."""
         optimizer = self.model.optimizer
         present = float(optimizer.learning_rate)
         takes = len(inspect.signature(self.schedule).parameters)
@@ -43,7 +43,7 @@ class LearningRateScheduler(Callback):
             sys.stdout.write(f"Epoch {epoch + 1}: learning rate {float(rate):g}\n")
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch: notes it."""
+        """Called after an epoch: puts the learning rate into the logs."""
         if logs is not None:
             logs["learning_rate"] = float(self.model.optimizer.learning_rate)
 
@@ -60,7 +60,7 @@ class ReduceLROnPlateau(Monitor):
         min_delta: what counts as better.
         cooldown: epochs to leave it alone after a change.
         min_lr: it does not go below.
-        **kwargs: of older programs: without effect, and told so.
+        **kwargs: of older programs: they have no effect, which a warning says.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class ReduceLROnPlateau(Monitor):
         self.best: float | None = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before training: begins anew."""
+        """Called before training: begins anew."""
         self.wait = self.cooldown_counter = 0
         self.best = None
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch: looks."""
+        """Called after an epoch: lowers the learning rate if the value stopped improving."""
         optimizer = self.model.optimizer
         present = float(optimizer.learning_rate)
         if logs is not None:

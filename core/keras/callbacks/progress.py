@@ -129,29 +129,29 @@ class ProgbarLogger(Callback):
         _say(line)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Before an epoch."""
+        """Called before an epoch."""
         self._start(f"Epoch {epoch + 1}/{self._epochs}")
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch."""
+        """Called after an epoch."""
         self._finish(logs or {})
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before testing."""
+        """Called before testing."""
         if self._kind == "test":
             self._start("")
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After testing."""
+        """Called after testing."""
         if self._kind == "test":
             self._finish(logs or {})
 
     def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before `predict`."""
+        """Called before `predict`."""
         self._start("")
 
     def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After `predict`."""
+        """Called after `predict`."""
         self._finish({})
 
 

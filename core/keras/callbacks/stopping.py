@@ -112,7 +112,7 @@ class EarlyStopping(Monitor):
         mode: `min`, `max` or `auto`.
         baseline: what it must be better than.
         restore_best_weights: whether the best epoch's weights are put back.
-        start_from_epoch: epochs before it looks.
+        start_from_epoch: the number of epochs before it watches the value.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class EarlyStopping(Monitor):
         self.best_weights: list[Any] | None = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Before training: begins anew."""
+        """Called before training: begins anew."""
         self.wait = self.stopped_epoch = self.best_epoch = 0
         self.best = None
         self.best_weights = None
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """After an epoch: looks."""
+        """Called after an epoch: stops the training if the value stopped improving."""
         value = self._value(logs)
         if value is None or epoch < self.start_from_epoch:
             return
@@ -164,7 +164,7 @@ class EarlyStopping(Monitor):
             self.model.stop_training = True
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """After training: says so, and puts the best weights back."""
+        """Called after training: prints that it was stopped, and restores the best weights."""
         if self.stopped_epoch and self.verbose:
             sys.stdout.write(f"Epoch {self.stopped_epoch + 1}: early stopping\n")
         if self.restore_best_weights and self.best_weights is not None:
@@ -184,7 +184,7 @@ class TerminateOnNaN(Callback):
         self.raise_error = raise_error
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a training batch: looks.
+        """Called after a training batch: stops the training if the loss is not finite.
 
         Raises:
             RuntimeError: the loss is no number, and `raise_error` is True.

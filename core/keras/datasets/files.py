@@ -1,4 +1,4 @@
-"""The file of a dataset: in its place already, or fetched; or what to put where."""
+"""The file of a dataset: found in its folder, or fetched; the error says where to put it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fetched(
     extract: bool = False,
     instead: str | None = None,
 ) -> Path:
-    """Where the file is, or the folder that it was unpacked to.
+    """The path of the file, or of the folder that it was unpacked to.
 
     Args:
         who: the dataset, for errors.

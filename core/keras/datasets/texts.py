@@ -1,4 +1,4 @@
-"""Texts as lists of numbers of words: marked, moved and cut as their reader asks."""
+"""Texts as lists of the numbers of words, marked, offset and cut as the reader's arguments say."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Text = list[int]
 
 
 class Marks(NamedTuple):
-    """Which numbers stand for what.
+    """The numbers that mark a start and unknown words, and the first number of a word.
 
     Attributes:
-        start_char: what each text begins with; None for nothing.
-        oov_char: what stands for words that are left out; None leaves them away.
-        index_from: how far the numbers of words are moved.
+        start_char: the number that each text begins with; None for none.
+        oov_char: the number in place of rare words; None drops them.
+        index_from: added to the numbers of words; None adds nothing.
     """
 
     start_char: int | None

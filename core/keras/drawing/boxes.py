@@ -130,7 +130,7 @@ def _opens(layer: Any) -> bool:
 
 
 def _gives(x: KerasTensor) -> Any:
-    """The layer that gives a tensor, however deep in models it stands."""
+    """The layer that gives a tensor, at any depth of nested models."""
     node = x.node
     while node is not None and _opens(node.layer) and node.layer._topology is not None:
         index = next(i for i, out in enumerate(structure.flatten(node.outputs)) if out is x)
@@ -140,7 +140,7 @@ def _gives(x: KerasTensor) -> Any:
 
 
 def _takes(node: Node, index: int) -> Any:
-    """The layer that takes input `index` of a call, however deep in models it stands."""
+    """The layer that takes input `index` of a call, at any depth of nested models."""
     layer = node.layer
     while _opens(layer):
         if isinstance(layer, Sequential):

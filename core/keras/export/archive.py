@@ -70,12 +70,12 @@ class ExportArchive:
 
     @property
     def trainable_variables(self) -> list[Variable]:
-        """Those that training changes."""
+        """The variables of the archive that training changes."""
         return list(self._root.trainable_variables)
 
     @property
     def non_trainable_variables(self) -> list[Variable]:
-        """Those that training does not change."""
+        """The variables of the archive that training does not change."""
         return list(self._root.non_trainable_variables)
 
     def track(self, resource: Any) -> None:
@@ -234,7 +234,7 @@ def _unique(variables: Iterable[Variable]) -> list[Variable]:
 
 
 def _below(roots: list[Trackable]) -> list[Trackable]:
-    """These objects and all below them, each once."""
+    """The objects and all that are below them, each once."""
     found: dict[int, Trackable] = {}
     waiting = list(roots)
     while waiting:

@@ -27,7 +27,6 @@ from pinnace.keras.layers.adaptive_pooling import AdaptiveMaxPooling2D as Adapti
 from pinnace.keras.layers.adaptive_pooling import AdaptiveMaxPooling3D as AdaptiveMaxPooling3D
 from pinnace.keras.layers.attention import AdditiveAttention as AdditiveAttention
 from pinnace.keras.layers.attention import Attention as Attention
-from pinnace.keras.layers.attention import MultiHeadAttention as MultiHeadAttention
 from pinnace.keras.layers.categories import CategoryEncoding as CategoryEncoding
 from pinnace.keras.layers.categories import Hashing as Hashing
 from pinnace.keras.layers.center_crop import CenterCrop as CenterCrop
@@ -86,6 +85,7 @@ from pinnace.keras.layers.merge import maximum as maximum
 from pinnace.keras.layers.merge import minimum as minimum
 from pinnace.keras.layers.merge import multiply as multiply
 from pinnace.keras.layers.merge import subtract as subtract
+from pinnace.keras.layers.multi_head_attention import MultiHeadAttention as MultiHeadAttention
 from pinnace.keras.layers.normalization import BatchNormalization as BatchNormalization
 from pinnace.keras.layers.normalization import LayerNormalization as LayerNormalization
 from pinnace.keras.layers.normalization import UnitNormalization as UnitNormalization

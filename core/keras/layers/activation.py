@@ -158,7 +158,7 @@ class Softmax(Layer):
         self._build_at_init()
 
     def call(self, x: Tensor, mask: Any = None) -> Tensor:
-        """The shares."""
+        """The softmax."""
         if mask is not None:
             self._check(x, mask)
             if mask.dtype is not dtypes.bool:

@@ -31,7 +31,7 @@ class Discretization(Layer):
         bin_boundaries: ascending; n of them make n + 1 ranges, each with its lower end.
         num_bins: how many ranges `adapt` finds, each with as many of the values.
         epsilon: how fine `adapt` keeps what it has seen: as 1 / epsilon values; other than 0.01
-            without effect, and told so, if boundaries are given.
+            has no effect, which a warning says, if boundaries are given.
         output_mode: `int`, or as `CategoryEncoding`.
         sparse: whether the result is a SparseTensor; not for `int`.
         **options: see Layer; `dtype` is that of results that are not `int`.

@@ -38,7 +38,7 @@ class EinsumDense(ProductLayer):
         bias_constraint: what the bias is brought back to after a step.
         lora_rank: see `enable_lora`; no adapter if None.
         lora_alpha: likewise.
-        gptq_unpacked_column_size: without effect, and told so.
+        gptq_unpacked_column_size: has no effect, which a warning says.
         quantization_config: how it is quantized if its policy says that it is.
         **options: see Layer.
 

@@ -9,7 +9,6 @@ from pinnace.framework.no_effect import no_effect
 from pinnace.keras import constraints, initializers, masks, regularizers
 from pinnace.keras.layer import Layer, PlainLayerOptions
 from pinnace.keras.layers.activation import Softmax
-from pinnace.keras.layers.attention import projection_of
 from pinnace.keras.layers.attention_masks import (
     both,
     causal_between,
@@ -18,6 +17,7 @@ from pinnace.keras.layers.attention_masks import (
     near_between,
     zero_where_none,
 )
+from pinnace.keras.layers.attention_projections import projection_of, projection_options
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.ops.array import reshaping, tiling
 from pinnace.ops.math import arithmetic, einstein
@@ -37,12 +37,12 @@ class GroupedQueryAttention(Layer):
         dropout: share of the scores that training drops.
         use_bias: whether the projections have a bias.
         sliding_window: steps this far apart, or farther, do not see each other; None sets no bound.
-        flash_attention: True without effect, and told so.
+        flash_attention: True has no effect, which a warning says.
         kernel_initializer: first value of the kernels.
         bias_initializer: first value of the biases.
         kernel_regularizer: penalty of the kernels.
         bias_regularizer: penalty of the biases.
-        activity_regularizer: penalty of the output.
+        activity_regularizer: penalty of the output of each projection, and of the whole.
         kernel_constraint: what a kernel is brought back to after a step.
         bias_constraint: what a bias is brought back to after a step.
         use_gate: whether what a head gives is multiplied by a gate, sigmoid of a projection of the
@@ -132,6 +132,10 @@ class GroupedQueryAttention(Layer):
         if name == "attention_output":
             return projection_of(self, name, equation, [None, size], "e", shape)
         return projection_of(self, name, equation, [None, size, self.head_dim], "de", shape)
+
+    def _get_common_kwargs_for_sublayer(self) -> dict[str, Any]:
+        """The arguments of all projections: initializers, regularizers and constraints."""
+        return projection_options(self)
 
     def call(
         self,

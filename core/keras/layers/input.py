@@ -1,4 +1,4 @@
-"""Input and InputLayer: where a functional model begins."""
+"""Input and InputLayer: the inputs of a functional model."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class LocallyConnected2D(_LocallyConnected):
 
 
 class _Places:
-    """Which inputs, and which weights, each window uses.
+    """The indices of the inputs and of the weights that each window uses.
 
     Inputs and outputs are numbered in the layout of the tensors. Where a window extends over the
     edge, the index is one past the end.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _RandomSize(Layer):
-    """While training, one side of images has another length."""
+    """A layer that resizes one side of images at random while training."""
 
     _axis: int
 

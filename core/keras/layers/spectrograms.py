@@ -1,4 +1,4 @@
-"""Spectrograms: how strong which frequencies of a signal are over time."""
+"""Spectrograms: the strength of the frequencies of a signal over time."""
 
 from __future__ import annotations
 

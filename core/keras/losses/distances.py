@@ -1,4 +1,4 @@
-"""Losses of regression: how far a prediction is from the truth."""
+"""Losses of regression: distances between predictions and truths."""
 
 from __future__ import annotations
 

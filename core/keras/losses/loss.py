@@ -180,7 +180,7 @@ class PlainLoss(LossFunctionWrapper):
 
 
 def squeeze_or_expand_to_same_rank(x: Any, y: Any, expand_rank_1: bool = True) -> tuple[Any, Any]:
-    """Both with one rank, if they differ only in a last axis of size 1."""
+    """Both with the same rank, if they differ only in a last axis of size 1."""
     a, b = x.shape.rank, y.shape.rank
     if a is None or b is None or a == b:
         return x, y

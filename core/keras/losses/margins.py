@@ -1,4 +1,4 @@
-"""Losses of margins: how far a prediction is from being clearly right."""
+"""Hinge losses: the margin by which a prediction is right."""
 
 from __future__ import annotations
 

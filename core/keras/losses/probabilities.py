@@ -1,4 +1,4 @@
-"""Losses of classification: how unlikely the truth is under the predicted probabilities."""
+"""Losses of classification: cross-entropies and divergences of predicted probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CTC: the loss of sequences whose labels are known, and not when each is said."""
+"""CTC: the loss of sequences with known labels and an unknown alignment."""
 
 from __future__ import annotations
 

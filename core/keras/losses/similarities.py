@@ -1,4 +1,4 @@
-"""Losses of embeddings: how near those of one class are, and how far those of others."""
+"""Losses of embeddings: small distances within a class, large ones between classes."""
 
 from __future__ import annotations
 

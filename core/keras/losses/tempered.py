@@ -102,7 +102,7 @@ class CategoricalFocalCrossentropy(LossFunctionWrapper):
 
 
 class CategoricalGeneralizedCrossEntropy(LossFunctionWrapper):
-    """For noisy labels; arguments: see `categorical_generalized_cross_entropy`.
+    """`categorical_generalized_cross_entropy`, for noisy labels, as a Loss; arguments: see there.
 
     Raises:
         ValueError: `q` is not between 0 and 1.

@@ -101,7 +101,7 @@ class AUC(Counts):
         self.label_weights = None if label_weights is None else list(label_weights)
 
     def _check(self, thresholds: list[float]) -> None:
-        """Any values are allowed: logits may be outside 0 to 1."""
+        """Check nothing: logits may be outside 0 to 1."""
 
     def _add_counts(self, shape: tuple[int, ...]) -> None:
         if self.multi_label and len(shape) == 1:

@@ -233,7 +233,7 @@ class _Share(Counts):
 
 
 class Precision(_Share):
-    """True positives / all positives that were said."""
+    """True positives / all predicted positives."""
 
     _kept = ("true_positives", "false_positives")
 

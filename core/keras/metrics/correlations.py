@@ -1,4 +1,4 @@
-"""Correlations: how well predictions follow the truth, by samples."""
+"""Correlations of predictions and truths, by samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R²: how much of the variance of the truth a regression explains."""
+"""R²: the share of the variance of the truth that a regression explains."""
 
 from __future__ import annotations
 

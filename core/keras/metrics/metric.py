@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array, Tensor
     from pinnace.framework.variable import Variable
+    from pinnace.keras.layer import Layer
 
 
 class Metric(Constructed, AutoTrackable):
@@ -178,3 +179,14 @@ class Metric(Constructed, AutoTrackable):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
+
+
+def metrics_in(layer: Layer) -> list[Metric]:
+    """The metrics in the attributes of a layer, in its lists and dicts, and of the layers in it."""
+    found: dict[int, Metric] = {}
+    for one in layer._flatten_layers():
+        for child in one._trackable_children().values():
+            is_collection = hasattr(child, "_plain_type")
+            items = child._trackable_children().values() if is_collection else [child]
+            found.update({id(item): item for item in items if isinstance(item, Metric)})
+    return list(found.values())

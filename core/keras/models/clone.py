@@ -149,7 +149,7 @@ def _by_input(model: Functional, input_tensors: Any) -> dict[str, KerasTensor]:
 
 
 def _compile_likewise(model: Any, made: Any) -> None:
-    """Compile the new model as the old one is, if it is and if that can be told."""
+    """Compile the new model as the old one is, if it is compiled and that can be stored."""
     if not model.compiled:
         return
     try:

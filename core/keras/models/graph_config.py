@@ -58,7 +58,7 @@ def stored(topology: Topology, layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def from_graph(kind: type[M], config: dict[str, Any], custom_objects: dict[str, Any] | None) -> M:
-    """A model of this class, of the layers and calls that `Functional.get_config` told."""
+    """A model of this class, of the layers and calls in a configuration of a Functional."""
     inputs, outputs = rebuilt(
         config, lambda c: registry.deserialize_keras_object(c, custom_objects)
     )
@@ -130,7 +130,7 @@ def _plainly(layer: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _taken(layer: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Without what says nothing and only Keras' layer has."""
+    """The arguments of a call, without those that are None and that `call` does not take."""
     if all(value is not None for value in kwargs.values()):
         return kwargs
     parameters = inspect.signature(plain(type(layer).call)).parameters
@@ -140,7 +140,7 @@ def _taken(layer: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unique_names(layers: Sequence[Layer]) -> dict[int, str]:
-    """Id of a layer -> its name; an operation that has a layer's name is told by another one."""
+    """Id of a layer -> its name; an operation with the name of a layer gets another one."""
     operations = [x for x in layers if getattr(x, "_is_operation", False)]
     names = {id(x): x.name for x in layers}
     taken = {x.name for x in layers if not getattr(x, "_is_operation", False)}

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
+import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pinnace.autodiff.tape import GradientTape
-from pinnace.framework import jobs, structure, tracebacks
+from pinnace.framework import structure, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.no_effect import no_effect
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras import masks, optimizers, registry, stateless
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import as_specs, needed_arguments
-from pinnace.keras.export.archive import ExportArchive
+from pinnace.keras.export.formats import export_model
 from pinnace.keras.forms import with_open_batch
 from pinnace.keras.layer import Layer
-from pinnace.keras.models import graph_config, saved_functions, state_trees
-from pinnace.keras.models.quantizing import QuantizedMembers
-from pinnace.keras.models.step_members import StepMembers
+from pinnace.keras.models import graph_config, quantizing, saved_functions, state_trees
 from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
 from pinnace.keras.names import scope_of
@@ -34,12 +32,14 @@ from pinnace.keras.training.compilation import (
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight
 from pinnace.keras.training.evaluator import Evaluator
 from pinnace.keras.training.evaluator import without_effect as without_effect_of_older
+from pinnace.keras.training.older_metrics import OlderMetrics
 from pinnace.keras.training.outputs import without_list
 from pinnace.keras.training.step_functions import StepFunctions
 from pinnace.keras.training.trainer import Trainer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
     from typing import Unpack
 
     from pinnace.distribute.strategy import Strategy
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from pinnace.keras.training.evaluator import OlderOptions
 
 
-class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Keras' quantize of a model takes other arguments than a layer's
+class Model(Layer):
     """A group of layers that can be trained, saved and called.
 
     There are three ways to create one: `Model(inputs, outputs)` from KerasTensors; a subclass that
@@ -80,6 +80,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     # None before `compile`; typed as set, so that training programs need no check
     optimizer: Optimizer
     stop_training: bool
+    train_function: Callable[[Any], Any] | None
+    test_function: Callable[[Any], Any] | None
+    predict_function: Callable[[Any], Any] | None
     _compilation: Compilation
     _step_functions: StepFunctions
     _model_evaluator: Evaluator
@@ -299,7 +302,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
 
         Args:
             line_length: width of the table.
-            positions: without effect, and told so: columns are as wide as their texts.
+            positions: has no effect, which a warning says: columns are as wide as their texts.
             print_fn: takes the text, instead of printing it.
             expand_nested: whether layers inside layers are shown.
             show_trainable: whether a column says what is trainable.
@@ -353,7 +356,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             jit_compile: kept as given; steps run by machine code from the first one in any case.
             auto_scale_loss: whether the optimizer of a model of policy `mixed_float16` becomes one
                 with a dynamic loss scale, `LossScaleOptimizer`.
-            **kwargs: of older programs: without effect, and told so.
+            **kwargs: of older programs: they have no effect, which a warning says.
         """
         check_how(steps_per_execution, jit_compile)
         for name, why in without_effect(Model.compile, kwargs):
@@ -410,6 +413,28 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         self._compilation.steps_per_execution = value
 
     @property
+    def unrolled_steps_per_execution(self) -> int:
+        """The number of steps that are unrolled: always 1."""
+        return 1
+
+    @unrolled_steps_per_execution.setter
+    def unrolled_steps_per_execution(self, value: int) -> None:
+        if value != 1:
+            why = "steps are called one after the other"
+            no_effect("Model", "unrolled_steps_per_execution", why)
+
+    @property
+    def distribute_reduction_method(self) -> str:
+        """The reduction over replicas, always `auto`: logs are averaged, predictions joined."""
+        return "auto"
+
+    @distribute_reduction_method.setter
+    def distribute_reduction_method(self, value: str | None) -> None:
+        if value not in (None, "auto"):
+            why = "logs of replicas are averaged, predictions joined"
+            no_effect("Model", "distribute_reduction_method", why)
+
+    @property
     def jit_compile(self) -> bool:
         """Whether the first step waits for machine code."""
         return self._compilation.jit_compile
@@ -447,11 +472,6 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     def metrics_names(self) -> list[str]:
         """The metrics' names."""
         return [metric.name for metric in self.metrics]
-
-    @property
-    def metrics_variables(self) -> list[Any]:
-        """The states of the metrics."""
-        return [variable for metric in self.metrics for variable in metric.variables]
 
     def reset_metrics(self) -> None:
         """Reset all metrics."""
@@ -635,9 +655,66 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """The outputs for one batch, as arrays."""
         return self._step_functions.predict_on_batch(x)
 
+    def make_train_function(self, force: bool = False) -> Callable[[Any], Any]:
+        """A function that trains on the next batches of an iterator, as `train_function` too.
+
+        A subclass that defines it otherwise, and sets `train_function`, has `fit` call that, with
+        an iterator of one batch.
+
+        Args:
+            force: whether it is made anew.
+
+        Returns:
+            Takes an iterator, gives what `train_step` gave for the last of `steps_per_execution`
+            batches.
+        """
+        return self._step_functions.over_iterator("train", force)
+
+    def make_test_function(self, force: bool = False) -> Callable[[Any], Any]:
+        """As `make_train_function`, for `test_step`.
+
+        Args:
+            force: whether it is made anew.
+        """
+        return self._step_functions.over_iterator("test", force)
+
+    def make_predict_function(self, force: bool = False) -> Callable[[Any], Any]:
+        """A function that returns the outputs for a list of batches; also `predict_function`.
+
+        Args:
+            force: whether it is made anew.
+        """
+        return self._step_functions.over_iterator("predict", force)
+
     def _overrides(self, *names: str) -> bool:
         """Whether the class overrides one of these methods of Model."""
         return any(getattr(type(self), name) is not getattr(Model, name) for name in names)
+
+    # Used by older `train_step`s.
+
+    def compiled_loss(
+        self, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
+    ) -> Any:
+        """`compute_loss`, by its older name; warns.
+
+        Args:
+            y: truths.
+            y_pred: outputs.
+            sample_weight: factors of the samples.
+            regularization_losses: without effect, as in Keras 3: `losses` are added anyway.
+        """
+        del regularization_losses
+        warnings.warn(
+            "`model.compiled_loss()` is deprecated: use "
+            "`model.compute_loss(x, y, y_pred, sample_weight, training)`",
+            stacklevel=2,
+        )
+        return self.compute_loss(x=None, y=y, y_pred=y_pred, sample_weight=sample_weight)
+
+    @property
+    def compiled_metrics(self) -> OlderMetrics:
+        """The compiled metrics, with `update_state(y, y_pred)`."""
+        return OlderMetrics(self)
 
     # Over many batches.
 
@@ -765,6 +842,42 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """
         return self._model_evaluator.predict(x, batch_size, verbose, steps, callbacks)
 
+    # Weights in few bits.
+
+    def quantize(  # type: ignore[override]  # Keras' quantize of a model takes other arguments
+        self,
+        mode: Any = None,
+        config: Any = None,
+        filters: str | Sequence[str] | Callable[[Any], bool] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Quantize the weights of all layers that support it; warns about the others.
+
+        Args:
+            mode: "int8" or "int4"; that of `config` if None.
+            config: which quantizers are used; see `keras.quantizers`.
+            filters: which layers: a regular expression that is found in their names, several, or a
+                function of a layer; all if None.
+            **kwargs: `type_check`: whether subclasses of such layers are left alone.
+
+        Raises:
+            ValueError: arguments that contradict each other; other ones.
+            NotImplementedError: another mode.
+        """
+        quantizing.quantize_layers(self, mode, config, filters, **kwargs)
+        self._step_functions.clear()
+
+    def get_quantization_layer_structure(
+        self, mode: str | None = None
+    ) -> dict[str, list[Any]] | None:
+        """None: a model may override it with the layers before and in its blocks.
+
+        Args:
+            mode: of quantization.
+        """
+        del mode
+        return None
+
     # Saving it.
 
     def save(
@@ -789,21 +902,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
                 argument.
             FileExistsError: the file is there and must not be replaced.
         """
-        path = Path(filepath)
-        model_files.check_arguments(str(path), zipped, kwargs)
-        if not overwrite and jobs.is_chief() and path.exists():
-            raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
-        if path.suffix in {".keras", ".h5", ".hdf5"} or zipped is False:
-            with jobs.chief_writes(f"saving {str(path)!r}") as writes:
-                if writes:
-                    with_optimizer = kwargs.get("include_optimizer", True)
-                    model_files.write(self, str(path), with_optimizer, zipped=zipped is not False)
-            return
-        _check_folder("Model.save", path)
-        options: dict[str, Any] = {
-            key: kwargs[key] for key in ("signatures", "options") if key in kwargs
-        }
-        self._write(str(filepath), kwargs.get("include_optimizer", True), options)
+        model_files.save(self, filepath, overwrite, zipped, kwargs)
 
     def save_weights(
         self,
@@ -862,32 +961,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         Raises:
             ValueError: another format.
         """
-        verbose = kwargs.pop("verbose", None)
-        specs = kwargs.pop("input_signature", None)
-        if specs is not None and format == "tf_saved_model":
-            _check_folder("Model.export", Path(filepath))
-            archive = ExportArchive()
-            archive.track_and_add_endpoint("serve", self, specs)
-            archive.write_out(filepath, verbose=bool(verbose), **kwargs)
-            return
-        if format == "tf_saved_model":
-            _check_folder("Model.export", Path(filepath))
-            self._write(str(filepath), False, kwargs)
-        elif format == "onnx":
-            if (opset := kwargs.pop("opset_version", None)) is not None:
-                kwargs["opset"] = opset
-            if specs is None:
-                signature = self._default_signatures()["serving_default"]
-            else:
-                endpoint = ExportArchive().track_and_add_endpoint("serve", self, specs)
-                signature = endpoint.get_concrete_function()
-            from pinnace.deploy.onnx import export  # needs the package onnx
-
-            export(signature, str(filepath), **kwargs)
-        else:
-            raise ValueError(
-                f"Model.export: Unrecognized format={format!r}: it must be tf_saved_model or onnx"
-            )
+        export_model(self, filepath, format, kwargs)
 
     def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
         from pinnace import saved_model  # most programs write no folder
@@ -953,23 +1027,6 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         import json
 
         return json.dumps(registry.serialize_keras_object(self), **kwargs)
-
-
-# Formats that other programs write as one file: a SavedModel is a folder.
-_FILES = frozenset(
-    {".pb", ".pbtxt", ".onnx", ".tflite", ".pt", ".pth", ".pkl", ".pickle", ".zip", ".json", ".npz"}
-)
-
-
-def _check_folder(who: str, path: Path) -> None:
-    """Refuse the name of a file for a folder."""
-    if path.suffix.lower() in _FILES:
-        ending = path.suffix
-        remedy = "export(…, format='onnx')" if ending == ".onnx" else f"{path.stem!r}"
-        raise ValueError(
-            f"{who}: a SavedModel is a folder, and {ending} the ending of a file, got "
-            f"{str(path)!r}\n  Try: {remedy}, or a file that ends in .keras"
-        )
 
 
 def _named_spec(x: KerasTensor) -> Any:

@@ -51,7 +51,7 @@ class Topology:
         self.nodes = self._ordered()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and deepcopy: the calls, from which the tensors are recreated."""
+        """The state for pickle and deepcopy: the calls, from which the tensors are recreated."""
         first = [x.node for x in self.flat_inputs]
         return {"inputs": self.inputs, "outputs": self.outputs, "nodes": self.nodes, "first": first}
 

@@ -121,7 +121,7 @@ def expand_dims(x: Any, axis: Any) -> Tensor:
 
 @operation("numpy", "Squeeze", "axis", sparse="squeeze")
 def squeeze(x: Any, axis: Any = None) -> Tensor:
-    """Without axes of size 1.
+    """x without axes of size 1.
 
     Args:
         x: a tensor.
@@ -361,7 +361,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 
 def _beside(x: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-    """Both with the same sizes but the last: those of 1 are repeated."""
+    """Both, broadcast to common sizes of all axes but the last."""
     front, others = x.shape[:-1], places.shape[:-1]
     if len(front) != len(others) or tuple(front) == tuple(others):
         return x, places

@@ -101,7 +101,7 @@ def depthwise_conv(
     data_format: str | None = None,
     dilation_rate: Any = 1,
 ) -> Tensor:
-    """Each channel convolved by itself, with several windows.
+    """A depthwise convolution: each channel is convolved by itself, with several kernels.
 
     Args:
         inputs: [batch, *spatial, channels], a float type; one or two spatial axes.
@@ -133,7 +133,7 @@ def separable_conv(
     data_format: str | None = None,
     dilation_rate: Any = 1,
 ) -> Tensor:
-    """Each channel convolved by itself, then all at each place mixed.
+    """A depthwise convolution, then a pointwise one that mixes the channels.
 
     Args:
         inputs: [batch, *spatial, channels], a float type; one or two spatial axes.

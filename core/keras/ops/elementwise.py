@@ -121,19 +121,19 @@ def minimum(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Negative", sparse="of_values")
 def negative(x: Any) -> Tensor:
-    """The opposite."""
+    """-x, element by element."""
     return arithmetic.negative(x)
 
 
 @operation("numpy", "Absolute", sparse="of_values")
 def absolute(x: Any) -> Tensor:
-    """Without the sign."""
+    """The absolute values."""
     return polar.abs(x)
 
 
 @operation("numpy", "Abs", sparse="of_values")
 def abs(x: Any) -> Tensor:
-    """Without the sign."""
+    """The absolute values."""
     return polar.abs(x)
 
 

@@ -399,7 +399,7 @@ def _weights(
     kernel: Callable[[Tensor], Tensor],
     antialias: bool,
 ) -> Tensor:
-    """The weight of each input position, [have, wanted], for each position of the result."""
+    """The weight of each input position for each output position, [have, wanted]."""
     kind = scale.dtype
     back = 1.0 / scale
     widened = arithmetic.maximum(back, constants.ones_like(back)) if antialias else 1.0

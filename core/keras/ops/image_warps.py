@@ -368,7 +368,7 @@ def elastic_transform(
 
 
 def _taps(sigma: Any) -> Any:
-    """Odd, three standard deviations to each side."""
+    """The number of taps of a Gaussian: three standard deviations to each side, and one."""
     if isinstance(sigma, Tensor):
         return casting.cast(sigma, dtypes.int32) * 6 + 1
     return 6 * int(sigma) + 1

@@ -25,7 +25,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _without(x: Tensor, value: float) -> Tensor:
-    """With NaN replaced by a number."""
+    """x with NaN replaced by a number."""
     return selecting.where(comparison.is_nan(x), constants.constant(value, x.dtype), x)
 
 

@@ -172,7 +172,7 @@ def dot_product_attention(
         scale: of the scores; 1 / sqrt(depth) if None.
         is_causal: whether each target sees only the sources up to its own place.
         flash_attention: None or False: there is one way of computing it here.
-        attn_logits_soft_cap: without effect on TensorFlow, and told so.
+        attn_logits_soft_cap: has no effect on TensorFlow, which a warning says.
 
     Returns:
         [batch, targets, heads, depth], the common dtype.

@@ -111,7 +111,7 @@ def exp2(x: Any) -> Tensor:
 
 @operation("numpy", "Fabs", sparse="of_values")
 def fabs(x: Any) -> Tensor:
-    """Without the sign; integers become floats."""
+    """The absolute values; integers become floats."""
     return polar.abs(floating(x))
 
 

@@ -305,7 +305,7 @@ def nextafter(x1: Any, x2: Any) -> Tensor:
 
 
 def _next_of_16_bits(a: Tensor, b: Tensor) -> Tensor:
-    """As integers, neighbours of one sign differ by 1."""
+    """The next float16 or bfloat16: the bits of neighbours of one sign differ by 1."""
     kind = a.dtype
     a, b = a + constants.zeros_like(b), b + constants.zeros_like(a)
     zeros = constants.zeros_like(a)

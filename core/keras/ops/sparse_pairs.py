@@ -180,7 +180,7 @@ def _rows(x1: IndexedSlices, x2: IndexedSlices, both: Function) -> Tensor:
 
 
 def _with_places(x: Any, marked: Tensor) -> Any:
-    """With zeros at the marked indices without values."""
+    """x with stored zeros at marked indices that have no value."""
     if isinstance(x, IndexedSlices):
         axes = list(range(1, len(marked.shape)))
         rows = selecting.where(reduction.reduce_any(marked, axis=axes))[:, 0]

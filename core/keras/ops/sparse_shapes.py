@@ -84,7 +84,7 @@ def reshape(function: Function, x: Any, newshape: Any) -> Any:
 
 
 def squeeze(function: Function, x: Any, axis: Any = None) -> Any:
-    """Without axes of size 1."""
+    """x without axes of size 1."""
     if isinstance(x, IndexedSlices):
         return function(dense(x), axis)
     sizes = x.shape.as_list()

@@ -141,7 +141,7 @@ def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Ten
 def _window(
     name: str, window: Any, sequence_length: int, fft_length: int, dtype: Any
 ) -> Callable[..., Tensor] | None:
-    """The window in the middle of `fft_length` places, as `tf.signal` wants it."""
+    """The window padded on both sides to `fft_length`, as `tf.signal` takes it."""
     if fft_length < sequence_length:
         raise ValueError(
             f"keras.ops.{name}: `fft_length` must equal or be larger than sequence_length, got "

@@ -1,4 +1,4 @@
-"""Optimizers: how gradients change variables."""
+"""Optimizers: rules by which gradients change variables."""
 
 from typing import Any
 

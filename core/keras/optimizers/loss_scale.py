@@ -182,7 +182,7 @@ class LossScaleOptimizer(Optimizer):
         self.inner_optimizer.learning_rate = value
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
-        """At the end of training: see the inner optimizer."""
+        """Have the inner optimizer finish its variables, at the end of training."""
         self.inner_optimizer.finalize_variable_values(var_list)
 
     def get_config(self) -> dict[str, Any]:

@@ -444,7 +444,7 @@ class Optimizer(OptimizerState):
                 variable.assign(mixed)
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
-        """At the end of training, replace the variables by their averages, if there are any."""
+        """Replace the variables by their averages, if there are any, at the end of training."""
         if self.use_ema:
             for variable in var_list:
                 variable.assign(self.slot("average", variable).value())

@@ -68,7 +68,7 @@ class Int8QuantizationConfig(QuantizationConfig):
 
     @property
     def mode(self) -> str:
-        """`int8`."""
+        """The name of the mode: `int8`."""
         return "int8"
 
 
@@ -120,7 +120,7 @@ class Int4QuantizationConfig(QuantizationConfig):
 
     @property
     def mode(self) -> str:
-        """`int4`."""
+        """The name of the mode: `int4`."""
         return "int4"
 
     def get_config(self) -> dict[str, Any]:
@@ -141,11 +141,11 @@ class Float8QuantizationConfig(QuantizationConfig):
 
     @property
     def mode(self) -> str:
-        """`float8`."""
+        """The name of the mode: `float8`."""
         return "float8"
 
     def get_config(self) -> dict[str, Any]:
-        """Nothing."""
+        """An empty dict: the configuration has no arguments."""
         return {}
 
 

@@ -34,7 +34,7 @@ def _put(data: bytes, file: IO[bytes]) -> None:
 
 @contextlib.contextmanager
 def readable(archive: Archive | Folder) -> Iterator[None]:
-    """Say of which file a text that cannot be read is."""
+    """A block in which errors of decoding name the file."""
     try:
         yield
     except UnicodeDecodeError as error:

@@ -51,7 +51,7 @@ def tell(config: Mapping[str, Any], path: str) -> None:
 
 
 def _look(config: Any, unknown: dict[str, None], older: dict[str, None]) -> bool:
-    """Collect the names; whether layers create masks."""
+    """Collect the names of classes; returns whether there are layers that create masks."""
     waiting, masks = [config], False
     while waiting:
         one = waiting.pop()

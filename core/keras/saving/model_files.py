@@ -1,11 +1,13 @@
-"""Files with a whole model: which format a path or its first bytes mean."""
+"""Files and folders with a whole model: the format that a path or its first bytes mean."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import jobs
 from pinnace.keras.saving import hdf5, keras_files, older_files
 
 if TYPE_CHECKING:
@@ -15,19 +17,56 @@ if TYPE_CHECKING:
 
 _OLDER = (".h5", ".hdf5")
 
-
 # Further arguments of `Model.save`; `save_format` and `save_traces` are deprecated.
-_ARGUMENTS = frozenset(
-    ["include_optimizer", "options", "save_format", "save_traces", "signatures"],
+_ARGUMENTS = {"include_optimizer", "options", "save_format", "save_traces", "signatures"}
+
+
+# Formats that other programs write as one file: a SavedModel is a folder.
+_FILES = frozenset(
+    {".pb", ".pbtxt", ".onnx", ".tflite", ".pt", ".pth", ".pkl", ".pickle", ".zip", ".json", ".npz"}
 )
 
 
-def check_arguments(path: str, zipped: bool | None, given: Mapping[str, Any]) -> None:
-    """Refuse unknown arguments of `Model.save`.
+def save(
+    model: Model,
+    filepath: str | Path,
+    overwrite: bool,
+    zipped: bool | None,
+    given: Mapping[str, Any],
+) -> None:
+    """Write a model with its configuration and its training state; see `Model.save`."""
+    path = Path(filepath)
+    _check_arguments(str(path), zipped, given)
+    if not overwrite and jobs.is_chief() and path.exists():
+        raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
+    with_optimizer = given.get("include_optimizer", True)
+    if path.suffix in {".keras", *_OLDER} or zipped is False:
+        with jobs.chief_writes(f"saving {str(path)!r}") as writes:
+            if writes:
+                _write(model, str(path), with_optimizer, zipped=zipped is not False)
+        return
+    check_folder("Model.save", path)
+    options = {key: given[key] for key in ("signatures", "options") if key in given}
+    model._write(str(filepath), with_optimizer, options)
+
+
+def check_folder(who: str, path: Path) -> None:
+    """Refuse the name of a file for the folder of a SavedModel.
 
     Raises:
-        ValueError: another argument; a name that ends as that of a file, for a folder.
+        ValueError: the name ends as that of a file.
     """
+    if path.suffix.lower() in _FILES:
+        ending = path.suffix
+        remedy = "export(…, format='onnx')" if ending == ".onnx" else f"{path.stem!r}"
+        raise ValueError(
+            f"{who}: a SavedModel is a folder, and {ending} the ending of a file, got "
+            f"{str(path)!r}\n  Try: {remedy}, or a file that ends in .keras"
+        )
+
+
+def _check_arguments(path: str, zipped: bool | None, given: Mapping[str, Any]) -> None:
+    """Refuse unknown arguments of `Model.save`, and the name of a file for a folder."""
     unknown = sorted(set(given) - _ARGUMENTS)
     if unknown:
         raise ValueError(
@@ -56,15 +95,8 @@ def _begins_as_zip(path: str) -> bool:
     return head.startswith(b"PK") or not path.endswith(_OLDER)
 
 
-def write(model: Model, path: str, with_optimizer: bool, *, zipped: bool = True) -> None:
-    """Write a model as the file that the ending of its path says.
-
-    Args:
-        model: the model.
-        path: of the file; of a folder if it is not zipped.
-        with_optimizer: whether it is compiled again when it is read.
-        zipped: whether a .keras file is one archive.
-    """
+def _write(model: Model, path: str, with_optimizer: bool, *, zipped: bool = True) -> None:
+    """Write a model as the file that the ending of its path says; its folder if not `zipped`."""
     older = path.endswith(_OLDER)
     if not model.built:
         if older:
@@ -77,7 +109,7 @@ def write(model: Model, path: str, with_optimizer: bool, *, zipped: bool = True)
                 "Model.save: You are saving a model that has not yet been built: the file has the "
                 f"configuration of {model.name!r} and no weights\n"
                 "  Try: call it on data, fit it, or build(shape)",
-                stacklevel=3,
+                stacklevel=4,
             )
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120 (a text)
     if older:

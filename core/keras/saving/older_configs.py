@@ -169,7 +169,7 @@ def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def _initializer(config: dict[str, Any]) -> dict[str, Any]:
-    """Without a dtype, which initializers of TensorFlow 1 have: that of the weight is taken."""
+    """The configuration without the `dtype` of TensorFlow 1: the weight has its own."""
     inner = config.get("config")
     if not isinstance(inner, dict) or "dtype" not in inner:
         return config
@@ -330,7 +330,7 @@ def _with_tensors(value: Any, names: _Names) -> Any:
 
 
 def compilation(config: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `compile` from what Keras 2 tells of them."""
+    """The arguments of `compile` from a training configuration of Keras 2."""
     made = {key: converted(value) for key, value in config.items()}
     optimizer = made.pop("optimizer_config", None)
     if optimizer is not None:

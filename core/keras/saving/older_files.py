@@ -76,7 +76,7 @@ def read(path: str, compiles: bool) -> Any:
 
 
 def _about_vocabularies(model: Any) -> str:
-    """Why sizes may not fit: files of this kind lack vocabularies found by `adapt`."""
+    """A hint for errors of sizes: .h5 files lack vocabularies that `adapt` found; may be empty."""
     layers = model._flatten_layers() if hasattr(model, "_flatten_layers") else []
     names = [x.name for x in layers if isinstance(x, IndexLookup) and not x.get_vocabulary(False)]
     if not names:

@@ -1,4 +1,4 @@
-"""save_weights and load_weights: which kind of file a path means, and who reads or writes it."""
+"""save_weights and load_weights: the kind of file that a path means, its reader and writer."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Training: what `compile`, `fit`, `evaluate` and `predict` do."""
+"""Training: `compile`, `fit`, `evaluate` and `predict`."""

@@ -1,4 +1,4 @@
-"""Batches: what `fit`, `evaluate` and `predict` go through, an epoch at a time."""
+"""Batches: the data of `fit`, `evaluate` and `predict`, an epoch at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilation: what `compile` tells a model, and how outputs become a loss and metrics."""
+"""Compilation: the arguments of `compile`, and the loss and metrics of outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pinnace.keras import registry, replicas
 from pinnace.keras.forms import samples_of
 from pinnace.keras.layer_part import LayerPart
 from pinnace.keras.metrics.means import Mean
-from pinnace.keras.metrics.metric import Metric
+from pinnace.keras.metrics.metric import metrics_in
 from pinnace.keras.training.compiled_loss import CompileLoss
 from pinnace.keras.training.compiled_metrics import CompileMetrics
 from pinnace.keras.training.outputs import names_of_outputs
@@ -21,6 +21,7 @@ from pinnace.ops.math import reduction
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pinnace.keras.metrics.metric import Metric
     from pinnace.keras.models.model import Model
 
 # Arguments that say how steps run, not what they compute.
@@ -100,19 +101,8 @@ class Compilation(LayerPart):
 
     def all_metrics(self) -> list[Metric]:
         """The loss's mean, what `compile` was given as one, and the attributes of layers."""
-        found: dict[int, Metric] = {}
-        for metric in self._own_metrics():
-            found[id(metric)] = metric
-        for layer in self._owner._flatten_layers():
-            for child in layer._trackable_children().values():
-                items = (
-                    child._trackable_children().values()
-                    if hasattr(child, "_plain_type")
-                    else [child]
-                )
-                for item in items:
-                    if isinstance(item, Metric):
-                        found[id(item)] = item
+        every = [*self._own_metrics(), *metrics_in(self._owner)]
+        found = {id(metric): metric for metric in every}
         for metric in () if self.metrics is None else self.metrics.metrics:
             found.pop(id(metric), None)
         return list(found.values())
@@ -186,7 +176,7 @@ def check_how(steps: Any, jit_compile: Any) -> None:
 
 
 def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `compile` that `Compilation.config` told."""
+    """The arguments of `compile` from what `Compilation.config` gave."""
     # How Keras ran the steps, which a file records, does not apply here.
     told = {k: v for k, v in config.items() if k not in _HOW}
     return {k: registry.deserialize_keras_object(v) for k, v in told.items()}

@@ -89,7 +89,7 @@ class CompileMetrics(Metric):
             metric.reset_state()
 
     def result(self) -> dict[str, Any]:
-        """Name -> what each says so far; of several outputs the name begins with the output's."""
+        """Name -> the result so far; with several outputs names begin with that of the output."""
         results: dict[str, Any] = {}
         metrics = self.metrics
         names = self._names or [metric.name for metric in metrics]

@@ -42,7 +42,7 @@ class CompositeRows:
         return self.take(np.arange(self._size)[part])
 
     def take(self, chosen: Array, axis: int = 0) -> CompositeRows:
-        """These samples, in this order; `axis` must be 0, as for arrays."""
+        """The samples with these indices, in this order; `axis` must be 0, as for arrays."""
         assert axis == 0  # noqa: S101 - what batches ask for
         if not self._sparse:
             from pinnace.ops.composites.ragged.gathering import gather

@@ -1,4 +1,4 @@
-"""Limits on how long any training goes on, to try a program quickly."""
+"""Limits of the epochs and steps of any training, to try a program quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs: which truth, loss and metric goes with which of them."""
+"""Outputs: the truth, the loss and the metrics of each output of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StepFunctions: what happens to one batch, as plain Python or as one traced function."""
+"""StepFunctions: the work on one batch, as plain Python or as one traced function."""
 
 from __future__ import annotations
 
@@ -101,6 +101,16 @@ class StepFunctions(LayerPart):
         self.made = {}
         model = self._owner
         model.train_function = model.test_function = model.predict_function = None
+
+    def over_iterator(self, kind: str, force: bool) -> Callable[[Any], Any]:
+        """The model's `train_function`, or that of another kind; see `make_train_function`."""
+        name = f"{kind}_function"
+        if force or getattr(self._owner, name) is None:
+            from pinnace.keras.training import iterated  # few programs call it
+
+            setattr(self._owner, name, iterated.over_iterator(self._owner, kind))
+        made: Callable[[Any], Any] = getattr(self._owner, name)
+        return made
 
     def function(
         self, kind: str, batch: Batch, *, quiet: bool, whole: bool = False

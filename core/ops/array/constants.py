@@ -126,7 +126,7 @@ def fill(
         dims: [rank], int32 or int64, the sizes; a scalar is the size of the one axis.
         value: a scalar of any dtype.
         name: name of the node while tracing.
-        layout: without effect, and told so.
+        layout: has no effect, which a warning says.
     """
     if layout is not None:
         no_effect("fill", "layout", _WHOLE)
@@ -204,7 +204,7 @@ def zeros_like(
         input: [...], any dtype.
         dtype: of the result; that of `input` if None.
         name: name of the node while tracing.
-        layout: without effect, and told so.
+        layout: has no effect, which a warning says.
 
     Returns:
         The shape of `input`.
@@ -247,7 +247,7 @@ def ones_like(
         input: [...], a number type or bool.
         dtype: of the result; that of `input` if None.
         name: name of the node while tracing.
-        layout: without effect, and told so.
+        layout: has no effect, which a warning says.
 
     Returns:
         The shape of `input`.
@@ -304,7 +304,7 @@ def zeros(
         shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
         dtype: of the result, any.
         name: name of the node while tracing.
-        layout: without effect, and told so.
+        layout: has no effect, which a warning says.
 
     Raises:
         ValueError: a size is negative.
@@ -324,7 +324,7 @@ def ones(
         shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
         dtype: of the result, a number type or bool.
         name: name of the node while tracing.
-        layout: without effect, and told so.
+        layout: has no effect, which a warning says.
 
     Raises:
         ValueError: a size is negative.

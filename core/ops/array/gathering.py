@@ -273,7 +273,7 @@ def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str)
         )
     lead, rest = indices.shape[:-1], params.shape[depth:]
     if not params.size and 0 not in lead:
-        # So says TensorFlow of any rows, also of those that name nothing.
+        # TensorFlow refuses any rows of indices then, also rows of length 0.
         raise InvalidArgumentError(
             f"GatherNd: Requested more than 0 entries, but params is empty: shape "
             f"{list(params.shape)}, and indices of shape {list(indices.shape)}"

@@ -208,7 +208,7 @@ def _pack_kernel(values: tuple[Array, ...], *, axis: int) -> Array:
         line = np.concatenate(values, axis=None)
         return line.reshape(*shape[:at], len(values), *shape[at:])
     if at == 0:
-        # Of objects np.array would keep the scalar arrays, not what is in them.
+        # np.array of scalar arrays of objects would hold the arrays instead of the objects.
         plain = first.ndim == 0 and first.dtype != object
         return np.array(values, first.dtype) if plain else np.stack(values)
     return np.stack(values, at)

@@ -73,7 +73,7 @@ def _put(y: Array, places: Array, v: Array) -> None:
 
 
 def _counting(name: str, change: Callable[[Array, Array, Array], None]) -> OpDef:
-    """Of numbers; where there is nothing to add, any values stay as they are, as in TensorFlow."""
+    """An op of numbers; without places any dtype passes unchanged, as in TensorFlow."""
 
     def change_numbers(y: Array, places: Array, v: Array) -> None:
         if y.dtype.kind in "bO":

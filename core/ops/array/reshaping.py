@@ -102,7 +102,7 @@ def _reshape_kernel(tensor: Array, shape: Array) -> Array:
 
 
 def _below_minus_one(target: list[int]) -> str:
-    """What is wrong with a size that is neither -1 nor a size; nothing if there is none."""
+    """The error text for a size below -1; empty if there is none."""
     place = next((i for i, size in enumerate(target) if size < -1), None)
     if place is None:
         return ""

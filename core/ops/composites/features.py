@@ -295,7 +295,7 @@ def _row_lengths(values: RaggedTensor, partition: Any, rows: RaggedTensor, split
 
 
 def _first(x: RaggedTensor, like: RaggedTensor) -> RaggedTensor:
-    """As many values of each row as the rows of `like` have."""
+    """The first values of each row, as many as the same row of `like` has."""
     starts = x.row_splits[:-1]
     numbers = ragged_range(
         starts, arithmetic.add(starts, like.row_lengths()), row_splits_dtype=x.row_splits.dtype

@@ -228,7 +228,7 @@ class TensorArray:
 
     @property
     def handle(self) -> None:
-        """TensorFlow 1 had one."""
+        """None: only the arrays of TensorFlow 1 had a handle."""
         return
 
     @property

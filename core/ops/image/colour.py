@@ -167,7 +167,7 @@ def _rgb_to_hsv_kernel(images: Array) -> Array:
 
 
 def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """By the quotients that define hue and saturation; where channels tie, red takes precedence."""
+    """The derivative of the quotients of hue and saturation; red wins where channels tie."""
     x = call.inputs[0]
     top = indicators.one_hot(extremes.argmax(x, -1), 3, dtype=x.dtype)
     last = extremes.argmin(permutations.reverse(x, [-1]), -1)

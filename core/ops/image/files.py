@@ -276,7 +276,7 @@ def _widening(kind: str, dtype: np.dtype[Any]) -> Any:
 
 
 def _pixels(op: str, image: Any, channels: int, dtype: np.dtype[Any]) -> Array:
-    """[height, width, channels] of the frame that `image` stands at."""
+    """[height, width, channels] of the current frame of `image`."""
     if image.mode.startswith("I"):
         grey = np.asarray(image).astype(np.uint16)
         if dtype == np.uint8:

@@ -71,7 +71,7 @@ _MAPPED = {"REFLECT": _reflected, "WRAP": _wrapped, "NEAREST": _nearest, "CONSTA
 
 
 def _places(transforms: Array, height: int, width: int) -> tuple[Array, Array, Array]:
-    """Each output pixel's source position, [batch, height, width]: row, column, validity."""
+    """The source of each output pixel, [batch, height, width]: row, column, validity."""
     x = np.arange(width, dtype=np.float32)
     y = np.arange(height, dtype=np.float32)[:, None]
     a = transforms[:, :, None, None]

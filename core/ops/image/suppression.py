@@ -226,7 +226,7 @@ def non_max_suppression_padded(
         name: name of the node while tracing.
         sorted_input: a promise that scores fall; the result is the same without it.
         canonicalized_coordinates: a promise that boxes are (y1, x1, y2, x2), likewise.
-        tile_size: without effect, and told so.
+        tile_size: has no effect, which a warning says.
 
     Returns:
         Indices [m] and how many of them are meant, both int32.

@@ -33,7 +33,7 @@ class Words:
         self._words: list[int] = []
 
     def word(self) -> int:
-        """32 bits."""
+        """The next 32 bits, as an integer."""
         if not self._words:
             self._words = philox.words(self._start, 4 * _CHUNK).tolist()[::-1]
             self._start = self._start.skip(_CHUNK)
@@ -96,7 +96,7 @@ class Uniform:
 
 
 class LogUniform:
-    """Zipf's law."""
+    """A sampler by Zipf's law: class k is about as likely as 1 / (k + 1)."""
 
     def __init__(self, size: int) -> None:
         self.size = self.count = size
@@ -116,7 +116,7 @@ class LogUniform:
 
 
 class Learned:
-    """Proportional to the number of occurrences so far, plus one."""
+    """A sampler whose probabilities are the numbers of occurrences so far, plus one."""
 
     def __init__(self, size: int) -> None:
         self.size = self.count = size
@@ -134,7 +134,7 @@ class Learned:
         return self._weights[classes] / self._weights.sum()  # type: ignore[no-any-return]
 
     def learn(self, classes: Array) -> None:
-        """Count these classes."""
+        """Count the occurrences of these classes."""
         with self._lock:
             np.add.at(self._weights, classes.reshape(-1), 1)
 

@@ -105,7 +105,7 @@ class _Entry:
         return np.array(data, np.uint8), grows
 
     def match(self, flat: Array, at: Array, entry: Array) -> tuple[Array, Array, Array]:
-        """Which records have this entry at `at`, where the values start, and their sizes.
+        """Whether each record has this entry at `at`, the offset of its values, and their size.
 
         Args:
             flat: the bytes of all records.
@@ -278,7 +278,7 @@ class Reader:
                 rows, at = rows[left > 0], at[left > 0]
 
     def _inside(self, begins: Array, sizes: Array) -> Array | None:
-        """Where the entries start, if all records have a two-byte length; None if one has not."""
+        """The offsets of the entries, if all records have a length of two bytes; else None."""
         length = sizes - 3
         if int(length.min()) < 128 or int(length.max()) >= 1 << 14:
             return None
@@ -409,7 +409,7 @@ class Reader:
         after: Array,
         seen: dict[bytes, Array],
     ) -> Array:
-        """Which records have this key here; its values are recorded."""
+        """Whether each record has this key here; if so, its values are recorded."""
         wanted = self._entries.get(key)
         if wanted is None:
             text = np.frombuffer(b"\x0a" + varint(len(key)) + key, np.uint8)
@@ -470,7 +470,7 @@ class Reader:
         return self._ints(rows, starts, np.broadcast_to(sizes, len(rows)))
 
     def _bytes(self, starts: Array, sizes: Array, size: int = -1) -> Array:
-        """These parts of the records, concatenated; each has `size` bytes if that is known."""
+        """The parts of the records from `starts`, concatenated; `size` is that of all, if known."""
         if not len(sizes):
             return self._flat[:0]
         if size < 0 and (sizes == sizes[0]).all():

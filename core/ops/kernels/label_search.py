@@ -14,7 +14,7 @@ _NONE = -np.inf
 
 
 class _Beginning:
-    """Some labels, and how likely the steps so far say just these."""
+    """A prefix of labels, with its log probabilities after the steps so far."""
 
     __slots__ = ("blank", "children", "label", "label_log", "old_blank", "old_total", "parent")
 

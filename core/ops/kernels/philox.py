@@ -200,7 +200,7 @@ def _is_half(dtype: np.dtype[Any]) -> bool:
 
 
 def _floats(drawn: Words) -> npt.NDArray[np.float32]:
-    """In [0, 1): 23 bits of each word as the mantissa of a number in [1, 2), less 1."""
+    """Numbers in [0, 1): 23 bits of each word as the mantissa of a number in [1, 2), minus 1."""
     bits = drawn & np.uint32(0x7FFFFF)
     bits |= np.uint32(0x3F800000)
     values = bits.view(np.float32)
@@ -209,7 +209,7 @@ def _floats(drawn: Words) -> npt.NDArray[np.float32]:
 
 
 def _doubles(drawn: Words) -> npt.NDArray[np.float64]:
-    """In [0, 1), from pairs of words: 20 bits of the first above the second."""
+    """Numbers in [0, 1) from pairs of words: 20 bits of the first above the second."""
     pairs = drawn.reshape(-1, 2)
     bits = (pairs[:, 0] & np.uint32(0xFFFFF)).astype(np.uint64)
     bits <<= _HALF

@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 
 # Words of a job: the next piece, and the number of failed calls, in separate cache lines.
 _NEXT, FAILED = 0, 8
-# The fields that follow, in this order: number of pieces, and of inner pieces per outer one; words
-# of a call, and their capacity; the function, and whether it returns a status; words of a call's
-# table, if any, the argument that is its address, the kinds of tables, and the index of a word
-# whose maximum is requested, -1 if none; number of changes; threads' private words, their number,
-# and the number of threads; the caller's pieces, and its polls while waiting for others.
-PIECES, INNER, COUNT, ROOM, FUNCTION, HAS_STATUS, TABLE, TABLE_AT, KINDS, LEFT = range(16, 26)
-CHANGES, SPACES, SPACE, THREADS, DONE, WAITED = range(26, 32)
+# The fields that follow.
+PIECES, INNER = 16, 17  # the numbers of pieces, and of inner pieces per outer one
+COUNT, ROOM = 18, 19  # the number of words of a call, and their capacity
+FUNCTION, HAS_STATUS = 20, 21  # the function, and whether it returns a status
+TABLE, TABLE_AT = 22, 23  # words of a call's table, if any, and the argument that is its address
+KINDS = 24  # the number of kinds of tables
+LEFT = 25  # the index of a word whose maximum is requested, -1 if none is
+CHANGES = 26  # the number of changes
+SPACES, SPACE, THREADS = 27, 28, 29  # the threads' private words, the number for each, threads
+DONE, WAITED = 30, 31  # the caller's pieces, and its polls while it waits for others
 # The floats of a call; then follow the changes (see `Change`), the call, and the tables of all
 # kinds.
 FLOATS, BODY, CHANGE = 32, 40, 8

@@ -83,9 +83,9 @@ def _least(degree: int) -> int:
 
 
 def _least_of_squares(degree: int) -> Numbers:
-    """Of exponents that squaring leads from one to the other, the least; that of 1 is left out.
+    """The smallest exponent of each class that squaring connects, but for the class of 0.
 
-    To square is to double the exponent, which turns its bits round.
+    To square is to double the exponent modulo 2^degree - 1, which rotates its bits.
     """
     order = (1 << degree) - 1
     numbers = np.arange(1, order + 1, 2, dtype=np.int64)

@@ -88,7 +88,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
 
 @functools.cache
 def _forget_at_the_end() -> None:
-    """At exit nothing is reused any more; registered on first use, not on import."""
+    """Stop reusing memory at exit; registered on first use, not on import."""
     atexit.register(_lent.clear)
 
 

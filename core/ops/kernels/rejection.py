@@ -93,7 +93,7 @@ def gamma(start: KeyCounter, alpha: Array, index: Array) -> Array:
 
 
 def poisson(start: KeyCounter, rate: Array, index: Array) -> Array:
-    """Poisson numbers; number i of the whole is `index[i]`."""
+    """Poisson numbers; element i draws from the stream with the number `index[i]`."""
     streams = _Streams(start, index, SKIP)
     out = np.full(len(rate), np.nan)
     _few_events(streams, rate, out)

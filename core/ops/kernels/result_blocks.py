@@ -245,7 +245,7 @@ def _places(axes: Sequence[_Axis], window: Sequence[int]) -> Array:
 
 
 def _cycles(columns: int) -> float:
-    """Per row of a tile and step of its sums."""
+    """The cycles for a row of a tile and a step of its sums."""
     return next(cycles for most, cycles in _CYCLES if columns <= most)
 
 
@@ -351,7 +351,7 @@ def _by_block_sums(plan: _Plan, x: Array, dy: Array, g: Geometry) -> Array | Non
 
 
 def _slope_cycles(g: Geometry, rows: int, columns: int) -> float:
-    """Per position, where rows are taps of so many channels."""
+    """The cycles for a position, where the rows are the taps of so many channels."""
     panels = -(-columns // PANEL)
     width = -(-columns // panels)
     return -(-math.prod(g.window) * rows // _TILE_ROWS) * panels * _cycles(width)

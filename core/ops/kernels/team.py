@@ -245,7 +245,7 @@ class _Helpers:
             post.box[mailbox.LEAVE] += 1
 
     def _wake(self, offer: Offer, post: _Post, helpers: int) -> int:
-        """Have helpers follow; how many."""
+        """Wake helpers for the offer; returns how many were woken."""
         if not has_idle_core(sum(self._up)):
             return 0
         while len(self._bells) < helpers:
@@ -407,7 +407,7 @@ _opened = 0
 
 
 def _forget() -> None:
-    """After a fork there are no threads but the caller's."""
+    """Forget the helpers in a forked process, which has no thread but the caller's."""
     global _helpers, _opened
     _helpers = _Helpers()
     _opened = 0

@@ -129,7 +129,7 @@ def steady_filters(filter: Array) -> Array:
 
 
 def _transformed_axis(filter: Array) -> tuple[Array, Array, Array, Array]:
-    """Four of three, along the first axis."""
+    """The four transformed taps of a filter of three taps, along the first axis."""
     first, second, third = filter
     half = np.float32(0.5)
     return first, (first + second + third) * half, (first - second + third) * half, third

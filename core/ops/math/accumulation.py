@@ -1,4 +1,4 @@
-"""The sum of tensors whose shape is told: AccumulateNV2."""
+"""The sum of tensors of a given shape: AccumulateNV2."""
 
 from __future__ import annotations
 

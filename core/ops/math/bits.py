@@ -80,7 +80,7 @@ INVERT = register(unary("Invert", np.invert, NOT_DIFFERENTIABLE, types=INTEGERS,
 POPULATION_COUNT = register(
     unary(
         "PopulationCount",
-        # Of a negative number NumPy counts the bits of its size.
+        # NumPy counts the bits of the absolute value of a negative number.
         lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")),
         NOT_DIFFERENTIABLE,
         types=INTEGERS,

@@ -132,7 +132,7 @@ def clip_by_global_norm(
 
 
 def _values(t: Any) -> Tensor:
-    """TensorFlow: slices count one by one, also those of one row."""
+    """The values of a tensor; as in TensorFlow slices of one row are not summed."""
     return t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t)
 
 

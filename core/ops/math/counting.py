@@ -312,7 +312,7 @@ def confusion_matrix(
 
 
 def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
-    """Without a last axis of size 1, or of one that shows when it runs, that only one has."""
+    """Both, where only one has a last axis of size 1 or of unknown size, without that axis."""
     m, n = labels.shape.rank, predictions.shape.rank
     if m is not None and n is not None:
         if m == n + 1 and labels.shape[-1] in {None, 1}:

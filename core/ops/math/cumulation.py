@@ -39,7 +39,7 @@ def _accumulated(
 def _running(
     name: str, ufunc: np.ufunc, first: Callable[[np.dtype[Any]], Any]
 ) -> Callable[..., Array]:
-    """A kernel that accumulates by `ufunc`; where nothing came before, `first` stands."""
+    """A kernel that accumulates by `ufunc`; an exclusive scan begins with `first`."""
 
     def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
         at = int(axis)

@@ -187,7 +187,7 @@ def _merge_sizes(
 
 
 def _einsum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """For each input: dy and the other input, contracted to its labels."""
+    """The gradient of each input: dy and the other input, contracted to its labels."""
     equation = parse_equation(call.attr("equation"))
     tensors = call.inputs[0]
     return ([_one_gradient(equation, tensors, index, dy) for index in range(len(tensors))],)

@@ -396,7 +396,7 @@ def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:
 
 
 def _infer_batch_v1(call: InferCall) -> Shape:
-    """As later versions, without broadcasting."""
+    """The shape as of later versions, without broadcasting."""
     x, y = call.spec(0).shape, call.spec(1).shape
     known = x.rank is not None and y.rank is not None
     if known and (x.rank != y.rank or not x[:-2].is_compatible_with(y[:-2])):
@@ -413,7 +413,7 @@ _BATCH_TYPES_V3 = FLOATS | COMPLEX | INDEX | {dtypes.int16}
 
 
 def _mixed_kernel(x: Array, y: Array, *, adj_x: bool, adj_y: bool, Tout: dtypes.DType) -> Array:  # noqa: N803 (its name on disk)
-    # Of 8-bit integers the sums need more bits; beside bfloat16 they are that.
+    # Sums of 8-bit integers need more bits; beside bfloat16 the result is bfloat16.
     return _batch_kernel(
         x.astype(Tout.numpy, copy=False), y.astype(Tout.numpy, copy=False), adj_x=adj_x, adj_y=adj_y
     )

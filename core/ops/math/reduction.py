@@ -507,7 +507,7 @@ def _norm_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """For each factor the product of the others, which a zero among them does not spoil."""
+    """dy times the product of the other factors, which is exact for factors of 0, too."""
     x, axes = call.inputs
     zero = comparison.equal(x, constants.zeros_like(x))
     filled = selecting.where(zero, constants.ones_like(x), x)

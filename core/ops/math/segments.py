@@ -1,4 +1,4 @@
-"""Reductions over groups of rows, told by ids: sorted ones, and ids in any order."""
+"""Reductions over groups of rows that ids define: sorted ids, and ids in any order."""
 
 from __future__ import annotations
 

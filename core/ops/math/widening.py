@@ -1,4 +1,4 @@
-"""Computing in float32 what float16 and bfloat16 are too coarse for."""
+"""Computation in float32 for functions that float16 and bfloat16 are too coarse for."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _infer_fused(outputs: int) -> Callable[[InferCall], tuple[Shape, ...]]:
 
 
 def _placed(y: Array, data_format: str, out: Array | None) -> Array:
-    """In the order of `data_format`; in `out` if it is given."""
+    """y with its axes in the order of `data_format`, written to `out` if that is given."""
     made = layouts.as_format(y, data_format)
     return made if out is None or out is made else layouts.filled(out, made)
 

@@ -393,7 +393,7 @@ def atrous_conv2d_transpose(
 def _options(
     function: str, spatial: int, strides: Any, padding: Any, data_format: str, dilations: Any
 ) -> dict[str, Any]:
-    """Public arguments as attributes."""
+    """The attributes of an op from the arguments of a public function."""
     data_format = layouts.checked_format(function, data_format, _FORMATS[spatial])
     options = {
         "strides": layouts.per_axis(function, "strides", strides, spatial, data_format),

@@ -26,7 +26,7 @@ _ATTRS = layouts.window_attrs(2, explicit=True, dilations=True)
 def _options(
     function: str, strides: Any, padding: Any, data_format: str | None, dilations: Any
 ) -> dict[str, Any]:
-    """Public arguments as attributes."""
+    """The attributes of an op from the arguments of a public function."""
     data_format = layouts.checked_format(function, data_format, layouts.FORMATS[2])
     return {
         "strides": layouts.per_axis(function, "strides", strides, 2, data_format),

@@ -55,7 +55,7 @@ def required_space_to_batch_paddings(
 
 
 def _static(x: Tensor) -> Tensor:
-    """As a constant if known, so that shapes can be inferred from it."""
+    """x as a constant, if its value is known, so that shapes can be inferred from it."""
     value = known_value(x)
     return x if value is None else constants.constant(value, x.dtype)
 

@@ -109,7 +109,7 @@ def _layer(name: str) -> Callable[..., tuple[Array, ...]]:
         _require(name, x.ndim == 3, "x must have shape [time, batch, inputs]", x)
         _require_steps(name, steps, x)
         batch, inputs = x.shape[1:]
-        # Of no steps there is a batch, too.
+        # Not x[0]: a sequence without steps has the shape of a step, too.
         _require_weights(name, np.empty((batch, inputs), x.dtype), cs_prev, h_prev, w, b)
         units = cs_prev.shape[1]
         weights, biases, state, hidden = _wide(w, b, cs_prev, h_prev)
@@ -143,7 +143,7 @@ def _ranked(call: InferCall, index: int, rank: int) -> Shape:
 
 
 def _infer_lstm(call: InferCall) -> tuple[Shape, ...]:
-    """For a layer the length and x stand before the rest, for a cell x."""
+    """The inputs of a layer begin with the length and x, those of a cell with x."""
     layered = len(call.inputs) == 9
     first = 1 if layered else 0
     if layered:

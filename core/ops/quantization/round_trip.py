@@ -48,7 +48,7 @@ def _around(
     narrow: bool,
     axis: int,
 ) -> tuple[Array, Array, Array]:
-    """Values, and the range that was meant."""
+    """The values, and the range of the quantization."""
     op = "QuantizeAndDequantize"
     if not 0 < bits < (64 if signed else 63):
         raise InvalidArgumentError(f"{op}: num_bits must be from 1 to 63, got {bits}")
@@ -173,9 +173,9 @@ def quantize_and_dequantize_v2(
 
 
 def _within(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Where the value was in the given range; elsewhere the gradient is 0, as in TensorFlow.
+    """dy where the value was in the given range; elsewhere 0, as in TensorFlow.
 
-    TensorFlow: so it is too where the range was not asked for.
+    TensorFlow: also where `range_given` is false, and the range is found in x.
     """
     from pinnace.ops.array import reshaping, selecting
     from pinnace.ops.math import comparison, logic

@@ -174,7 +174,7 @@ class Queue:
     def batch(self, elements: list[Element]) -> tuple[Array, ...]:
         """Elements as one, whose components have a further axis in front."""
         if not elements:
-            # Of sizes that are not known, none.
+            # An unknown size counts as 0.
             sizes = [tuple(size or 0 for size in shape) for shape in self.shapes]
             return tuple(
                 np.zeros((0, *size), t.numpy) for size, t in zip(sizes, self.types, strict=True)

@@ -357,7 +357,7 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Which sampled classes are true classes of which rows.
+    """The pairs of a row and a sampled class that is a true class of that row.
 
     Args:
         true_classes: [batch, num_true], int64.

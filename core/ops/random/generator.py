@@ -135,16 +135,16 @@ class Generator(AutoTrackable):
         return cls(state=_key_counter_state(key, counter), alg=alg)
 
     def reset(self, state: Any) -> None:
-        """Go on from `state`."""
+        """Set the state of the generator."""
         value = _state_tensor(state, _STATE_SIZES[self._alg])
         self._state_var.assign(value)
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Start from `seed`."""
+        """Set the state to that of a new generator with this seed."""
         self._state_var.assign(create_rng_state(seed, self._alg))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Go on from this key and counter."""
+        """Set the state to this key and counter."""
         self.reset(_key_counter_state(key, counter))
 
     @property

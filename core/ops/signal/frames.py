@@ -200,7 +200,7 @@ def _number(value: Any) -> Any:
 
 
 def _places(count: Any, length: Any, step: Any) -> Tensor:
-    """[count, length]: where each sample of each frame stands."""
+    """[count, length]: the index of each sample of each frame."""
     starts = reshaping.expand_dims(ranges.range(count) * step, 1)
     return starts + ranges.range(length)
 

@@ -102,7 +102,7 @@ def count_of(call: InferCall, *indices: int) -> int | None:
 
 
 def row_starts(keys: Array) -> tuple[Array, Array]:
-    """Where runs of equal values begin in a sorted vector, and where they end."""
+    """The begins and the ends of the runs of equal values in a sorted vector."""
     if not len(keys):
         empty = np.zeros(0, np.int64)
         return empty, empty

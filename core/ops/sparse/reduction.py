@@ -136,7 +136,7 @@ def _reduced(
 
 
 def _kept_places(call: OpCall) -> tuple[Tensor, Tensor, Tensor]:
-    """Each value's place in the result with all axes kept, and that result's sizes."""
+    """The index of each value in the result with all axes kept, its sizes, and the kept axes."""
     indices, _, shape, axes = call.inputs
     rank = shape_ops.size(shape)
     everything = ranges.range(rank)

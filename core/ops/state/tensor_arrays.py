@@ -77,7 +77,7 @@ class TensorArray:
         return found
 
     def all(self, op: str, indices: Sequence[int], dtype: DType, shape: Shape) -> list[Array]:
-        """Several elements of one shape."""
+        """The elements at these indices, which must have one shape."""
         found = [self.read(op, index, dtype) for index in indices]
         wanted = self.shape.merge_with(shape) if self.shape.is_compatible_with(shape) else None
         for index, item in zip(indices, found, strict=True):

@@ -214,7 +214,7 @@ def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     dlist = dy
     if call.needs(0):
         known = item.shape.is_fully_defined() and item.dtype is not dtypes.variant
-        # Of the item only the shape counts: it need not be kept for the way back.
+        # The gradient needs the shape of the item only, so that its value need not be kept.
         zeros = constants.zeros(item.shape, item.dtype) if known else constants.zeros_like(item)
         dlist = execute(SET_ITEM, dy, index, zeros)
         if call.attr("resize_if_index_out_of_bounds"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _MARK, _MARKS = 0xD800, 0x800
-# Of two bytes and of four, the more significant first where no byte order mark says otherwise.
+# Units of two and of four bytes, which are big-endian without a byte order mark.
 _BY_MARK = {"utf-16": 2, "utf-32": 4}
 # Codecs of Python that are no encodings of text elsewhere.
 _NO_ENCODINGS = frozenset(
@@ -158,7 +158,7 @@ def _mark(error: UnicodeError) -> tuple[str, int]:
 
 
 def _mark_of_windows(error: UnicodeError) -> tuple[str, int]:
-    """What Windows' pages leave open ICU takes for control characters, and one letter as it is."""
+    """ICU decodes the bytes that Windows' code pages leave open as the same code points."""
     if isinstance(error, UnicodeDecodeError) and error.object[error.start] in _LEFT_OPEN:
         return chr(error.object[error.start]), error.start + 1
     return _mark(error)

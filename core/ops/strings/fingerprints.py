@@ -31,7 +31,7 @@ def _half_word(data: bytes, place: int) -> int:
 
 
 def _joined(u: int, v: int, factor: int) -> int:
-    """Two words to one."""
+    """Two words hashed to one."""
     a = _mixed(((u ^ v) * factor) & _MASK)
     b = _mixed(((v ^ a) * factor) & _MASK)
     return (b * factor) & _MASK

@@ -1,4 +1,4 @@
-"""How much two sequences of words have in common, in their order: RougeL."""
+"""RougeL: the longest common subsequence of two sequences of words, as a share of each."""
 
 from __future__ import annotations
 

@@ -40,12 +40,12 @@ class Piece(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """What is done with the pieces of every text, in this order.
+    """The steps that are applied to the pieces of every text, in this order.
 
     Attributes:
-        first: whether the piece of a beginning is put before them.
-        last: whether that of an end comes behind them.
-        is_reversed: whether they are turned round.
+        first: whether the begin-of-sentence piece is put before them.
+        last: whether the end-of-sentence piece is put behind them.
+        is_reversed: whether their order is reversed.
     """
 
     first: bool = False
@@ -54,13 +54,13 @@ class Ends(NamedTuple):
 
 
 class TextPieces:
-    """A model that is read.
+    """A model of SentencePiece, parsed from its file.
 
     Args:
         content: the message of the file.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: the content is empty.
         InternalError: it is damaged.
     """
 
@@ -99,9 +99,9 @@ class TextPieces:
         Args:
             text: that is cut.
             ends: what is done with the pieces.
-            count: 0 or 1 for the best cut; else one is drawn among so many, or, below 0, all.
-            alpha: how much better ones are drawn more often.
-            random: that draws.
+            count: 0 or 1 gives the best cut, more draws one of the `count` best, -1 one of all.
+            alpha: inverse temperature of the draw; with BPE the probability of skipping a merge.
+            random: the generator that draws.
 
         Raises:
             InternalError: models of this kind draw nothing.
@@ -136,7 +136,7 @@ class TextPieces:
         return [self._placed(origins, found, ends) for found, _ in cuts]
 
     def _placed(self, origins: list[int], cut: Cut, ends: Ends) -> list[Piece]:
-        """With where they stood; unknown ones beside one another become one, or bytes."""
+        """The pieces with their places; neighbouring unknown ones become one piece, or bytes."""
         found: list[Piece] = []
         at, was_unknown = 0, False
         for part, number in cut:
@@ -161,7 +161,7 @@ class TextPieces:
         return self._ended(found, ends)
 
     def _ended(self, pieces: list[Piece], ends: Ends) -> list[Piece]:
-        """With a beginning and an end, both of which stand at 0: so has TensorFlow Text."""
+        """The pieces after the steps of `ends`; TensorFlow Text places begin and end at 0."""
         found = list(pieces)
         if ends.first:
             found.insert(0, Piece(self._first, self._end(self._first), 0, 0))
@@ -188,7 +188,7 @@ class TextPieces:
         return self.vocabulary.texts[number]
 
     def joined(self, pieces: Sequence[bytes], ends: Ends) -> bytes:
-        """The text that pieces are."""
+        """The text that the pieces spell."""
         placed = [Piece(one, self.vocabulary.number(one), 0, 0) for one in pieces]
         text = bytearray()
         waiting = bytearray()
@@ -204,7 +204,7 @@ class TextPieces:
         return self._denormalizer.normalized(found)[0] if self._denormalizer else found
 
     def _said(self, piece: Piece, *, is_first: bool) -> bytes:
-        """What a piece is in a text."""
+        """The bytes that a piece contributes to a text."""
         if self.vocabulary.is_control(piece.number):
             return b""
         text = piece.text
@@ -217,7 +217,7 @@ class TextPieces:
 
 
 def _valid(found: Iterable[int]) -> bytes:
-    """Bytes as a text: each that belongs to no character becomes a replacement."""
+    """The bytes as UTF-8: each byte that belongs to no character becomes U+FFFD."""
     data, out, at = bytes(found), bytearray(), 0
     while at < len(data):
         for size in (1, 2, 3, 4):

@@ -1,4 +1,4 @@
-"""Texts as SentencePiece cuts them: characters replaced, spaces made visible, and where from."""
+"""Normalization before SentencePiece cuts a text: replaced characters, visible spaces, offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIZES = (*(1,) * 12, 2, 2, 3, 4)  # of a character, by the first four bits
 
 
 def character_size(text: bytes, at: int) -> int:
-    """How many bytes the character takes that begins there, by its first byte alone."""
+    """The number of bytes of the character that begins at `at`, by its first byte alone."""
     return min(_SIZES[text[at] >> 4], len(text) - at)
 
 
@@ -26,7 +26,7 @@ class Symbols:
     """Texts that are one piece wherever they stand.
 
     Args:
-        texts: these, none of them empty.
+        texts: the symbols, none of them empty.
     """
 
     def __init__(self, texts: Iterable[bytes]) -> None:
@@ -35,7 +35,7 @@ class Symbols:
             self._by_first.setdefault(text[0], []).append(text)
 
     def size(self, text: bytes, at: int) -> int:
-        """How many bytes the longest takes that begins there; 0 for none."""
+        """The number of bytes of the longest symbol that begins at `at`; 0 if none does."""
         for symbol in self._by_first.get(text[at], ()):
             if text.startswith(symbol, at):
                 return len(symbol)
@@ -43,13 +43,13 @@ class Symbols:
 
 
 class Replacements:
-    """Which texts stand for which, as a double array of Darts has them.
+    """A table of texts and their replacements, as a double-array trie of the library Darts.
 
     Args:
         content: the size of the array in bytes, the array, and texts that end with a zero byte.
 
     Raises:
-        InternalError: it is damaged.
+        InternalError: the table is damaged.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -63,7 +63,7 @@ class Replacements:
         self._texts = content[4 + size :]
 
     def find(self, text: bytes, at: int) -> tuple[bytes, int] | None:
-        """What the longest rule makes of the text there, and how many bytes it takes."""
+        """The replacement of the longest text of the table at `at`, and the length of that text."""
         units, count = self._units, len(self._units)
         place, best, found = _offset(units[0]), 0, 0
         for end in range(at, len(text)):
@@ -86,11 +86,11 @@ def _offset(unit: int) -> int:
 
 
 class Normalizer:
-    """How a model changes texts before they are cut.
+    """The changes that a model makes to texts before they are cut.
 
     Args:
         rules: of the model.
-        symbols: that stay as they are.
+        symbols: texts that stay as they are.
         is_suffix: whether a space belongs to the word before it.
     """
 
@@ -105,7 +105,7 @@ class Normalizer:
         self._space = SPACE if rules.escape_whitespaces else b" "
 
     def _prefix(self, text: bytes, at: int) -> tuple[bytes, int]:
-        """What stands for the beginning of a text, and how many of its bytes that was."""
+        """The replacement of what begins at `at`, and the number of bytes that it replaces."""
         size = self._symbols.size(text, at) if self._symbols else 0
         if size:
             return text[at : at + size], size
@@ -121,7 +121,7 @@ class Normalizer:
         return character, size
 
     def normalized(self, text: bytes) -> tuple[bytes, list[int]]:
-        """The text as it is cut, and for each of its bytes, and its end, where that came from."""
+        """The normalized text, and for each of its bytes and its end the offset in `text`."""
         at = self._start(text)
         out, origins = bytearray(), list[int]()
         if at == len(text):
@@ -152,7 +152,7 @@ class Normalizer:
         return bytes(out), origins
 
     def _start(self, text: bytes) -> int:
-        """Where the first character is that is no space, if spaces are removed."""
+        """The offset of the first character that is no space; 0 if spaces are not removed."""
         at = 0
         while self._removes and at < len(text):
             found, size = self._prefix(text, at)

@@ -1,4 +1,4 @@
-"""Which pieces a normalized text is cut into: by scores, by merges, by words or characters."""
+"""Search for the pieces of a normalized text: by scores, by merges, by words or characters."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SPACE = SPACE.decode()
 
 
 def _single(x: float) -> float:
-    """In single precision, in which SentencePiece adds scores."""
+    """The number rounded to single precision, in which SentencePiece adds scores."""
     return float(np.float32(x))
 
 
 class Search(ABC):
-    """How a model cuts texts.
+    """The algorithm by which a model cuts texts into pieces.
 
     Args:
         vocabulary: its pieces.
@@ -51,7 +51,7 @@ class Drawing(Protocol):
     """A search that draws cuts."""
 
     def sample(self, text: bytes, alpha: float, random: np.random.Generator) -> Cut:
-        """A cut that is drawn."""
+        """A cut that is drawn at random."""
 
 
 class ByWord(Search):
@@ -76,23 +76,23 @@ class ByCharacter(Search):
 
 
 class ByMerges(Search):
-    """The neighbours whose piece has the highest score become one, again and again."""
+    """Byte-pair encoding: the two neighbours with the highest score are merged, repeatedly."""
 
     def cut(self, text: bytes) -> Cut:
-        """By all merges."""
+        """The pieces that are left when no two neighbours can be merged."""
         return _Merging(self.vocabulary, text).done(lambda: False)
 
     def sample(self, text: bytes, alpha: float, random: np.random.Generator) -> Cut:
-        """By merges each of which is left out with the probability `alpha` (BPE-dropout)."""
+        """A cut whose merges were each skipped with the probability `alpha` (BPE-dropout)."""
         return _Merging(self.vocabulary, text).done(lambda: bool(random.random() < alpha))
 
 
 class _Merging:
-    """A text while its pieces grow.
+    """A text whose pieces are being merged.
 
     Args:
-        vocabulary: which pieces there are.
-        text: in characters at first.
+        vocabulary: the pieces of the model.
+        text: the normalized text, which is cut into characters at first.
     """
 
     def __init__(self, vocabulary: Vocabulary, text: bytes) -> None:
@@ -119,10 +119,10 @@ class _Merging:
                 self._halves[whole] = self._pieces[left], self._pieces[right]
 
     def done(self, leaves_out: Callable[[], bool]) -> Cut:
-        """The pieces that are left.
+        """The pieces that are left after all merges.
 
         Args:
-            leaves_out: whether a merge is left out.
+            leaves_out: tells of each merge whether it is skipped.
         """
         pieces, before, after = self._pieces, self._before, self._after
         for right in range(1, len(pieces)):
@@ -144,7 +144,7 @@ class _Merging:
         return [one for piece in filter(None, pieces) for one in self._used(piece)]
 
     def _used(self, piece: bytes) -> Iterator[tuple[bytes, int]]:
-        """A piece, or what it was made of where the model has it for merging alone."""
+        """The piece, or the pieces it was merged from if the model uses it for merging only."""
         waiting = [piece]
         while waiting:
             part = waiting.pop()
@@ -156,14 +156,14 @@ class _Merging:
 
 
 class _Node(NamedTuple):
-    """A piece somewhere in a text.
+    """A piece at a place of a text: a node of the lattice of all cuts.
 
     Attributes:
-        start: the character that it begins with.
+        start: the index of its first character.
         number: of the piece.
-        score: its own.
-        best: of the best path that ends with it.
-        alpha: the logarithm of the sum of all paths to its beginning.
+        score: of the piece.
+        best: the score of the best path that ends with it.
+        alpha: the log-sum-exp of the scores of all paths to its beginning.
     """
 
     start: int
@@ -189,7 +189,7 @@ class ByScores(Search):
             self._numbers[text] = number
 
     def _score(self, number: int, size: int) -> float:
-        """Of a piece; a symbol that the model names is always better than anything else."""
+        """The score of a piece; a user-defined symbol beats every other piece."""
         if number in self.vocabulary.symbols:
             return _single(size * self._highest) - _BONUS
         return self.vocabulary.scores[number]
@@ -205,7 +205,7 @@ class ByScores(Search):
                 yield end, number
 
     def cut(self, text: bytes) -> Cut:
-        """From each character on, the best way to its end is all that has to be known."""
+        """The best cut, by dynamic programming over the ends of pieces (Viterbi)."""
         chars = text.decode("utf-8", "surrogateescape")
         count = len(chars)
         starts, numbers, best = [-1] * (count + 1), [-1] * (count + 1), [0.0] * (count + 1)
@@ -234,7 +234,7 @@ class ByScores(Search):
         return found
 
     def _lattice(self, chars: str, alpha: float) -> list[list[_Node]]:
-        """All pieces by where they end; `alpha` is how sharp the sums are."""
+        """All pieces by the index of their ends; `alpha` multiplies the scores in the sums."""
         count = len(chars)
         ending: list[list[_Node]] = [[] for _ in range(count + 1)]
         ending[0].append(_Node(-1, -1, 0.0, 0.0, 0.0))
@@ -253,14 +253,14 @@ class ByScores(Search):
         return ending
 
     def best(self, text: bytes, count: int) -> list[tuple[Cut, float]]:
-        """From the end to the beginning, always along the path that may still be the best."""
+        """The best cuts with their scores: A* search from the end of the text to its beginning."""
         count = max(1, min(count, _MOST_CUTS))
         if count == 1:
             return [(self.cut(text), 0.0)]
         chars = text.decode("utf-8", "surrogateescape")
         ending = self._lattice(chars, 0.0)
         order = itertools.count()
-        # Score that it may reach, when it was found, where it begins, score so far, its pieces.
+        # Negated bound of its score, order of discovery, first character, score so far, pieces.
         waiting: list[tuple[float, int, int, float, _Path | None]] = []
         heapq.heappush(waiting, (0.0, next(order), len(chars), 0.0, None))
         results: list[tuple[Cut, float]] = []
@@ -278,7 +278,7 @@ class ByScores(Search):
         return results
 
     def sample(self, text: bytes, alpha: float, random: np.random.Generator) -> Cut:
-        """From the end to the beginning, each piece by its part of all paths."""
+        """A cut drawn with the softmax of `alpha` times its score, from the end backwards."""
         chars = text.decode("utf-8", "surrogateescape")
         ending = self._lattice(chars, alpha)
         place, path = len(chars), None
@@ -292,7 +292,7 @@ class ByScores(Search):
 
 
 class _Path(NamedTuple):
-    """Pieces from somewhere to the end of a text."""
+    """The pieces from a place of a text to its end, as a linked list."""
 
     start: int
     end: int
@@ -323,5 +323,5 @@ _KINDS: dict[int, Callable[[Vocabulary], Search]] = {
 
 
 def search_of(model: PieceModel, vocabulary: Vocabulary) -> Search:
-    """How a model cuts texts, by what it was trained as."""
+    """The search for the type of model that the trainer wrote into the file."""
     return _KINDS[model.trainer_spec.model_type](vocabulary)

@@ -17,10 +17,10 @@ BYTES = {b"<0x%02X>" % byte: byte for byte in range(256)}
 
 
 class Vocabulary:
-    """What a model tells of its pieces.
+    """The pieces of a model, with their types and scores.
 
     Args:
-        model: that has them.
+        model: the message of the file.
 
     Attributes:
         texts: by number.
@@ -28,9 +28,9 @@ class Vocabulary:
         scores: likewise.
         pieces: the numbers of those that may stand in a text.
         normal: the numbers of those that have a score.
-        unused: the numbers of those that only merges pass through.
-        symbols: the numbers of those that are never cut.
-        unknown: the number of what no piece stands for.
+        unused: the numbers of those that occur only while pieces are merged.
+        symbols: the numbers of the user-defined ones, which are never cut.
+        unknown: the number of the piece for texts that have none.
         matcher: finds symbols.
 
     Raises:
@@ -73,7 +73,7 @@ class Vocabulary:
         return self.pieces.get(text, self.unknown) if found is None else found
 
     def is_control(self, number: int) -> bool:
-        """Whether a piece stands in no text."""
+        """Whether a piece is a control piece, which no text contains."""
         return self.types[number] == _Type.CONTROL
 
     def is_byte(self, number: int) -> bool:

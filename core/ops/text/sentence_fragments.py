@@ -66,7 +66,7 @@ def _characters(ranges: str) -> frozenset[str]:
 
 
 class _Word(NamedTuple):
-    """What counts of a word.
+    """The properties of a word that decide where sentences end.
 
     Attributes:
         ends: whether it ends sentences; dots do as well.
@@ -167,7 +167,7 @@ def _sign(words: Sequence[_Word], end: _End) -> int:
 
 
 def _fragments(words: Sequence[_Word]) -> list[tuple[int, int, int, int]]:
-    """Of the words of one text: start, limit, properties and sign of each fragment."""
+    """Start, limit, properties and terminal sign of each fragment of a text."""
     found = []
     start, is_sentential = 0, False
     while start < len(words):

@@ -52,7 +52,7 @@ def _rows(call: InferCall) -> Shape:
 
 
 def _delimiters(expression: Any, text: bytes) -> Iterator[tuple[int, int, int]]:
-    """Where each match's group begins, where that ends, and where the match does, in bytes."""
+    """The byte offsets of each match: begin and end of its first group, and its own end."""
     if not expression.groups:  # nothing is asked for, so nothing is found
         return
     for match in expression.finditer(text):
@@ -111,7 +111,7 @@ _REPLACEMENT = 0xFFFD
 
 
 def _code_points(text: bytes) -> Iterable[tuple[int, int]]:
-    """Each character, and where the next one begins."""
+    """The code point of each character, and the offset of the next one."""
     place = 0
     for character in text.decode("utf-8", "surrogateescape"):
         place += len(character.encode("utf-8", "surrogateescape"))

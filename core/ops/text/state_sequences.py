@@ -1,4 +1,4 @@
-"""The best states of sequences, of which some may not follow others: ConstrainedSequence."""
+"""The best sequences of states under permitted transitions: ConstrainedSequence."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LOWEST = np.finfo(np.float32).min
 
 
 class _Rules(NamedTuple):
-    """What may follow what, and how well.
+    """The permitted transitions between states, and their weights.
 
     Attributes:
-        allowed: [from, to]; None if everything may.
+        allowed: whether each transition is, [from, to]; None if all are.
         weights: likewise; None for none.
         in_logs: whether weights are added, and not multiplied.
-        has_ends: whether the last row and column are those before the first and after the last.
+        has_ends: whether the last row and column are of the state before and after a sequence.
     """
 
     allowed: Array | None

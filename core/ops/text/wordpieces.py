@@ -46,7 +46,7 @@ class _Rule(NamedTuple):
 
 
 def _ends(word: bytes) -> list[int]:
-    """Where each character ends; bytes that are no UTF-8 are one each."""
+    """The offsets of the ends of characters; a byte that is no UTF-8 counts as one."""
     if word.isascii():
         return list(range(1, len(word) + 1))
     text = word.decode("utf-8", "surrogateescape")

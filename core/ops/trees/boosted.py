@@ -66,7 +66,7 @@ def _nothing(_: InferCall) -> tuple[Shape, ...]:
 def _create_kernel(
     tree_ensemble_handle: Array, stamp_token: Array, tree_ensemble_serialized: Array
 ) -> None:
-    """Another one than the first stays out: restoring may have come before."""
+    """Load the ensemble, unless there is one already, which may have been restored."""
     op = "BoostedTreesCreateEnsemble"
     ensemble = _ensemble_of(op, tree_ensemble_handle)
     if not ensemble.is_initialized:

@@ -46,6 +46,6 @@ class Comparisons:
 
 
 def unique_sources(column: Array, form: Array) -> tuple[Array, Array]:
-    """Each pair of a column and a form once, int32 [pairs * 2], and the number of each one's."""
+    """The distinct pairs of column and form, int32 [pairs * 2], and the index of each pair."""
     found, numbers = np.unique(np.stack([column, form], axis=1), axis=0, return_inverse=True)
     return found.astype(np.int32).reshape(-1), np.asarray(numbers.reshape(-1))

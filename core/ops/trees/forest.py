@@ -119,14 +119,14 @@ class Forest:
 
     @functools.cached_property
     def _words(self) -> LeafWords | None:
-        """If asking all conditions is less work than descending."""
+        """The forest as words of leaves, if testing all conditions is less work than descending."""
         if not self._kinds <= KINDS:
             return None
         return leaf_words(self.nodes, self.roots, self.slots, self.values, self.stride, self.cuts)
 
     @functools.cached_property
     def _steps(self) -> Steps | None:
-        """If no condition is on sets or weighted sums."""
+        """The forest as steps of a descent; None if a condition is on sets or weighted sums."""
         if not self._kinds <= KINDS:
             return None
         return steps_of(self.nodes, self.roots, self.slots, self.values, self.stride, self.cuts)

@@ -258,7 +258,7 @@ def _boosted(
 
 
 def _classes(model: proto.ForestModel, columns: Columns) -> int:
-    """Without the one for words out of the vocabulary."""
+    """The number of classes, without the one for words out of the vocabulary."""
     label = columns.column(model.label_col_idx)
     return max(0, label.categorical.number_of_unique_values - 1)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Leaves, or categories, of a word.
 _WORD = 32
-# So many conditions of a tree are asked in the time of a step of a row that descends it, where all
+# The number of conditions that are tested in the time of one step of a descent, where all
 # compare numbers; steps among which some look categories up take longer.
 _OF_A_STEP, _OF_A_SLOW_STEP = 20, 40
 # Pairs of a row and a tree from which threads share rows: some 150 us of one.
@@ -41,11 +41,11 @@ _MOST_VALUES, _MOST_BITS = 1 << 24, 1 << 23
 
 
 class _Conditions(NamedTuple):
-    """What is asked, [conditions] each; a node asks once or more, and one of them is enough.
+    """The conditions of nodes, [conditions] each; a node is true if one of its own is.
 
     Args:
-        node: who asks.
-        column: of numbers or categories.
+        node: the node of each condition.
+        column: the column of numbers or categories that it reads.
         form: how the column is prepared: see `comparisons`.
         operand: int32, the bits of a threshold or the categories.
     """

@@ -77,7 +77,7 @@ def depths_of(nodes: Nodes, roots: Array) -> Array:
 
 
 def categories_of(nodes: Nodes, chosen: Array, cut: int) -> Array:
-    """Which categories lead to the positive child, uint8 [nodes, cut + 1].
+    """Whether each category leads to the positive child, uint8 [nodes, cut + 1].
 
     A missing category is one more, behind the others.
 

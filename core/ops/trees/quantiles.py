@@ -48,12 +48,12 @@ class Boundaries:
         return self._found is not None
 
     def create(self, count: int) -> None:
-        """Have empty vectors unless there are some."""
+        """Set empty vectors, unless there are vectors already."""
         if self._found is None:
             self._found = [np.zeros(0, np.float32)] * count
 
     def take(self, boundaries: Sequence[Array]) -> None:
-        """Have these."""
+        """Set the vectors to these."""
         self._found = [np.array(one, np.float32) for one in boundaries]
 
     def of(self, op: str, count: int) -> tuple[Array, ...]:

@@ -1,4 +1,4 @@
-"""Threads share the rows that a forest is asked for."""
+"""Rows that a forest is evaluated for, shared by threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what layers of images are given: ranges of factors and of values."""
+"""Checks of the arguments of image layers: ranges of factors and of values."""
 
 from __future__ import annotations
 

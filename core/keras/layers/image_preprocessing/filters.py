@@ -1,4 +1,4 @@
-"""Images sharpened."""
+"""Filters of images: sharpening."""
 
 from __future__ import annotations
 

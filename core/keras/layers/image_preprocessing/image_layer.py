@@ -171,7 +171,7 @@ class ImageLayer(Layer):
         return self.generator if seed is None else seed
 
     def _chosen(self, data: Any, factor: tuple[float, float], seed: Any) -> Tensor:
-        """Which images are transformed, [batch]; `factor` is the range of the probability."""
+        """Whether each image is transformed, [batch]; `factor` is the range of the probability."""
         count = [batch_size(data)]
         probability = self._uniform(count, factor[0], factor[1], seed)
         return self._uniform(count, 0.0, 1.0, seed) < probability

@@ -143,7 +143,7 @@ class CutMix(_PartLayer):
         self.factor = checked_factor("CutMix", "factor", factor, 0)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """Which pixels come from which image, and the remaining fraction; None for one image."""
+        """The pasted regions, the order of their sources, and the share that stays; or None."""
         if not training or images_of(data).shape.rank == 3:
             return None
         count, kind, drawn_from = batch_size(data), self.compute_dtype, self._drawn_from(seed)

@@ -97,7 +97,7 @@ class RandomFlip(MovingLayer):
         self.mode = mode
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """Which images are flipped, [batch, 1, 1, 1]."""
+        """Whether each image is flipped, [batch, 1, 1, 1], and the shape of the images."""
         if not training:
             return None
         drawn = self._uniform([batch_size(data), 1, 1, 1], 0.0, 1.0, seed)

@@ -12,6 +12,7 @@ from pinnace.keras.layers.dense import last_axis, whole_units
 from pinnace.keras.seeds import SeedGenerator
 from pinnace.ops.array import constants, joining, reshaping, shapes
 from pinnace.ops.math import products
+from pinnace.ops.nn import biases
 from pinnace.ops.nn.dropouts import stateless_dropout
 
 if TYPE_CHECKING:
@@ -154,6 +155,17 @@ class RecurrentCell(Layer):
 
     def _stepper(self, x: Tensor, training: bool) -> tuple[Project, Advance]:
         raise NotImplementedError
+
+    def _projection(
+        self, kernel: Tensor, bias: Tensor | None, dropped: list[Tensor] | None
+    ) -> Project:
+        """The half of a step that depends on inputs only: x @ kernel, with dropout, + bias."""
+
+        def project(x: Tensor) -> Tensor:
+            y = self._product(x, kernel, dropped)
+            return y if bias is None else biases.bias_add(y, bias)
+
+        return project
 
     def get_initial_state(
         self, batch_size: Any = None, *, inputs: Any = None, dtype: Any = None

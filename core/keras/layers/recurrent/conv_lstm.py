@@ -20,10 +20,11 @@ from pinnace.ops.array import constants, joining, reshaping, shapes
 from pinnace.ops.nn import convolutions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layers.recurrent.cell import Advance, Project
 
 
 class ConvLSTMCell(LSTMCell):
@@ -153,9 +154,7 @@ class ConvLSTMCell(LSTMCell):
         after = self.picture_after(self._picture)
         return self._masks("states", x, after, self.recurrent_dropout)
 
-    def _stepper(
-        self, x: Tensor, training: bool
-    ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Any], tuple[Tensor, Any]]]:
+    def _stepper(self, x: Tensor, training: bool) -> tuple[Project, Advance]:
         kernel, recurrent = self.kernel.value(), self.recurrent_kernel.value()
         bias = None if self.bias is None else self.bias.value()
         dropped, forgotten = self._input_masks(x, training), self._state_masks(x, training)

@@ -1,4 +1,4 @@
-"""GRU: a cell with one state, and gates for what of it is renewed."""
+"""GRU: a recurrent cell with one state, an update gate and a reset gate."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from pinnace.ops.math import products
 from pinnace.ops.nn import biases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pinnace.framework.tensor import Tensor
     from pinnace.keras.layer import LayerOptions
+    from pinnace.keras.layers.recurrent.cell import Advance, Project
 
 
 class GRUCell(RecurrentCell):
@@ -77,9 +76,7 @@ class GRUCell(RecurrentCell):
     def _bias_shape(self, columns: int) -> list[int]:
         return [2, columns] if self.reset_after else [columns]
 
-    def _stepper(
-        self, x: Tensor, training: bool
-    ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Any], tuple[Tensor, Any]]]:
+    def _stepper(self, x: Tensor, training: bool) -> tuple[Project, Advance]:
         kernel, recurrent = self.kernel.value(), self.recurrent_kernel.value()
         bias = inner = None
         if self.bias is not None:
@@ -93,9 +90,7 @@ class GRUCell(RecurrentCell):
         if not self.reset_after:
             of_gates, of_memory = recurrent[:, : 2 * units], recurrent[:, 2 * units :]
 
-        def project(x: Tensor) -> Tensor:
-            y = self._product(x, kernel, dropped)
-            return y if bias is None else biases.bias_add(y, bias)
+        project = self._projection(kernel, bias, dropped)
 
         def after(x_h: Tensor, h: Tensor, x_gates: Tensor) -> tuple[Tensor, Tensor]:
             u = self._product(h, recurrent, forgotten)
@@ -153,7 +148,7 @@ class GRU(CellLayer):
         stateful: whether a batch begins with the states the one before ended with.
         unroll: whether a graph holds each step, rather than a loop.
         reset_after: see GRUCell.
-        use_cudnn: True without effect, and told so.
+        use_cudnn: True has no effect, which a warning says.
         implementation: accepted for Keras' sake.
         **options: `zero_output_for_mask`; see Layer.
 

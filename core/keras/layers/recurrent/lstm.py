@@ -9,13 +9,13 @@ from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.recurrent.cell import RecurrentCell
 from pinnace.keras.layers.recurrent.rnn import CellLayer, CellLayerOptions
 from pinnace.ops.array import constants, joining
-from pinnace.ops.nn import biases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pinnace.framework.tensor import Tensor
     from pinnace.keras.layer import LayerOptions
+    from pinnace.keras.layers.recurrent.cell import Advance, Project
 
 
 class LSTMCell(RecurrentCell):
@@ -86,17 +86,13 @@ class LSTMCell(RecurrentCell):
             [first, ones, self.bias_initializer([2 * self.units], dtype=dtype)], 0
         )
 
-    def _stepper(
-        self, x: Tensor, training: bool
-    ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Any], tuple[Tensor, Any]]]:
+    def _stepper(self, x: Tensor, training: bool) -> tuple[Project, Advance]:
         kernel, recurrent = self.kernel.value(), self.recurrent_kernel.value()
         bias = None if self.bias is None else self.bias.value()
         dropped, forgotten = self._input_masks(x, training), self._state_masks(x, training)
         activate, open_gate = self.activation, self.recurrent_activation
 
-        def project(x: Tensor) -> Tensor:
-            y = self._product(x, kernel, dropped)
-            return y if bias is None else biases.bias_add(y, bias)
+        project = self._projection(kernel, bias, dropped)
 
         def advance(z: Tensor, states: Any) -> tuple[Tensor, Any]:
             h, c = states
@@ -123,7 +119,7 @@ class LSTM(CellLayer):
         go_backwards: whether it begins with the last step; the outputs come in that order.
         stateful: whether a batch begins with the states the one before ended with.
         unroll: whether a graph holds each step, rather than a loop.
-        use_cudnn: True without effect, and told so.
+        use_cudnn: True has no effect, which a warning says.
         implementation: accepted for Keras' sake.
         **options: `zero_output_for_mask`; see Layer.
 

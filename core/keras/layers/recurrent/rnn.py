@@ -154,7 +154,7 @@ class RNN(Layer):
                 self._carried = CarriedStates(self.get_initial_state(batch), self.name)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """See Layer. Sizes that the cell tells need no trace of the loop."""
+        """See Layer. If the cell has `output_size`, the loop need not be traced."""
         told = set(kwargs) <= {"training", "initial_state", "mask"}
         first = args[0] if args else None
         if not told or structure.is_nested(first) or len(args) != 1 or not self._sizes_known():

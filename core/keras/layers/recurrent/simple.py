@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.layers.recurrent.cell import RecurrentCell
 from pinnace.keras.layers.recurrent.rnn import CellLayer, CellLayerOptions
-from pinnace.ops.nn import biases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pinnace.framework.tensor import Tensor
     from pinnace.keras import activations, constraints, initializers, regularizers
     from pinnace.keras.layer import LayerOptions
+    from pinnace.keras.layers.recurrent.cell import Advance, Project
 
 
 class SimpleRNNCell(RecurrentCell):
@@ -59,16 +57,12 @@ class SimpleRNNCell(RecurrentCell):
         super().__init__(**options)
         self._keep(locals())
 
-    def _stepper(
-        self, x: Tensor, training: bool
-    ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Any], tuple[Tensor, Any]]]:
+    def _stepper(self, x: Tensor, training: bool) -> tuple[Project, Advance]:
         kernel, recurrent = self.kernel.value(), self.recurrent_kernel.value()
         bias = None if self.bias is None else self.bias.value()
         dropped, forgotten = self._input_masks(x, training), self._state_masks(x, training)
 
-        def project(x: Tensor) -> Tensor:
-            y = self._product(x, kernel, dropped)
-            return y if bias is None else biases.bias_add(y, bias)
+        project = self._projection(kernel, bias, dropped)
 
         def advance(z: Tensor, states: Any) -> tuple[Tensor, Any]:
             several = isinstance(states, (list, tuple))

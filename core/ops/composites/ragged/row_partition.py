@@ -1,4 +1,4 @@
-"""RowPartition: how a sequence of values is divided into rows, without the values."""
+"""RowPartition: a division of a sequence of values into rows, without the values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RaggedTensor: rows of different length, as flat values and where each row ends."""
+"""RaggedTensor: rows of different lengths, as flat values and row splits."""
 
 from __future__ import annotations
 

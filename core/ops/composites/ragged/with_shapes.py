@@ -249,7 +249,7 @@ def _as_shape(given: Any) -> DynamicRaggedShape:
 def _alike(
     x: DynamicRaggedShape, y: DynamicRaggedShape
 ) -> tuple[DynamicRaggedShape, DynamicRaggedShape]:
-    """Both of one dtype: that of the one with partitions."""
+    """Both shapes with the dtype of the one that has partitions."""
     if x.dtype is y.dtype:
         return x, y
     if x.num_row_partitions and y.num_row_partitions:

@@ -1,4 +1,4 @@
-"""SparseTensor: the values that are not zero, and where they are."""
+"""SparseTensor: the values that are not zero, and their indices."""
 
 from __future__ import annotations
 

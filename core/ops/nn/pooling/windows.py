@@ -1,4 +1,4 @@
-"""Windows over the spatial axes: which input each covers, and what shape that gives."""
+"""Windows over the spatial axes: the inputs that each covers, and the shape of the result."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 def options_of(
     function: str, spatial: int, ksize: Any, strides: Any, padding: Any, data_format: str
 ) -> dict[str, Any]:
-    """Public arguments as attributes."""
+    """The attributes of an op from the arguments of a public function."""
     data_format = layouts.checked_format(function, data_format, FORMATS[spatial])
     return {
         "ksize": layouts.per_axis(function, "ksize", ksize, spatial, data_format),

@@ -7,7 +7,7 @@ import pytest
 
 import pinnace as tf
 
-MODULES = ["efficientnet", "efficientnet_v2", "convnext"]
+MODULES = ["efficientnet", "efficientnet_v2", "convnext", "mobilenet_v3"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,4 +1,4 @@
-"""make_train_function and its kin, and the older names of losses and metrics."""
+"""make_train_function and related methods, and the older names of losses and metrics."""
 
 from typing import Any
 
