@@ -15,14 +15,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pinnace.engine.ahead import processors, systems, table
+from pinnace.engine.ahead import processors, sources, systems, table
 from pinnace.engine.ahead.compiling import CompilerProcess, EndedError
 from pinnace.framework.errors import FailedPreconditionError, InternalError
-from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import replace_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.ahead.processors import Processor
     from pinnace.engine.ahead.systems import System
@@ -118,7 +117,7 @@ def chosen(names: Sequence[str], system: System | None = None) -> list[Processor
 
 
 def write(
-    texts: Sequence[str],
+    texts: Mapping[str, str],
     wanted: Sequence[Processor],
     target: Path,
     advance: Callable[[], object],
@@ -127,7 +126,7 @@ def write(
     """Compile kernels, and write their libraries and table to a folder, atomically.
 
     Args:
-        texts: of the kernels' modules, their header included.
+        texts: of the kernels' modules, their header included, by the kernels' names.
         wanted: processors to compile for.
         target: the folder, created or replaced.
         advance: called after each kernel, from any thread.
@@ -152,7 +151,7 @@ def write(
 
         with ThreadPoolExecutor(workers) as pool:
             made = list(pool.map(make, wanted))
-        content = table.written([one.library for one in made], VERSION)
+        content = table.written([one.library for one in made], sources.version())
         (folder / table.FILE).write_bytes(content)
         # The installation may be run by another user.
         for path in (folder, *folder.iterdir()):
@@ -161,7 +160,7 @@ def write(
 
 
 def _library(
-    texts: Sequence[str],
+    texts: Mapping[str, str],
     processor: Processor,
     system: System,
     command: Sequence[str],
@@ -171,9 +170,9 @@ def _library(
     advance: Callable[[], object],
 ) -> Written:
     began = perf_counter()
-    answers = _answers(texts, processor, system, scratch, programs, advance)
-    kernels = {digest: table.symbol_of(digest) for digest, reason in answers if not reason}
-    refused = {digest: reason for digest, reason in answers if reason}
+    reasons = dict(_answers(texts, processor, system, scratch, programs, advance))
+    kernels = {name: table.symbol_of(text) for name, text in texts.items() if not reasons[name]}
+    refused = {name: reason for name, reason in reasons.items() if reason}
     file = f"{processor.name}{system.suffix}"
     # Names of object files in a file: there may be too many for a command line.
     listed = scratch / "objects"
@@ -209,20 +208,20 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _answers(
-    texts: Sequence[str],
+    texts: Mapping[str, str],
     processor: Processor,
     system: System,
     scratch: Path,
     programs: int,
     advance: Callable[[], object],
 ) -> list[tuple[str, str]]:
-    """The digest of each text, and why it has no object file in `scratch`; empty if it has.
+    """The name of each kernel, and why it has no object file in `scratch`; empty if it has.
 
     Raises:
         InternalError: a process that compiles ended before it was asked to.
     """
     # The longest take longest: they are not to be the last.
-    left = iter(sorted(texts, key=len, reverse=True))
+    left = iter(sorted(texts, key=lambda name: len(texts[name]), reverse=True))
     lock = threading.Lock()
     cpu, features = processor.first or (processor.cpu, processor.features)
     environment = {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}
@@ -237,13 +236,13 @@ def _answers(
         with contextlib.closing(process):
             while True:
                 with lock:
-                    text = next(left, None)
-                if text is None:
+                    name = next(left, None)
+                if name is None:
                     return found
-                digest, answer = table.digest_of_text(text), process.compile(text)
+                answer = process.compile(texts[name])
                 if not answer.reason:
-                    (scratch / f"{table.symbol_of(digest)}.o").write_bytes(answer.code)
-                found.append((digest, answer.reason))
+                    (scratch / f"{table.symbol_of(texts[name])}.o").write_bytes(answer.code)
+                found.append((name, answer.reason))
                 advance()
 
     try:

@@ -85,7 +85,7 @@ def compiled(
         other: what it is for, if that is not what Numba compiles for.
         long_bytes: of C's `long` there.
     """
-    symbol = table.symbol_of(table.digest_of_text(text))
+    symbol = table.symbol_of(text)
     began = perf_counter()
     code, reason = b"", ""
     try:
