@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import build_only
+
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = "core/engine/library"  # where the package has its machine code
 GLIBC = 28  # of version 2: Debian 10, Ubuntu 18.10, RHEL 8 and later
@@ -66,12 +68,13 @@ def compile_library(platform: Platform, folder: Path, zig: Path | None) -> str:
 def build(
     platform: Platform, library: Path, tree: Path, target: Path, python: object, seconds: int
 ) -> None:
-    """Build the wheel of a tree that nothing was built in.
+    """Build the wheel of a tree that nothing was built in, without what its library was made of.
 
     Args:
         platform: what it is for.
         library: the folder of its libraries.
-        tree: the sources; the libraries are put into it.
+        tree: the sources; the libraries are put into it, and what only their build needs is
+            removed.
         target: the folder for the wheel.
         python: the interpreter, with pip and setuptools.
         seconds: since 1970, of the files in the wheel.
@@ -81,6 +84,7 @@ def build(
     """
     shutil.rmtree(tree / LIBRARY, ignore_errors=True)
     shutil.copytree(library, tree / LIBRARY)
+    build_only.leave_out(tree)
     wheel = [str(python), "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
     option = f"--config-settings=--build-option=--plat-name={platform.tag}"
     command = [*wheel, "--disable-pip-version-check", option, "--wheel-dir", str(target), str(tree)]

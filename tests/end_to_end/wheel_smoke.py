@@ -1,5 +1,6 @@
 """Train, save, load and predict with an installed wheel; run by the interpreter that it is in."""
 
+import json
 import os
 import subprocess
 import sys
@@ -40,6 +41,10 @@ def main() -> None:
         shown = pinnace("show", folder)
         assert "serving_default" in shown, shown
     assert "serve" in pinnace("--help")
+    if (home.parent / "engine" / "library").exists():
+        # Such a wheel has machine code, which older processors cannot run, and not its sources.
+        told = json.loads(pinnace("show", "--machine", "--json"))
+        assert told["library"] or "none is for this processor" in told["reason"], told
     print("the wheel: imported, trained, saved, loaded, predicted, shown")  # noqa: T201 - for the log
 
 

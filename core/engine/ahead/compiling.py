@@ -4,8 +4,8 @@ Numba holds the interpreter's lock for most of the seconds that it takes for a k
 of its own it takes another core instead of time from the program, needs no memory there once it has
 ended, and changes nothing that belongs to the whole process, such as how warnings are shown.
 
-The process runs `codegen.objects`: a text goes there as a line of JSON; what comes back begins with
-`LENGTHS` of the two parts behind it, a JSON of what is said of the kernel and the object file.
+The process runs `codegen.objects`: a request goes there as a line of JSON; what comes back begins
+with `LENGTHS` of the two parts behind it, a JSON of what is said of the kernel and the code.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ _ENDS_WITHIN_S = 10.0
 
 
 class Answer(NamedTuple):
-    """What became of a kernel.
+    """What became of a request.
 
     Attributes:
-        code: its object file.
-        seconds: that it took.
-        reason: why there is no object file; empty if there is.
+        code: of a kernel, LLVM's; of several, their object file.
+        reason: why there is none; empty if there is.
     """
 
     code: bytes
-    seconds: float
     reason: str
 
 
@@ -54,8 +52,6 @@ class CompilerProcess:
     """A process that compiles kernels one after another, until it is closed.
 
     Args:
-        for_libraries: whether object files become parts of a library; LLVM loads them into this
-            process otherwise.
         environment: variables that differ from this process's.
         options: more of the program's (`codegen.objects`).
 
@@ -63,17 +59,10 @@ class CompilerProcess:
         EndedError: it cannot be started.
     """
 
-    def __init__(
-        self,
-        *,
-        for_libraries: bool,
-        environment: Mapping[str, str],
-        options: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str], options: Sequence[str]) -> None:
         if not sys.executable:
             raise EndedError("this program does not say where its Python interpreter is")
         path = json.dumps([one for one in sys.path if one])
-        told = [*(["--for-libraries"] if for_libraries else []), *options]
         try:
             # A file, since a pipe that nobody reads would hold the process up.
             self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the process)
@@ -81,7 +70,7 @@ class CompilerProcess:
             raise EndedError(f"no temporary file can be made: {error}") from error
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-W", "ignore", "-c", _PROGRAM, path, *told],
+                [sys.executable, "-P", "-W", "ignore", "-c", _PROGRAM, path, *options],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -105,15 +94,29 @@ class CompilerProcess:
         Raises:
             EndedError: the process has ended.
         """
+        return self._ask(text)
+
+    def join(self, files: Sequence[str]) -> bytes:
+        """Have an object file made of kernels.
+
+        Args:
+            files: with their code.
+
+        Raises:
+            EndedError: the process has ended.
+        """
+        return self._ask(files).code
+
+    def _ask(self, request: str | Sequence[str]) -> Answer:
         if (
             self._process.poll() is not None
         ):  # to write to it could end a program that wants SIGPIPE
             raise EndedError(self._last_words())
         try:
-            self._send(json.dumps(text).encode() + b"\n")
+            self._send(json.dumps(request).encode() + b"\n")
             told_bytes, code_bytes = LENGTHS.unpack(self._receive(LENGTHS.size))
             told = json.loads(self._receive(told_bytes))
-            return Answer(self._receive(code_bytes), told["seconds"], told["reason"])
+            return Answer(self._receive(code_bytes), told["reason"])
         except (OSError, ValueError, EOFError) as error:
             raise EndedError(self._last_words()) from error
 
@@ -146,11 +149,6 @@ class CompilerProcess:
         self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDS_WITHIN_S)
-
-    def abandon(self) -> None:
-        """After a fork: the process answers the parent, not this one."""
-        self._process.returncode = 0  # nothing to wait for
-        self._release()
 
     def _release(self) -> None:
         for one in (self._stdin, self._stdout, self._errors):

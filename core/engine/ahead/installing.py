@@ -1,7 +1,8 @@
 """Builds the library of the general kernels.
 
-Run as `python -m pinnace.engine.ahead.installing`. The library is part of the package, and takes
-two minutes of processor time. An existing library with the same kernels is kept. Wheels for other
+Run as `python -m pinnace.engine.ahead.installing`, where the kernels' sources are: in the source
+distribution, and in an installation from it. The library is part of the package, and takes two
+minutes of processor time. An existing library with the same kernels is kept. Wheels for other
 systems get theirs by `--system` and `--folder`.
 """
 
@@ -14,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pinnace.engine.ahead import processors, reading, systems, table, writing
+from pinnace.engine.ahead import processors, reading, systems, table
 from pinnace.engine.ahead.table import RefusedError
 from pinnace.framework.errors import FailedPreconditionError
 
@@ -33,10 +34,10 @@ def make(names: list[str], folder: Path, system: System | None = None) -> float 
     Raises:
         FailedPreconditionError: Numba or a linker is missing, or a kernel cannot be compiled.
     """
-    from pinnace.engine.codegen import general
+    from pinnace.engine.ahead import sources, writing
 
-    texts = [general.module_of(general.text(name)) for name in general.names()]
-    if _is_made(names, texts, folder, system or writing.this_system()):
+    texts = sources.texts()
+    if _is_made(names, folder, system or writing.this_system()):
         return None
     if importlib.util.find_spec("numba") is None:
         raise FailedPreconditionError("Numba is not installed\n  Try: pip install numba")
@@ -54,22 +55,34 @@ def make(names: list[str], folder: Path, system: System | None = None) -> float 
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")
     for one in made:
-        for reason in one.library.refused.values():
-            raise FailedPreconditionError(f"a kernel cannot be compiled ahead: {reason}")
+        for name, reason in one.library.refused.items():
+            raise FailedPreconditionError(f"{name} cannot be compiled ahead: {reason}")
     return perf_counter() - began
 
 
-def _is_made(names: list[str], texts: list[str], folder: Path, system: System) -> bool:
+def _is_made(names: list[str], folder: Path, system: System) -> bool:
+    from pinnace.engine.ahead import sources
+
     try:
+        content = (folder / table.FILE).read_bytes()
+        table.read(content, None)  # what a wheel without sources looks at
         libraries = {
             one.processor: one
-            for one in table.read((folder / table.FILE).read_bytes())
+            for one in table.read(content, sources.version())
             if (one.system, one.machine) == (system.platform, system.machine)
         }
     except (OSError, RefusedError):
         return False
-    wanted = {table.digest_of_text(text) for text in texts}
-    return all(name in libraries and wanted == set(libraries[name].kernels) for name in names)
+    wanted = sources.symbols()
+    return all(name in libraries and wanted == libraries[name].kernels for name in names)
+
+
+def _check_sources() -> None:
+    if not reading.has_sources():
+        raise FailedPreconditionError(
+            "this installation is of a wheel, which has no sources of kernels\n"
+            f"  Try: {reading.COMPILE}"
+        )
 
 
 def main() -> int:
@@ -85,6 +98,9 @@ def main() -> int:
     parser.add_argument("--must", action="store_true", help="fail if it cannot be made")
     options = parser.parse_args()
     try:
+        _check_sources()
+        from pinnace.engine.ahead import writing
+
         system = systems.named(options.system) if options.system else None
         is_own = (system or writing.this_system()) == systems.here()
         if not is_own and options.folder == reading.INSTALLED:
@@ -96,10 +112,9 @@ def main() -> int:
             names = options.processors.split(",")
         seconds = make(names, options.folder, system)
     except FailedPreconditionError as error:
-        sys.stdout.write(
-            f"no library of kernels is made: {error}\n"
-            "Programs run without machine code, with the same answers.\n"
-        )
+        sys.stdout.write(f"no library of kernels is made: {error}\n")
+        if not (options.folder / table.FILE).is_file():
+            sys.stdout.write("Programs run without machine code, with the same answers.\n")
         return int(options.must)
     told = "is there" if seconds is None else f"made in {seconds:.0f} s"
     sys.stdout.write(f"{options.folder}: kernels for {', '.join(names)}: {told}\n")

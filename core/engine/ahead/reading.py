@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import sys
 import threading
 from pathlib import Path
@@ -14,7 +15,7 @@ from pinnace.engine.ahead import calling, processors, systems, table
 from pinnace.engine.ahead.table import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pinnace.engine.ahead.table import Library
 
@@ -33,26 +34,31 @@ class _Looked(NamedTuple):
 
 # The library of the general kernels (`installing`): as trusted as the code of the package.
 INSTALLED = Path(__file__).parents[1] / "library"
-_NONE = "there is no library; python -m pinnace.engine.ahead.installing makes one"
-_MADE_AGAIN = "python -m pinnace.engine.ahead.installing makes it again"
+# What compiles one for this processor, of an installation with the kernels' sources and of one
+# without; and what restores one.
+_MAKE = "python -m pinnace.engine.ahead.installing"
+COMPILE = "pip install --force-reinstall --no-deps --no-binary pinnace pinnace"
+_RESTORE = "pip install --force-reinstall --no-deps pinnace"
 
 _lock = threading.Lock()
 _looked: _Looked | None = None
 
 
-def functions(texts: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
-    """The kernels with these sources, by name; all, or none if there is no library for them.
+def has_sources() -> bool:
+    """Whether the kernels' sources are there; wheels with libraries are without them."""
+    return importlib.util.find_spec("pinnace.engine.ahead.sources") is not None
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """The general kernels by name; all, or none if there is no library for them.
 
     That there is none, and why, is logged once.
-
-    Args:
-        texts: of the kernels' modules, their header included, by name.
     """
     global _looked
     with _lock:
         found: dict[str, Callable[..., Any]] = {}
         try:
-            chosen, found = _loaded(texts)
+            chosen, found = _loaded()
             _looked = _Looked(chosen, "")
         except RefusedError as error:
             _looked = _Looked(None, str(error))
@@ -91,40 +97,64 @@ def _told(reason: str) -> str:
     return f"no machine code in this process, NumPy's kernels answer: {reason}"
 
 
-def _loaded(texts: Mapping[str, str]) -> tuple[Library, dict[str, Callable[..., Any]]]:
+def _one_is_made() -> str:
+    return f"{_MAKE if has_sources() else COMPILE} makes one"
+
+
+def _it_is_made_again() -> str:
+    return f"{_MAKE} makes it again" if has_sources() else f"{_RESTORE} restores it"
+
+
+def _loaded() -> tuple[Library, dict[str, Callable[..., Any]]]:
     chosen = _chosen()
     file = INSTALLED / chosen.file
     # Loaded by its path, so that processes share its pages.
     try:
         code = ctypes.CDLL(str(file))
     except OSError as error:
-        raise RefusedError(f"{file} cannot be loaded: {error}; {_MADE_AGAIN}") from error
-    found = {}
-    for name, text in texts.items():
-        symbol = chosen.kernels.get(table.digest_of_text(text))
-        if symbol is None:
-            raise RefusedError(f"{file} has other kernels than this version; {_MADE_AGAIN}")
-        found[name] = _function(code, symbol)
-    return chosen, found
+        raise RefusedError(f"{file} cannot be loaded: {error}; {_it_is_made_again()}") from error
+    return chosen, {name: _function(code, symbol) for name, symbol in chosen.kernels.items()}
 
 
 def _chosen() -> Library:
     if not (INSTALLED / table.FILE).is_file():
-        raise RefusedError(_NONE)
+        raise RefusedError(f"there is no library; {_one_is_made()}")
     if not calling.can_call():
         raise RefusedError(f"NumPy {np.__version__} or this Python lays out arrays in another way")
-    chosen = fitting(table.read(_content(INSTALLED / table.FILE)))
+    content = _content(INSTALLED / table.FILE)
+    version, symbols = _of_sources()
+    try:
+        libraries = table.read(content, version)
+    except RefusedError as error:
+        raise RefusedError(f"{error}; {_it_is_made_again()}") from error
+    try:
+        chosen = fitting(libraries)
+    except RefusedError as error:
+        raise RefusedError(f"{error}; {_one_is_made()}") from error
     file = INSTALLED / chosen.file
+    if symbols not in (None, chosen.kernels):
+        raise RefusedError(f"{file} has other kernels than this version; {_it_is_made_again()}")
     if table.digest_of(_content(file)) != chosen.sha256:
-        raise RefusedError(f"{file} is damaged; {_MADE_AGAIN}")
+        raise RefusedError(f"{file} is damaged; {_it_is_made_again()}")
     return chosen
+
+
+def _of_sources() -> tuple[str | None, dict[str, str] | None]:
+    """The version and the symbols that the sources want; None and None without sources."""
+    if not has_sources():
+        return None, None
+    from pinnace.engine.ahead import sources  # wheels with libraries are without it
+
+    return sources.version(), sources.symbols()
 
 
 def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise RefusedError(f"{file} cannot be read: {error.strerror}; {_MADE_AGAIN}") from error
+        raise RefusedError(
+            f"{file} cannot be read: {error.strerror}; {_it_is_made_again()}"
+        ) from error
 
 
 def _function(code: ctypes.CDLL, symbol: str) -> Callable[..., Any]:
@@ -134,7 +164,7 @@ def _function(code: ctypes.CDLL, symbol: str) -> Callable[..., Any]:
     try:
         return calling.function_of(symbol, address)
     except ValueError as error:  # the library lacks the symbol
-        raise RefusedError(f"{error}; {_MADE_AGAIN}") from error
+        raise RefusedError(f"{error}; {_it_is_made_again()}") from error
 
 
 def fitting(libraries: list[Library]) -> Library:

@@ -1,48 +1,18 @@
 """The table of contents of libraries: their kernels, and the processors they are for.
 
-It is JSON. `kernels` has a digest of everything besides a kernel's own source that determines its
-machine code: another version of pinnace compiles the same source to other code.
+It is JSON. A kernel's symbol has a digest of its source, and `kernels` is one of everything else
+that determines its machine code: another version of pinnace compiles the same source to other code.
+Where the sources are, both are compared with them (`sources`).
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-from pathlib import Path
 from typing import NamedTuple
 
 FILE = "kernels.json"
-_FORMAT = 3
-# Modules that kernels' sources import, and those that generate their entry points.
-_SOURCES = (
-    "ahead/calling.py",
-    "ahead/systems.py",
-    "codegen/activations.py",
-    "codegen/alone.py",
-    "codegen/atomics.py",
-    "codegen/block_operations.py",
-    "codegen/block_programs.py",
-    "codegen/calls.py",
-    "codegen/chains.py",
-    "codegen/channel_tiles.py",
-    "codegen/digits.py",
-    "codegen/entry_points.py",
-    "codegen/function_numbers.py",
-    "codegen/intrinsics.py",
-    "codegen/leaf_words.py",
-    "codegen/mathematics.py",
-    "codegen/number_views.py",
-    "codegen/objects.py",
-    "codegen/products.py",
-    "codegen/register_tiles.py",
-    "codegen/retargeting.py",
-    "codegen/row_functions.py",
-    "codegen/scaled_rows.py",
-    "codegen/vectors.py",
-    "codegen/winograd.py",
-    "../ops/kernels/special_functions.py",
-)
+FORMAT = 4
 
 
 class RefusedError(Exception):
@@ -59,8 +29,8 @@ class Library(NamedTuple):
         requires: the required processor features, as Linux names them.
         file: the library's name, in the table's folder.
         sha256: of that file.
-        kernels: the symbol of each entry point, by the digest of the kernel's source.
-        refused: why other kernels are missing, by the digest of their sources.
+        kernels: the symbol of each entry point, by the kernel's name.
+        refused: why other kernels are missing, by their names.
     """
 
     processor: str
@@ -78,58 +48,53 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def digest_of_text(text: str) -> str:
-    """The digest that identifies a kernel.
+def symbol_of(text: str) -> str:
+    """The symbol of a kernel's entry point, by its source.
 
     Args:
         text: of its module, the header included.
     """
-    return hashlib.sha256(text.encode()).hexdigest()
+    return f"pinnace_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
 
-def symbol_of(digest: str) -> str:
-    """The symbol of a kernel's entry point, by the digest of its source."""
-    return f"pinnace_{digest[:24]}"
-
-
-@functools.cache
-def version() -> str:
-    """A digest of everything besides its own source that determines a kernel's machine code."""
-    digest = hashlib.sha256(f"format {_FORMAT}".encode())
-    for name in _SOURCES:
-        digest.update((Path(__file__).parents[1] / name).read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def written(libraries: list[Library], pinnace: str) -> bytes:
+def written(libraries: list[Library], version: str) -> bytes:
     """The table as a file.
 
     Args:
         libraries: its entries.
-        pinnace: the version that compiled them, for information.
+        version: of the sources that they were made of (`sources.version`).
     """
     told = {
-        "format": _FORMAT,
-        "pinnace": pinnace,
-        "kernels": version(),
+        "format": FORMAT,
+        "pinnace": _pinnace(),
+        "kernels": version,
         "libraries": [one._asdict() for one in libraries],
     }
     return json.dumps(told, indent=1, sort_keys=True).encode() + b"\n"
 
 
-def read(content: bytes) -> list[Library]:
+def read(content: bytes, version: str | None) -> list[Library]:
     """The entries of a table.
+
+    Args:
+        content: of its file.
+        version: of the sources that are there; None without sources: then the version of pinnace
+            has to be the same.
 
     Raises:
         RefusedError: it is corrupt, or from a version with other kernels.
     """
     try:
         told = json.loads(content)
-        if told["format"] != _FORMAT or told["kernels"] != version():
-            raise RefusedError(
-                f"they were made by another pinnace ({told['pinnace']}): "
-                "python -m pinnace.engine.ahead.installing makes them again"
-            )
+        is_same = told["kernels"] == version if version else told["pinnace"] == _pinnace()
+        if told["format"] != FORMAT or not is_same:
+            raise RefusedError(f"they were made by another pinnace ({told['pinnace']})")
         return [Library(**one) for one in told["libraries"]]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RefusedError(f"{FILE} is damaged: {error!r}") from error
+
+
+def _pinnace() -> str:
+    from pinnace.framework.versions import VERSION  # it is looked up, and seldom wanted
+
+    return VERSION

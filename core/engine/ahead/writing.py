@@ -15,14 +15,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pinnace.engine.ahead import processors, systems, table
+from pinnace.engine.ahead import processors, sources, systems, table
 from pinnace.engine.ahead.compiling import CompilerProcess, EndedError
 from pinnace.framework.errors import FailedPreconditionError, InternalError
-from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import replace_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.ahead.processors import Processor
     from pinnace.engine.ahead.systems import System
@@ -118,7 +117,7 @@ def chosen(names: Sequence[str], system: System | None = None) -> list[Processor
 
 
 def write(
-    texts: Sequence[str],
+    texts: Mapping[str, str],
     wanted: Sequence[Processor],
     target: Path,
     advance: Callable[[], object],
@@ -127,7 +126,7 @@ def write(
     """Compile kernels, and write their libraries and table to a folder, atomically.
 
     Args:
-        texts: of the kernels' modules, their header included.
+        texts: of the kernels' modules, their header included, by the kernels' names.
         wanted: processors to compile for.
         target: the folder, created or replaced.
         advance: called after each kernel, from any thread.
@@ -139,6 +138,7 @@ def write(
     """
     command = linker(system)
     system = system or this_system()
+    version = sources.version()  # before files may change
     target.parent.mkdir(parents=True, exist_ok=True)
     cores = os.cpu_count() or 1
     workers = min(len(wanted), cores)
@@ -152,7 +152,7 @@ def write(
 
         with ThreadPoolExecutor(workers) as pool:
             made = list(pool.map(make, wanted))
-        content = table.written([one.library for one in made], VERSION)
+        content = table.written([one.library for one in made], version)
         (folder / table.FILE).write_bytes(content)
         # The installation may be run by another user.
         for path in (folder, *folder.iterdir()):
@@ -161,7 +161,7 @@ def write(
 
 
 def _library(
-    texts: Sequence[str],
+    texts: Mapping[str, str],
     processor: Processor,
     system: System,
     command: Sequence[str],
@@ -171,16 +171,21 @@ def _library(
     advance: Callable[[], object],
 ) -> Written:
     began = perf_counter()
-    answers = _answers(texts, processor, system, scratch, programs, advance)
-    kernels = {digest: table.symbol_of(digest) for digest, reason in answers if not reason}
-    refused = {digest: reason for digest, reason in answers if reason}
+    try:
+        reasons = _answers(texts, processor, system, scratch, programs, advance)
+        kernels = {name: table.symbol_of(text) for name, text in texts.items() if not reasons[name]}
+        with contextlib.closing(_process(processor, system)) as process:
+            code = process.join([str(scratch / symbol) for symbol in kernels.values()])
+    except EndedError as error:
+        raise InternalError(
+            f"kernels for {processor.name} could not be compiled: {error}"
+        ) from error
+    objects = scratch / "kernels.o"
+    objects.write_bytes(code)
     file = f"{processor.name}{system.suffix}"
-    # Names of object files in a file: there may be too many for a command line.
-    listed = scratch / "objects"
-    listed.write_text("".join(f'"{scratch / symbol}.o"\n' for symbol in kernels.values()))
     # Beside some linkers' libraries there are more files then.
     linked = scratch / file
-    _run([*command, *system.options, "-o", str(linked), f"@{listed}", "-lm"])
+    _run([*command, *system.options, "-o", str(linked), str(objects), "-lm"])
     content = linked.read_bytes()
     (folder / file).write_bytes(content)
     library = table.Library(
@@ -191,7 +196,7 @@ def _library(
         file,
         table.digest_of(content),
         kernels,
-        refused,
+        {name: reason for name, reason in reasons.items() if reason},
     )
     return Written(library, perf_counter() - began, len(content))
 
@@ -209,47 +214,45 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _answers(
-    texts: Sequence[str],
+    texts: Mapping[str, str],
     processor: Processor,
     system: System,
     scratch: Path,
     programs: int,
     advance: Callable[[], object],
-) -> list[tuple[str, str]]:
-    """The digest of each text, and why it has no object file in `scratch`; empty if it has.
+) -> dict[str, str]:
+    """Why a kernel has no code in `scratch`, in a file with its symbol's name; empty if it has.
 
     Raises:
-        InternalError: a process that compiles ended before it was asked to.
+        EndedError: a process that compiles ended before it was asked to.
     """
     # The longest take longest: they are not to be the last.
-    left = iter(sorted(texts, key=len, reverse=True))
+    left = iter(sorted(texts, key=lambda name: len(texts[name]), reverse=True))
     lock = threading.Lock()
+
+    def serve(_: int) -> dict[str, str]:
+        found: dict[str, str] = {}
+        with contextlib.closing(_process(processor, system)) as process:
+            while True:
+                with lock:
+                    name = next(left, None)
+                if name is None:
+                    return found
+                answer = process.compile(texts[name])
+                if not answer.reason:
+                    (scratch / table.symbol_of(texts[name])).write_bytes(answer.code)
+                found[name] = answer.reason
+                advance()
+
+    with ThreadPoolExecutor(programs) as pool:
+        return {name: why for one in pool.map(serve, range(programs)) for name, why in one.items()}
+
+
+def _process(processor: Processor, system: System) -> CompilerProcess:
+    """A process that compiles for a processor of a system."""
     cpu, features = processor.first or (processor.cpu, processor.features)
-    environment = {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}
     options = ["--long-bytes", str(system.long_bytes)]
     # What Numba compiles is for a linker of Linux.
     if system != systems.here() or system.platform != "linux":
         options += ["--target", system.triple, processor.cpu, processor.features]
-
-    def serve(_: int) -> list[tuple[str, str]]:
-        found: list[tuple[str, str]] = []
-        process = CompilerProcess(for_libraries=True, environment=environment, options=options)
-        with contextlib.closing(process):
-            while True:
-                with lock:
-                    text = next(left, None)
-                if text is None:
-                    return found
-                digest, answer = table.digest_of_text(text), process.compile(text)
-                if not answer.reason:
-                    (scratch / f"{table.symbol_of(digest)}.o").write_bytes(answer.code)
-                found.append((digest, answer.reason))
-                advance()
-
-    try:
-        with ThreadPoolExecutor(programs) as pool:
-            return [one for served in pool.map(serve, range(programs)) for one in served]
-    except EndedError as error:
-        raise InternalError(
-            f"kernels for {processor.name} could not be compiled: {error}"
-        ) from error
+    return CompilerProcess({"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}, options)

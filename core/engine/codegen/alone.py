@@ -121,20 +121,15 @@ def _is_there(name: str) -> bool:
     return is_own or _C_FUNCTIONS.fullmatch(name) is not None
 
 
-def callable_object(
-    dispatcher: Any,
-    symbol: str,
-    target: Any = None,
-    other: Target | None = None,
-    long_bytes: int = 8,
-) -> bytes:
-    """A kernel as an object file that a process without Numba links and calls.
+def callable_module(
+    dispatcher: Any, symbol: str, target: Any, other: Target | None, long_bytes: int
+) -> Any:
+    """A kernel as a module of LLVM, which a process without Numba calls when it is in a library.
 
     Args:
         dispatcher: Numba's, with one signature.
         symbol: of its entry point; see `entry_points`.
-        target: LLVM's target machine; by default Numba's, for this processor, for LLVM's own
-            linker.
+        target: LLVM's target machine.
         other: the same, if it is another one than Numba compiles for.
         long_bytes: of C's `long` there.
 
@@ -153,7 +148,6 @@ def callable_object(
         long_bytes=long_bytes,
     )
     module = module_of(library, name, kernel, other)
-    target = target or library.codegen._tm
     sweep(module, target)
     refuse_strange(module)
     runtime = entry_points.runtime([one.name for one in module.functions if one.is_declaration])
@@ -172,4 +166,4 @@ def callable_object(
         for one in (symbol, kernel):
             module.get_function(one).storage_class = "dllexport"
         module.get_global_variable(calling.python_of(symbol)).storage_class = "dllexport"
-    return bytes(target.emit_object(module))
+    return module

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 
+from pinnace.engine.networks import fields
+
 # Module of this folder -> the names of its kernels.
 _MODULES = {
-    "block_programs": ("blocks",),
+    "block_text": ("blocks",),
     "columns": (
         "moments",
         "normalised",
@@ -26,13 +28,13 @@ _MODULES = {
     "offered": ("pieces",),
     "segments": ("add_rows",),
     "sliding": ("multiply", "convolve", "depthwise", "correlate", "correlate_channels"),
-    "statement_walk": ("statements",),
+    "statement_text": ("statements",),
     "streams": ("maxima", "peaks", "philox", "stepped_maxima"),
     "volume_pools": ("volume_peaks", "volume_maxima"),
     "winograd_kernels": ("winograd", "winograd_correlate", "winograd_filter"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-NETWORK = "network"
+NETWORK = fields.KERNEL
 
 _HEADER = '''"""Written by pinnace.engine.codegen; it may be deleted."""
 

@@ -41,9 +41,7 @@ def _all() -> dict[str, Callable[..., Any]]:
             if known is None:
                 # Imported here: many processes run nothing that has machine code.
                 from pinnace.engine.ahead import reading
-                from pinnace.engine.codegen import general
 
-                texts = {name: general.module_of(general.text(name)) for name in general.names()}
-                known = reading.functions(texts)
+                known = reading.functions()
                 _functions = known
     return known

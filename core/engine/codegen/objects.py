@@ -1,12 +1,13 @@
-"""Kernels as object files, compiled by Numba in a process that does nothing else.
+"""Kernels as LLVM's code, compiled by Numba in a process that does nothing else, and linked there.
 
 What Numba has compiled is taken from it as LLVM's optimised code, with an entry point for processes
-that have no Numba (`alone`).
+that have no Numba (`alone`). Kernels have functions in common, such as products of tiles: the
+object file of a library has equal ones once.
 
-As a program it serves `engine.ahead.compiling`. Numba compiles for one processor per process: for
-libraries, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES say for which; a target on the command line says
-what LLVM's code becomes an object file for, if that is another one. Each line of standard input is
-a text as JSON, and standard output has the answers.
+As a program it serves `engine.ahead.compiling`. Numba compiles for one processor per process, which
+NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name; a target on the command line says what the object file
+is for, if that is another one. Each line of standard input is a request as JSON, a kernel's text or
+the list of files with the code of kernels, and standard output has the answers.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import binding
+from numba.core.registry import cpu_target
 
 from pinnace.engine.ahead import table
 from pinnace.engine.ahead.compiling import LENGTHS, Answer
 from pinnace.engine.codegen import alone, retargeting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from pinnace.engine.codegen.retargeting import Target
@@ -73,37 +75,51 @@ def _module_of(name: str, path: Path) -> ModuleType:
     return module
 
 
-def compiled(
-    text: str, *, for_libraries: bool, other: Target | None = None, long_bytes: int = 8
-) -> Answer:
-    """A kernel's object file.
+def compiled(text: str, other: Target | None = None, long_bytes: int = 8) -> Answer:
+    """A kernel as LLVM's code, packed.
 
     Args:
         text: of its module, the header included.
-        for_libraries: whether a linker makes a library of it, which is loaded at any address; LLVM
-            loads it into a process otherwise.
         other: what it is for, if that is not what Numba compiles for.
         long_bytes: of C's `long` there.
     """
-    symbol = table.symbol_of(table.digest_of_text(text))
-    began = perf_counter()
     code, reason = b"", ""
     try:
-        dispatcher = dispatcher_of(text)
-        own = _target(dispatcher) if for_libraries else None
-        target = other.machine() if other else own
-        code = alone.callable_object(dispatcher, symbol, target, other, long_bytes)
+        dispatcher, symbol = dispatcher_of(text), table.symbol_of(text)
+        module = alone.callable_module(dispatcher, symbol, _machine(other), other, long_bytes)
+        code = module.as_bitcode()
     except alone.UnfitError as error:
         reason = str(error)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-    return Answer(code, perf_counter() - began, reason)
+    return Answer(code, reason)
 
 
-def _target(dispatcher: Any) -> Any:
-    """The target machine: as for Numba, with position-independent code."""
-    library, _, _ = alone.only(dispatcher)
-    _, cpu, features = library.codegen.magic_tuple()
+def joined(files: Sequence[str], other: Target | None = None) -> Answer:
+    """The object file of several kernels.
+
+    Args:
+        files: with their code.
+        other: see `compiled`.
+    """
+    machine = _machine(other)
+    module, *others = (binding.parse_bitcode(Path(file).read_bytes()) for file in files)
+    for one in others:
+        module.link_in(one)
+    passes = binding.create_new_module_pass_manager()
+    passes.add_constant_merge_pass()  # functions that read equal constants are not yet equal
+    passes.add_merge_functions_pass()
+    passes.run(
+        module, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options())
+    )
+    return Answer(bytes(machine.emit_object(module)), "")
+
+
+def _machine(other: Target | None) -> Any:
+    """The target machine: of another target, or as for Numba, with position-independent code."""
+    if other:
+        return other.machine()
+    _, cpu, features = cpu_target.target_context.codegen().magic_tuple()
     return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default"
     )
@@ -112,7 +128,6 @@ def _target(dispatcher: Any) -> Any:
 def main() -> None:
     """Answer the requests on standard input."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--for-libraries", action="store_true")
     parser.add_argument("--target", nargs=3, metavar=("TRIPLE", "CPU", "FEATURES"))
     parser.add_argument("--long-bytes", type=int, default=8)
     options = parser.parse_args()
@@ -124,12 +139,11 @@ def main() -> None:
     answers = sys.stdout.buffer
     sys.stdout = sys.stderr  # what Numba may say is no answer
     for line in sys.stdin.buffer:
-        answer = compiled(
-            json.loads(line),
-            for_libraries=options.for_libraries,
-            other=other,
-            long_bytes=options.long_bytes,
-        )
-        told = json.dumps({"seconds": answer.seconds, "reason": answer.reason}).encode()
+        asked = json.loads(line)
+        if isinstance(asked, str):
+            answer = compiled(asked, other, options.long_bytes)
+        else:
+            answer = joined(asked, other)
+        told = json.dumps({"reason": answer.reason}).encode()
         answers.write(LENGTHS.pack(len(told), len(answer.code)) + told + answer.code)
         answers.flush()

@@ -31,10 +31,6 @@ from pinnace.engine.codegen.winograd_walk import WINOGRAD
 from pinnace.engine.networks import fields
 from pinnace.ops.kernels.mailbox import GATE, INSIDE, JOB, LEAVE, LIMIT, WAITING
 
-# int64 numbers between counters: a cache line. The first counts indices that are out of range; a
-# row has one per thread, and one more.
-LINE = 8
-
 _WINDOWS = '''
 @njit(nogil=True, error_model="numpy")
 def numbers(address, count):
@@ -147,13 +143,13 @@ _WALK = f"""
 @njit(nogil=True, error_model="numpy")
 def walk(q, programs, tensors, begin, t, registers, me, threads):
     for row in range(q.shape[0]):
-        taken = begin + {8 * LINE} * (1 + (threads + 1) * row)
-        done = taken + {8 * LINE} * threads
+        taken = begin + {8 * fields.LINE} * (1 + (threads + 1) * row)
+        done = taken + {8 * fields.LINE} * threads
         line = q[row]
         kind, pieces = line[KIND], line[PIECES]
         whose, left = me, threads
         while left > 0:
-            piece = pieces * whose // threads + fetch_add(taken + {8 * LINE} * whose, 1)
+            piece = pieces * whose // threads + fetch_add(taken + {8 * fields.LINE} * whose, 1)
             if piece >= pieces * (whose + 1) // threads:
                 left -= 1
                 whose = (whose + 1) % threads

@@ -6,6 +6,9 @@ input, with y for its output, with z for an added operand.
 
 from __future__ import annotations
 
+# The kernel that interprets a table, by its name in `codegen.general`.
+KERNEL = "network"
+
 NAMES = (
     # The kind of a row, and its number of pieces: those of windows times those of columns.
     "KIND", "PIECES", "CUTS",
@@ -47,6 +50,9 @@ NAMES = (
     "MASKING", "MASK", "MASK_IMAGE", "MASK_HEAD", "MASK_ROW", "MASK_STEP",
 )  # fmt: skip
 PLACE = {name: place for place, name in enumerate(NAMES)}
+# int64 numbers between counters: a cache line. The first counts indices that are out of range; a
+# row has one per thread, and one more.
+LINE = 8
 
 KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import general, kernels, walking
+from pinnace.engine.codegen import kernels
+from pinnace.engine.networks import fields
 from pinnace.engine.networks.blocks import block_sizes, blocks_of
 from pinnace.engine.networks.folding import folding_of
 from pinnace.engine.networks.layers import image_of
@@ -83,7 +84,7 @@ class _Workspace:
         self.rows = form.table.rows.copy()
         self.tensors = form.table.tensors.copy()
         lines = 1 + len(self.rows) * (form.threads + 1)
-        self.counters = np.zeros(lines * walking.LINE, np.int64)
+        self.counters = np.zeros(lines * fields.LINE, np.int64)
         self._kernel = kernel
         self.offer = team.Offer(self._lead, form.follow)
         # Table, row and column of an address; index of its input or output; offset there.
@@ -142,7 +143,7 @@ class Network:
     ) -> None:
         self.cluster = part
         self.products = products
-        self._kernel = kernels.function(general.NETWORK)
+        self._kernel = kernels.function(fields.KERNEL)
         self._tensors = tensors
         self._sizes = sizes
         given = part.inputs[:tensors]
@@ -283,7 +284,7 @@ class Network:
         """Seconds of each row, with all threads on one row at a time."""
         form = workspace.form
         kernel = self._kernel
-        step = (form.threads + 2) * walking.LINE
+        step = (form.threads + 2) * fields.LINE
         counters = np.zeros(len(workspace.rows) * step, np.int64)
         stamps: list[list[float]] = [[] for _ in range(form.threads)]
 

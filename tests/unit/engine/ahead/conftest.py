@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pinnace.engine.ahead import reading, table, writing
+from pinnace.engine.ahead import reading, sources, table, writing
 from pinnace.engine.codegen import descents, general, number_lists, streams
 from support import numba_kernels
 
@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the libraries of `TEXTS` and `STRANGE`."""
     folder = tmp_path_factory.mktemp("made") / "library"
-    _write([*TEXTS.values(), STRANGE], folder)
+    _write({**TEXTS, "strange": STRANGE}, folder)
     return folder
 
 
@@ -86,23 +86,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with one text of `TEXTS`, for tests that care which folder it is."""
     folder = tmp_path_factory.mktemp("small") / "library"
-    _write([TEXTS["descent"], STRANGE], folder)
+    _write({"descent": TEXTS["descent"], "strange": STRANGE}, folder)
     return folder
 
 
-def _write(texts: Sequence[str], folder: Path) -> None:
-    full = [general.module_of(text) for text in texts]
+def _write(texts: Mapping[str, str], folder: Path) -> None:
+    full = {name: general.module_of(text) for name, text in texts.items()}
     writing.write(full, writing.chosen(["native", "x86-64"]), folder, int)
 
 
 @pytest.fixture(scope="session")
 def kernels(made: Path) -> dict[str, Pair]:
     """Of each text the function of the library, which stands without Numba, and Numba's."""
-    chosen = reading.fitting(table.read((made / table.FILE).read_bytes()))
+    chosen = reading.fitting(table.read((made / table.FILE).read_bytes(), sources.version()))
     code = ctypes.CDLL(str(made / chosen.file))
     return {
         name: (
-            reading._function(code, chosen.kernels[table.digest_of_text(general.module_of(text))]),
+            reading._function(code, chosen.kernels[name]),
             numba_kernels.compiled(text),
         )
         for name, text in TEXTS.items()

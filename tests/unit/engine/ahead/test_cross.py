@@ -32,9 +32,9 @@ needs_numba = pytest.mark.skipif(
 
 def write(folder: Path, system: systems.System) -> Any:
     """The entries of a library of `KERNELS` for a system's smallest processor."""
-    from pinnace.engine.codegen import general
+    from pinnace.engine.ahead import sources
 
-    texts = [general.module_of(general.text(name)) for name in KERNELS]
+    texts = {name: sources.texts()[name] for name in KERNELS}
     (processor,) = writing.chosen(processors.known(system)[:1], system)
     (made,) = writing.write(texts, [processor], folder, int, system)
     assert not made.library.refused
@@ -79,8 +79,6 @@ def test_a_library_for_another_system_offers_its_kernels_there(
     reason="needs ziglang and Wine",
 )
 def test_a_kernel_for_windows_runs_under_wine(tmp_path: Path) -> None:
-    from pinnace.engine.codegen import general
-
     system = systems.named("windows-x86_64")
     library = write(tmp_path / "library", system)
     program = tmp_path / "entry_point.exe"
@@ -88,9 +86,8 @@ def test_a_kernel_for_windows_runs_under_wine(tmp_path: Path) -> None:
     source = ROOT / "tests" / "platforms" / "entry_point.c"
     options = [*places, f"-DPLACES={len(calling.PYTHON)}", "-Wno-everything", "-o", str(program)]
     subprocess.run([*writing.linker(system), *options, str(source)], check=True)
-    digest = table.digest_of_text(general.module_of(general.text("descent")))
     done = subprocess.run(
-        ["wine", program, str(tmp_path / "library" / library.file), library.kernels[digest]],
+        ["wine", program, str(tmp_path / "library" / library.file), library.kernels["descent"]],
         env={**os.environ, "WINEPREFIX": str(tmp_path / "wine"), "WINEDEBUG": "-all"},
         capture_output=True,
         text=True,

@@ -132,7 +132,8 @@ def test_what_is_missing_is_told_and_no_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     if missing == "numba":
-        monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+        found = {"numba": None, "pinnace.engine.ahead.sources": object()}
+        monkeypatch.setattr(importlib.util, "find_spec", found.get)
         wanted = "Numba is not installed", "pip install numba"
     else:
         monkeypatch.setenv("CC", "no-such-compiler")

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pinnace.engine.ahead import calling, processors, reading, table
-from pinnace.engine.codegen import descents, general
-from unit.engine.ahead.conftest import STRANGE
+from pinnace.engine.ahead import calling, processors, reading, sources, table
+from pinnace.engine.codegen import general
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-TEXTS = {"descent": general.module_of(descents.TEXTS["descent"])}
+NAMES = ["descent"]
 
 
 @pytest.fixture
@@ -26,14 +25,15 @@ def installed(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     """A copy, which may be spoilt, as the library of this process, which has not looked for it."""
     folder = tmp_path / "library"
     shutil.copytree(small, folder)
+    monkeypatch.setattr(general, "names", lambda: NAMES)
     monkeypatch.setattr(reading, "INSTALLED", folder)
     monkeypatch.setattr(reading, "_looked", None)
     return folder
 
 
-def test_a_kernel_is_found_by_its_text(installed: Path) -> None:
+def test_a_kernel_is_found_by_its_name(installed: Path) -> None:
     assert reading.notes() == []  # nobody has asked for machine code
-    function = reading.functions(TEXTS)["descent"]
+    function = reading.functions()["descent"]
     numbers = np.ones(8, np.float32)
     function(0, 8, numbers, np.full(8, 0.5, np.float32), 0.5)
     assert numbers.tolist() == [0.75] * 8
@@ -57,30 +57,31 @@ def test_what_would_be_used_is_told_before_anybody_asks(installed: Path) -> None
 
 
 @pytest.mark.usefixtures("installed")
-def test_all_kernels_are_there_or_none(caplog: pytest.LogCaptureFixture) -> None:
+def test_all_kernels_are_there_or_none(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """A library with other kernels than this version's is of no use to it."""
-    others = {**TEXTS, "other": TEXTS["descent"] + "\n"}
+    monkeypatch.setattr(general, "names", lambda: [*NAMES, "adam"])
     with caplog.at_level(logging.WARNING, "pinnace"):
-        assert reading.functions(others) == {}
+        assert reading.functions() == {}
     (record,) = caplog.records
     assert "has other kernels than this version" in record.getMessage()
     assert "other kernels" in reading.installed()[1]
 
 
 def test_what_cannot_stand_alone_says_why(installed: Path) -> None:
-    libraries = table.read((installed / table.FILE).read_bytes())
-    digest = table.digest_of_text(general.module_of(STRANGE))
-    assert "of Numba" in libraries[0].refused[digest]
+    libraries = table.read((installed / table.FILE).read_bytes(), sources.version())
+    assert "of Numba" in libraries[0].refused["strange"]
 
 
 def test_of_several_the_one_that_asks_for_most_is_taken(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    libraries = table.read((installed / table.FILE).read_bytes())
+    libraries = table.read((installed / table.FILE).read_bytes(), sources.version())
     assert [one.processor for one in libraries] == ["native", "x86-64"]
     assert reading.fitting(libraries[::-1]).processor == "native"
     monkeypatch.setattr(processors, "flags", frozenset)
-    assert set(reading.functions(TEXTS)) == {"descent"}
+    assert set(reading.functions()) == set(NAMES)
     library, _ = reading.installed()
     assert library is not None
     assert library.processor == "x86-64"
@@ -120,7 +121,7 @@ SPOILT: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: told(folder, lambda one: one.pop("libraries")), "kernels.json is damaged"),
     (lambda folder: told(folder, lambda one: one.update(libraries=[{}])), "is damaged"),
     (lambda folder: told(folder, lambda one: one.update(libraries=[])), "there are none"),
-    (lambda folder: told(folder, no_symbol), "pinnace_of_no_kernel"),
+    (lambda folder: told(folder, no_symbol), "has other kernels than this version"),
     (
         lambda folder: told(
             folder, lambda one: [lib.update(requires=["never"]) for lib in one["libraries"]]
@@ -142,7 +143,7 @@ def test_what_is_not_as_it_was_made_is_refused_and_told(
 ) -> None:
     spoil(installed)
     with caplog.at_level(logging.WARNING, "pinnace"):
-        assert reading.functions(TEXTS) == {}
+        assert reading.functions() == {}
     (record,) = caplog.records
     line = record.getMessage()
     assert reason in line
@@ -163,7 +164,46 @@ def test_another_system_and_another_layout_of_arrays_are_refused(
     else:
         monkeypatch.setattr(calling, "can_call", lambda: False)
     with caplog.at_level(logging.WARNING, "pinnace"):
-        assert reading.functions(TEXTS) == {}
+        assert reading.functions() == {}
     (record,) = caplog.records
     wanted = "this is darwin" if what == "system" else "lays out arrays in another way"
     assert wanted in record.getMessage()
+
+
+@pytest.fixture
+def alone(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same of a wheel, which has the library and not the kernels' sources."""
+    monkeypatch.setattr(reading, "has_sources", lambda: False)
+    monkeypatch.setattr(sources, "version", lambda: pytest.fail("there are no sources"))
+    return installed
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_library_is_used_where_no_sources_are() -> None:
+    assert set(reading.functions()) == set(NAMES)
+
+
+ALONE: list[tuple[Callable[[Path], object], str]] = [
+    (shutil.rmtree, f"there is no library; {reading.COMPILE} makes one"),
+    (changed, "native.so is damaged; pip install --force-reinstall --no-deps pinnace restores it"),
+    (lambda folder: told(folder, lambda one: one.update(pinnace="0")), "by another pinnace (0);"),
+    (lambda folder: told(folder, lambda one: one.update(format=1)), "by another pinnace"),
+    (lambda folder: told(folder, no_symbol), "pinnace_of_no_kernel"),
+    (
+        lambda folder: told(
+            folder, lambda one: [lib.update(requires=["never"]) for lib in one["libraries"]]
+        ),
+        f"x86-64 needs never; {reading.COMPILE} makes one",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "reason"), ALONE)
+def test_without_sources_it_is_said_what_brings_a_library(
+    alone: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], reason: str
+) -> None:
+    spoil(alone)
+    with caplog.at_level(logging.WARNING, "pinnace"):
+        assert reading.functions() == {}
+    (record,) = caplog.records
+    assert reason in record.getMessage()
