@@ -14,9 +14,11 @@ import numpy as np
 
 from pinnace.engine.codegen import kernels, totals
 from pinnace.engine.codegen.clusters import Cluster
+from pinnace.engine.codegen.forms import axes_of
+from pinnace.engine.codegen.fused import flat
+from pinnace.engine.codegen.rectified import Pair
 from pinnace.engine.steps import uses_of
 from pinnace.framework import dtypes
-from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import image_shares, recycling
 from pinnace.ops.kernels.extremes import SHORTEST, Lines, lines_of
 from pinnace.ops.kernels.row_sums import sum_rows
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
     Sizes = Mapping[Value, tuple[int, ...]]
 
 
-class SharedExtremes:
-    """The steps as a region that a plan can call.
+def _shared(cluster: Cluster, lines: Lines, *, rectified: bool, summed: tuple[int, ...]) -> Pair:
+    """The steps as a region.
 
     Args:
         cluster: the steps; its inputs are the numbers, the extremes, and the extremes' gradient.
@@ -40,54 +42,28 @@ class SharedExtremes:
         rectified: whether only positive numbers get a gradient.
         summed: the shape of the sum over all lines, if the cluster has it.
     """
+    kernel = kernels.function("shared_extremes")
+    outside, along, inside = lines
 
-    # Its shapes are always as expected.
-    misses = 0
-
-    def __init__(
-        self, cluster: Cluster, lines: Lines, *, rectified: bool, summed: tuple[int, ...]
-    ) -> None:
-        self.cluster = cluster
-        self._kernel = kernels.function("shared_extremes")
-        self._lines = lines
-        self._rectified = int(rectified)
-        self._summed = summed
-
-    @property
-    def place(self) -> int:
-        """The index at which it runs."""
-        return self.cluster.place
-
-    def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
-        """The gradient, and its sum if the cluster has it.
-
-        Args:
-            inputs: numbers, extremes, and the extremes' gradient.
-            outs: arrays to fill, C-contiguous; None for a new one.
-        """
-        outside, along, inside = self._lines
-        x, limits, coming = (_flat(one) for one in inputs)
-        made = recycling.empty(self.cluster.shape, np.float32) if outs[0] is None else outs[0]
-        y = made.reshape(-1)
-        sums = np.empty(outside * inside if self.cluster.totals else 0, np.float32)
-        given = (along * inside, inside, self._rectified, x, limits, coming, y, sums)
-        image_shares.share_calls(self._kernel, outside, x.size, given)
-        if not self.cluster.totals:
+    def run(inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
+        """The gradient, and its sum if the cluster has it."""
+        x, limits, coming = map(flat, inputs)
+        made = recycling.empty(cluster.shape, np.float32) if outs[0] is None else outs[0]
+        sums = np.empty(outside * inside if cluster.totals else 0, np.float32)
+        given = (along * inside, inside, int(rectified), x, limits, coming, made.reshape(-1), sums)
+        image_shares.share_calls(kernel, outside, x.size, given)
+        if not cluster.totals:
             return (made,)
-        total = sum_rows(sums.reshape(outside, inside)).reshape(self._summed)
+        total = sum_rows(sums.reshape(outside, inside)).reshape(summed)
         if outs[1] is None:
             return made, total
         outs[1][...] = total
         return made, outs[1]
 
-
-def _flat(array: Array) -> Array:
-    """Flattened, in the form that machine code reads."""
-    flat = array.ravel()
-    return flat if flat.flags.aligned else flat.copy()
+    return Pair(cluster, cluster.place, run)
 
 
-def find(steps: Sequence[Step], sizes: Sizes, results: Sequence[Value]) -> list[SharedExtremes]:
+def find(steps: Sequence[Step], sizes: Sizes, results: Sequence[Value]) -> list[Pair]:
     """The gradients in a plan.
 
     Args:
@@ -107,7 +83,7 @@ class _Search:
         self._steps, self._sizes, self._kept = steps, sizes, set(results)
         self._users = uses_of(steps)
 
-    def at(self, place: int) -> SharedExtremes | None:
+    def at(self, place: int) -> Pair | None:
         """The gradient that starts with the comparison at an index."""
         equal = self._steps[place].node
         cast = self._only(place, "Cast")
@@ -155,8 +131,9 @@ class _Search:
         if summing is None or quotient is None:
             return None
         node = self._steps[summing].node
-        given, rank = constant_of(node.inputs[1]), len(self._sizes.get(node.inputs[0], ()))
-        if given is None or not rank:
+        rank = len(self._sizes.get(node.inputs[0], ()))
+        axes = set(axes_of(node.inputs[1], rank) if rank else ())
+        if not axes:
             return None
         counting = [summing]
         if not node.attrs["keep_dims"]:
@@ -169,7 +146,6 @@ class _Search:
         alone = self._users.get(count) == [quotient] and count not in self._kept
         if inputs != [node.inputs[0], count] or not alone:
             return None
-        axes = {int(axis) % rank for axis in given.reshape(-1)}
         kept = tuple(
             1 if axis in axes else size for axis, size in enumerate(self._sizes[node.inputs[0]])
         )
@@ -184,7 +160,7 @@ class _Search:
             return first, second
         return (second, first) if self._sizes.get(second) == self._sizes[hits] else (None, None)
 
-    def _region(self, inputs: list[Value], members: list[int], lines: Lines) -> SharedExtremes:
+    def _region(self, inputs: list[Value], members: list[int], lines: Lines) -> Pair:
         """The region, including the steps after the product."""
         x, last = inputs[0], members[-1]
         rectifier = self._only(last, "ReluGrad")
@@ -206,7 +182,7 @@ class _Search:
             cluster.totals[total] = made
         cluster.members = sorted(members)
         summed = () if summing is None else self._sizes[self._steps[summing].node.outputs[0]]
-        return SharedExtremes(cluster, lines, rectified=rectifier is not None, summed=summed)
+        return _shared(cluster, lines, rectified=rectifier is not None, summed=summed)
 
     def _sums(self, place: int, made: Value, lines: Lines) -> bool:
         """Whether the step sums over all lines."""

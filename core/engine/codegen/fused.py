@@ -194,7 +194,7 @@ class Fused:
         if kind in {"full", "shared"}:
             rows = self._rows if kind == "full" else math.prod(size) // self._width
             return partial(_matrix, rows=rows, width=self._width)
-        return partial(_repeated, often=joined) if joined > 1 and kind == "row" else _flat
+        return partial(_repeated, often=joined) if joined > 1 and kind == "row" else flat
 
     def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         self.misses += 1
@@ -233,7 +233,7 @@ def _repeated(value: Array, *, often: int) -> Array:
     return np.concatenate([value.ravel()] * often)
 
 
-def _flat(value: Array) -> Array:
+def flat(value: Array) -> Array:
     """Flattened, in the form that machine code reads; mapped weights may be unaligned."""
-    flat = np.asarray(value).ravel()
-    return flat if flat.flags.aligned else flat.copy()
+    found = np.asarray(value).ravel()
+    return found if found.flags.aligned else found.copy()

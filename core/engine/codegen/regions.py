@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen import clusters, extreme_gradients, rectified, rectified_pools
+from pinnace.engine.codegen import clusters, extreme_gradients, rectified
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.networks.finding import find as find_networks
 from pinnace.engine.networks.guarded import guarded
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from pinnace.engine.steps import Region, Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
-
-    Pair: TypeAlias = (
-        rectified.Rectified | rectified_pools.RectifiedPool | extreme_gradients.SharedExtremes
-    )
 
 
 def fuse(
@@ -65,14 +61,14 @@ def _pairs(
     sizes: Mapping[Value, tuple[int, ...]],
     results: Sequence[Value],
     taken: Collection[int],
-) -> list[Pair]:
+) -> list[rectified.Pair]:
     """Extreme gradients, and rectifiers with the steps before them; each step is in at most one."""
-    pairs: list[Pair] = []
-    pairs += rectified.find(steps, sizes, results)
-    pairs += rectified_pools.find(steps, sizes, results)
-    pairs += extreme_gradients.find(steps, sizes, results)
-    used, found = set(taken), []
-    for pair in pairs:
+    used: set[int] = set(taken)
+    found: list[rectified.Pair] = []
+    for pair in (
+        *rectified.find(steps, sizes, results),
+        *extreme_gradients.find(steps, sizes, results),
+    ):
         if used.isdisjoint(pair.cluster.members):
             used.update(pair.cluster.members)
             found.append(pair)
