@@ -16,15 +16,19 @@ from pinnace.engine.codegen.array_steps import flips
 from pinnace.engine.networks.attending import read_attention
 from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.joins import read_joined
-from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
+from pinnace.engine.networks.layers import Image, Layer, Scaling
 from pinnace.engine.networks.lookups import read_filled, read_lookup
 from pinnace.engine.networks.pairs import read_pairs, read_transposed
 from pinnace.engine.networks.parts import read_part, read_split, read_turned
-from pinnace.engine.networks.phases import axis_phases, phases_of
-from pinnace.engine.networks.reductions import read_mean, read_reduction
+from pinnace.engine.networks.reductions import read_reduction
 from pinnace.engine.networks.row_programs import read_fused_norm
 from pinnace.engine.networks.sampled import read_crop, read_resize
-from pinnace.engine.networks.volumes import read_volume_pool, read_volumes
+from pinnace.engine.networks.windows import (
+    kind_of,
+    read_convolution,
+    read_pool,
+    read_transposed_convolution,
+)
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.gathering import GATHER_V2
 from pinnace.ops.array.joining import CONCAT_V2, PACK, SPLIT, SPLIT_V
@@ -38,7 +42,7 @@ from pinnace.ops.math.division import REAL_DIV
 from pinnace.ops.math.einstein import EINSUM
 from pinnace.ops.math.products import BATCH_MAT_MUL_V2, MAT_MUL
 from pinnace.ops.math.reduction import MAX, MEAN, SUM
-from pinnace.ops.nn import batch_norm, layouts
+from pinnace.ops.nn import batch_norm
 from pinnace.ops.nn.biases import BIAS_ADD
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
 from pinnace.ops.nn.pooling.maxima import MAX_POOL, MAX_POOL_3D
@@ -49,7 +53,7 @@ from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT, C
 from pinnace.ops.state.scatters import RESOURCE_GATHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
@@ -68,105 +72,6 @@ _SUMS = frozenset({ADD_V2, ADD})
 _LEAST_SCALE = 1e-12
 
 
-def _window(
-    reader: Reader, node: Node, value: Value, taps: tuple[int, ...], *, pools: bool = False
-) -> Window | None:
-    """The windows over an image; None if channels are not last."""
-    attrs = node.attrs
-    if attrs.get("data_format", "NHWC") != "NHWC":
-        return None
-    shape = reader.sizes[value]
-    steps, gaps, pads, _ = layouts.placement(
-        shape[1:-1],
-        taps,
-        attrs["strides"],
-        attrs["padding"],
-        attrs.get("explicit_paddings", ()),
-        "NHWC",
-        attrs.get("dilations", ()),
-    )
-    if any(side < 0 for pair in pads for side in pair):
-        return None
-    _, border = reader.source(value)
-    own: Border = (*pads[0], *pads[1])
-    if pools and border != NO_BORDER and own != NO_BORDER:
-        return None
-    whole = tuple(a + b for a, b in zip(own, border, strict=True))
-    return Window(
-        taps=(taps[0], taps[1]),
-        steps=(steps[0], steps[1]),
-        gaps=(gaps[0], gaps[1]),
-        border=(whole[0], whole[1], whole[2], whole[3]),
-        counts_border=not pools or border != NO_BORDER,
-    )
-
-
-def _add_windows(
-    reader: Reader,
-    place: int,
-    node: Node,
-    kind: str,
-    taps: Sequence[int],
-    weights: Value | None = None,
-) -> bool:
-    """Whether a convolution, or pooling if there are no weights, has become a layer."""
-    x = node.inputs[0]
-    window = _window(reader, node, x, (taps[0], taps[1]), pools=weights is None)
-    if window is None:
-        return False
-    source, _ = reader.source(x)
-    out = node.outputs[0]
-    return reader.add(Layer(kind, place, node, out, [source], weights=weights, window=window))
-
-
-def _convolution(reader: Reader, place: int, node: Node) -> bool:
-    x, weights = node.inputs
-    taps = reader.shape(weights)
-    if not reader.is_readable(x) or not reader.is_steady(weights) or taps is None:
-        return False
-    kind = _kind_of(node, taps, reader.sizes[x][-1])
-    return kind is not None and _add_windows(reader, place, node, kind, taps, weights)
-
-
-def _kind_of(node: Node, taps: Sequence[int], channels: int) -> str | None:
-    """The kind of a convolution's layer; None if it is in groups."""
-    if node.op is DEPTHWISE_CONV2D:
-        return "CHANNELWISE" if taps[3] == 1 else None
-    if taps[2] == 1 and taps[3] == channels > 1:
-        return "CHANNELWISE"
-    return "PRODUCT" if taps[2] == channels else None
-
-
-def _transposed(reader: Reader, place: int, node: Node) -> bool:
-    _, weights, x = node.inputs
-    out = node.outputs[0]
-    if not reader.is_readable(x) or x in reader.padded or not reader.is_steady(weights):
-        return False
-    taps = reader.shape(weights)
-    attrs = node.attrs
-    if taps is None or len(taps) != 4 or taps[2] != reader.sizes[out][-1]:
-        return False
-    if attrs["data_format"] != "NHWC" or any(gap != 1 for gap in attrs["dilations"]):
-        return False
-    steps, _, pads, counts = layouts.placement(
-        reader.sizes[out][1:-1], taps[:2], attrs["strides"], attrs["padding"],
-        attrs["explicit_paddings"],
-    )  # fmt: skip
-    if counts != reader.sizes[x][1:-1]:
-        return False
-    along = [
-        axis_phases(
-            taps[axis], steps[axis], pads[axis][0], reader.sizes[out][1 + axis], counts[axis]
-        )
-        for axis in (0, 1)
-    ]
-    if any(one is None for one in along):
-        return False
-    layer = Layer("PRODUCT", place, node, out, [x], weights=weights)
-    layer.phases = phases_of(along[0] or [], along[1] or [], (steps[0], steps[1]))
-    return reader.add(layer)
-
-
 def _matrix(reader: Reader, place: int, node: Node) -> bool:
     x, weights = node.inputs
     flipped, is_transposed = flips(node)
@@ -179,16 +84,6 @@ def _matrix(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(
         Layer("PRODUCT", place, node, out, [x], weights=weights, is_transposed=is_transposed)
     )
-
-
-def _pooled(reader: Reader, place: int, node: Node, kind: str) -> bool:
-    (x,) = node.inputs
-    if not reader.is_readable(x) or node.attrs.get("data_format", "NHWC") != "NHWC":
-        return False
-    size = node.attrs["ksize"]
-    if size[0] != 1 or size[3] != 1 or node.attrs["strides"][3] != 1:
-        return False
-    return _add_windows(reader, place, node, kind, size[1:3])
 
 
 def _pad(reader: Reader, _: int, node: Node) -> bool:
@@ -221,7 +116,7 @@ def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
         taps, shape = reader.shape(node.inputs[1]), reader.shape(node.inputs[0])
         if taps is None or shape is None or not reader.is_steady(node.inputs[1]):
             return False
-        return node.outputs[0] in reader.sizes and _kind_of(node, taps, shape[-1]) is not None
+        return node.outputs[0] in reader.sizes and kind_of(node, taps, shape[-1]) is not None
     return bool(node.attrs["padding"] == "VALID" and node.attrs["ksize"][3] == 1)
 
 
@@ -338,20 +233,15 @@ def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
 
 # Of several rules, the first that takes a step.
 RULES: dict[object, tuple[Callable[[Reader, int, Node], bool], ...]] = {
-    CONV2D: (_convolution,),
-    CONV2D_BACKPROP_INPUT: (_transposed,),
-    DEPTHWISE_CONV2D: (_convolution,),
-    CONV3D: (read_volumes,),
+    **dict.fromkeys((CONV2D, CONV3D, DEPTHWISE_CONV2D), (read_convolution,)),
+    CONV2D_BACKPROP_INPUT: (read_transposed_convolution,),
     MAT_MUL: (_matrix, read_pairs),
     BATCH_MAT_MUL_V2: (_matrix, read_attention, read_pairs),
     EINSUM: (_einstein_matrix, read_attention),
     TRANSPOSE: (_turned,),
-    MAX_POOL: (partial(_pooled, kind="MAXIMUM"),),
-    AVG_POOL: (partial(_pooled, kind="AVERAGE"),),
-    MAX_POOL_3D: (partial(read_volume_pool, kind="MAXIMUM"),),
-    AVG_POOL_3D: (partial(read_volume_pool, kind="AVERAGE"),),
-    MEAN: (read_mean, read_reduction),
-    **dict.fromkeys((MAX, SUM), (read_reduction,)),
+    **dict.fromkeys((MAX_POOL, MAX_POOL_3D), (partial(read_pool, kind="MAXIMUM"),)),
+    **dict.fromkeys((AVG_POOL, AVG_POOL_3D), (partial(read_pool, kind="AVERAGE"),)),
+    **dict.fromkeys((MAX, MEAN, SUM), (read_reduction,)),
     **dict.fromkeys((PAD, PAD_V2), (_pad,)),
     **dict.fromkeys((CONCAT_V2, PACK), (read_joined,)),
     **dict.fromkeys((STRIDED_SLICE, SLICE), (read_part, read_crop)),
