@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.layers import Operand
+from pinnace.engine.networks.layers import Operand, operands_of
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def read_activation(reader: Reader, program: Layer) -> bool:
     lines = program.program
     mode = next((mode for wanted, mode in _MODES.items() if _is_like(lines, wanted, x)), 0)
     # All consumers of x are steps of the program.
-    times = sum(one.operands.count(Operand("tensor", x)) for one in lines)
+    times = operands_of(lines).count(Operand("tensor", x))
     if not mode or layer.mode & fields.ACTIVATION or len(reader.uses[x]) != times:
         return False
     layer.mode |= mode
@@ -74,7 +74,7 @@ def _is_like(program: Sequence[Instruction], wanted: Sequence[Sequence[_Read]], 
             return _is_number(operand, read)
         if read == "x":
             return operand == Operand("tensor", x)
-        return operand == Operand("temporary", None, program[int(read)].to)
+        return operand.made is program[int(read)]
 
     for one, (what, *reads) in zip(program, wanted, strict=True):
         orders = [one.operands] if what == "DIVIDE" else [one.operands, one.operands[::-1]]

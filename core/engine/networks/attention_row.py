@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pinnace.engine.networks import fields
 
 if TYPE_CHECKING:
-    from pinnace.engine.networks.layers import Layer, Strides
+    from pinnace.engine.networks.layers import Layer
+    from pinnace.engine.networks.table import Table
 
 # Queries per block, as a multiple of a tile's rows on any processor.
 _TILES = 42
@@ -20,37 +23,21 @@ _COLUMNS = 32
 _PIECE, _READING = 1 << 18, 16
 
 
-class Columns(NamedTuple):
-    """The columns of the table for attention.
-
-    Attributes:
-        row: columns without addresses.
-        numbers: the scale of scores, and the score of masked elements.
-        scratch: int64 numbers per thread.
-        room: float32 numbers per thread: packed keys, and scores.
-        firsts: offsets of the first query, key, value and mask element.
-    """
-
-    row: dict[str, int]
-    numbers: tuple[float, float]
-    scratch: int
-    room: int
-    firsts: tuple[int, int, int, int]
-
-
-def attention_row(layer: Layer, threads: int) -> Columns:
-    """The columns of a layer.
+def attention_row(table: Table, number: int, layer: Layer, row: dict[str, int]) -> None:
+    """Write the columns of a layer.
 
     Args:
+        table: that it is a row of.
+        number: of the row.
         layer: the attention.
-        threads: that share the work.
+        row: the columns.
     """
     one = layer.attending
     assert one is not None  # noqa: S101 - for mypy: a layer of this kind has it
     images, heads, queries, keys, depth, width = one.sizes
     block = max(_TILES, _SCORES // keys // _TILES * _TILES)
     block = min(block, -(-queries // _TILES) * _TILES)
-    pairs = images * heads
+    pairs, threads = images * heads, table.threads
     work = pairs * max(queries, _READING) * keys * (depth + width)
     cuts, pieces = 1, 1
     if threads > 1 and work >= threads * _PIECE:
@@ -59,7 +46,7 @@ def attention_row(layer: Layer, threads: int) -> Columns:
         cuts = min(cuts, -(-queries // _TILES))
         pieces = min(pairs * cuts, 4 * threads)
         pieces -= pieces % threads if pieces > threads else 0
-    row = {
+    row |= {
         "IMAGES": images,
         "HEADS": heads,
         "ROWS_": queries,
@@ -71,21 +58,17 @@ def attention_row(layer: Layer, threads: int) -> Columns:
         "PIECES": pieces,
         "MASKING": fields.MASKING[one.masking],
     }
-    row |= _strides("X", one.queries, step="X_STEP")
-    row |= _strides("K", one.keys, step="K_STEP")
-    row |= _strides("Z", one.values)
-    row |= _strides("Y", one.result)
-    row |= _strides("MASK", one.mask, step="MASK_STEP")
+    operands = ("X", one.queries), ("K", one.keys), ("Z", one.values), ("Y", one.result)
+    for name, strides in (*operands, ("MASK", one.mask)):
+        for what, step in zip(("IMAGE", "HEAD", "ROW", "STEP"), strides[:4], strict=True):
+            row[f"{name}_{what}"] = step
     padded = -(-keys // _COLUMNS) * _COLUMNS
-    room = padded * depth + (block + 16) * keys
+    table.need(3 * (block + 16) + 1, padded * depth + (block + 16) * keys)
+    # The scale of scores, and the score of masked elements.
+    row["BIAS"] = table.keep(np.array((one.factor, one.filler), np.float32))
     firsts = one.queries.first, one.keys.first, one.values.first, 0
-    return Columns(row, (one.factor, one.filler), 3 * (block + 16) + 1, room, firsts)
-
-
-def _strides(name: str, strides: Strides, *, step: str | None = None) -> dict[str, int]:
-    found = {
-        f"{name}_IMAGE": strides.image,
-        f"{name}_HEAD": strides.head,
-        f"{name}_ROW": strides.row,
-    }
-    return found if step is None else found | {step: strides.step}
+    for name, key, first in zip(("X", "K", "Z", "MASK"), layer.xs, firsts, strict=False):
+        table.address(number, name, key, first)
+    table.address(number, "Y", layer.out)
+    if layer.mask is not None:
+        row["MASK"] = table.keep(np.ascontiguousarray(table.array(layer.mask)))

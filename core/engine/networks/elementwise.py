@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.networks import fields
 from pinnace.engine.networks.activations import read_activation
-from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be
+from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be, fixed
 from pinnace.engine.networks.layers import Layer, Operand, tensors_of
 from pinnace.framework import dtypes
 from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
@@ -88,9 +88,7 @@ def _operand(reader: Reader, value: Value, out: Value) -> Operand | None:
     if shape is None:
         return None
     if reader.is_steady(value):
-        if math.prod(shape) == 1 or shape[-1] == wanted[-1] == math.prod(shape):
-            return Operand("steady", value)
-        return None
+        return fixed(reader, value, wanted[-1])
     if not reader.is_moving(value):
         return None
     if shape == wanted:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ast
+import math
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import forms
-from pinnace.engine.codegen.cluster_numbers import step_of
+from pinnace.engine.codegen.cluster_numbers import Translator
 from pinnace.engine.networks import fields
 from pinnace.engine.networks.layers import Instruction, Operand, most_alive
-from pinnace.framework.parsing import parsed
 from pinnace.ops.nn.rectifiers import LEAKY_RELU
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from pinnace.graph.graph import Node
+    from pinnace.engine.networks.reading import Reader
+    from pinnace.graph.graph import Node, Value
     from pinnace.ops.opdef import OpDef
 
 
@@ -28,7 +28,15 @@ def can_be(op: OpDef) -> bool:
     return op.fuse is not None or op is LEAKY_RELU
 
 
-class Program:
+def fixed(reader: Reader, value: Value, width: int) -> Operand | None:
+    """A constant operand: one number, or one for each of these channels; None if it is neither."""
+    shape = reader.shape(value)
+    if shape is None or (math.prod(shape) != 1 and not shape[-1] == math.prod(shape) == width):
+        return None
+    return Operand("steady", value, by_row=math.prod(shape) == 1)
+
+
+class Program(Translator[Operand]):
     """The instructions of a layer while it is read.
 
     Attributes:
@@ -36,10 +44,8 @@ class Program:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.lines: list[Instruction] = []
-        self._temporaries = 0
-        # Results of a step's subexpressions.
-        self._found: dict[tuple[str, tuple[Operand, ...]], Operand] = {}
 
     def emit(self, what: str, *operands: Operand) -> Operand:
         """Add an instruction; the operand of its result."""
@@ -48,9 +54,8 @@ class Program:
         by_row = any(one.by_row for one in operands) and all(
             one.by_row or one.kind == "number" for one in operands
         )
-        self.lines.append(Instruction(what, self._temporaries, operands, by_row))
-        self._temporaries += 1
-        return Operand("temporary", None, self._temporaries - 1, by_row or reduces)
+        self.lines.append(Instruction(what, operands, by_row))
+        return Operand("temporary", by_row=by_row or reduces, made=self.lines[-1])
 
     def step(self, node: Node, operands: Sequence[Operand]) -> Operand | None:
         """Add an elementwise step on float32; the operand of its result.
@@ -64,42 +69,26 @@ class Program:
             return self.emit("LARGER", x, self.emit("MULTIPLY", x, Operand("number", None, alpha)))
         if forms.template(node) is None:
             return None
-        known = {f"x{number}": one for number, one in enumerate(operands)}
-        tree = parsed(forms.written(node, list(known)), "eval").body
         before = len(self.lines)
-        self._found.clear()
+        self._found.clear()  # of other steps
         try:
-            return self._walk(tree, known)
+            return self._computed(node, operands)
         except NotImplementedError:
             del self.lines[before:]
             return None
 
-    def _walk(self, tree: ast.expr, known: Mapping[str, Operand]) -> Operand:
-        """The operand of a subexpression's result."""
-        match tree:
-            case ast.Name(id=name):
-                return known[name]
-            case ast.Call(func=ast.Name(id="T"), args=[number]):
-                return Operand("number", None, float(ast.literal_eval(number)))
-        what, parts = step_of(tree)
+    def _number(self, number: float) -> Operand:
+        return Operand("number", None, number)
+
+    def _new(self, what: str, uses: list[Operand]) -> Operand:
         if what not in fields.OPERATION:
             raise NotImplementedError(what)
-        key = what, tuple(self._walk(one, known) for one in parts)
-        if key not in self._found:
-            self._found[key] = self.emit(what, *key[1])
-        return self._found[key]
+        return self.emit(what, *uses)
 
     def append(self, lines: Sequence[Instruction]) -> Operand:
         """Add those of another program; the operand of its result."""
-        shift = self._temporaries
-        for one in lines:
-            operands = tuple(
-                given._replace(number=given.number + shift) if given.kind == "temporary" else given
-                for given in one.operands
-            )
-            self.lines.append(one._replace(to=one.to + shift, operands=operands))
-            self._temporaries = max(self._temporaries, one.to + shift + 1)
-        return Operand("temporary", None, self.lines[-1].to)
+        self.lines += lines
+        return Operand("temporary", made=lines[-1])
 
     def ended(self, result: Operand, count: int | None = None) -> list[Instruction] | None:
         """The instructions of a layer; None if it needs more registers than there are.
@@ -109,6 +98,6 @@ class Program:
             count: instructions that belong to it.
         """
         lines = self.lines[:count]
-        if result.kind != "temporary" or lines[-1].to != result.number:
-            lines.append(Instruction("SAME", self._temporaries, (result,)))
+        if result.made is None or result.made is not lines[-1]:
+            lines.append(Instruction("SAME", (result,)))
         return lines if most_alive(lines) < fields.REGISTERS else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,21 +18,7 @@ if TYPE_CHECKING:
 _RUN = 16
 
 
-class Columns(NamedTuple):
-    """The row, and the arrays that it points to.
-
-    Attributes:
-        row: length of a contiguous run.
-        places: offsets of the two runs in a row, then of the rows above and below (int64).
-        parts: weights of the second, for runs and then for rows; None for nearest neighbour.
-    """
-
-    row: dict[str, int]
-    places: Array
-    parts: Array | None
-
-
-def resize_row(node: Node, x: Image, x_row: int, y: Image) -> Columns:
+def resize_row(node: Node, x: Image, x_row: int, y: Image) -> tuple[int, Array, Array | None]:
     """The columns of a resize.
 
     Args:
@@ -40,6 +26,10 @@ def resize_row(node: Node, x: Image, x_row: int, y: Image) -> Columns:
         x: the input, with the sizes that are resized.
         x_row: its row stride.
         y: the output.
+
+    Returns:
+        The length of a contiguous run; offsets of the two runs in a row, then of the rows above and
+        below (int64); weights of the second, for runs, then for rows, None for nearest neighbour.
     """
     centres = bool(node.attrs["align_corners"]), bool(node.attrs["half_pixel_centers"])
     run = 1 if x.channels < _RUN else x.channels
@@ -57,4 +47,4 @@ def resize_row(node: Node, x: Image, x_row: int, y: Image) -> Columns:
     parts = None
     if along is not None and down is not None:
         parts = np.concatenate([np.repeat(along, len(runs)), down]).astype(np.float32)
-    return Columns({"LENGTH": run}, np.concatenate(places).astype(np.int64), parts)
+    return run, np.concatenate(places).astype(np.int64), parts

@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnace.engine.codegen import forms
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be
+from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be, fixed
 from pinnace.engine.networks.layers import Layer, Operand, tensors_of
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -204,10 +204,8 @@ class _Rows:
         if shape is None or value.dtype is not dtypes.float32:
             return None
         if self._reader.is_steady(value):
-            if math.prod(shape) == 1:
-                return Operand("steady", value, by_row=True)
-            fits = shape[-1] == self._wide[-1] == math.prod(shape) and out == self._wide
-            return Operand("steady", value) if fits else None
+            found = fixed(self._reader, value, self._wide[-1])
+            return found if found is None or found.by_row or out == self._wide else None
         if value in self._between or not self._reader.is_moving(value):
             return None
         if shape not in (self._wide, self._narrow):

@@ -12,18 +12,13 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.layers import Depth
 
 
+# The columns of `Depth`.
+_COLUMNS = ("TAPS_DEEP", "DEEP", "GAP_DEEP", "FRONT", "X_SLICES", "SLICES")
+
+
 def depth_columns(depth: Depth | None) -> dict[str, int]:
     """The windows along the axis of slices; None: each image is a complete window."""
-    if depth is None:
-        return {"SLICES": 1, "X_SLICES": 1, "TAPS_DEEP": 1, "DEEP": 1, "GAP_DEEP": 1, "FRONT": 0}
-    return {
-        "SLICES": depth.made,
-        "X_SLICES": depth.given,
-        "TAPS_DEEP": depth.taps,
-        "DEEP": depth.step,
-        "GAP_DEEP": depth.gap,
-        "FRONT": depth.before,
-    }
+    return dict(zip(_COLUMNS, depth or (1, 1, 1, 0, 1, 1), strict=True))
 
 
 def volume_columns(depth: Depth, row: Mapping[str, int]) -> dict[str, int]:
