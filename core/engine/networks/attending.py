@@ -317,5 +317,5 @@ def _ordered(along: Sequence[int], order: Sequence[int]) -> Strides:
 def _mask_strides(shape: Sequence[int]) -> Strides:
     along = contiguous(shape)
     found = [0 if size == 1 else step for size, step in zip(shape, along, strict=True)]
-    image, head, row, step = [0] * (_MOST_BATCH + 2 - len(found)) + found
-    return Strides(image, head, row, step)
+    whole = [0] * (_MOST_BATCH + 2 - len(found)) + found
+    return _ordered(whole, range(len(whole)))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen.strides import key_of
+from pinnace.engine.codegen.strides import contiguous
 from pinnace.engine.networks import fields
 from pinnace.engine.networks.elementwise import is_for_windows
 from pinnace.engine.networks.layers import Crop, Layer
+from pinnace.engine.networks.strided import slice_of
 
 if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
@@ -21,19 +22,14 @@ def read_crop(reader: Reader, place: int, node: Node) -> bool:
         return False
     if reader.root(x) not in reader.made and not is_for_windows(reader, out):
         return False  # a view, or not read by the network
-    key = key_of(node, reader.sizes[x])
-    shape = reader.sizes[x]
-    if key is None or not all(isinstance(one, slice) for one in key):
+    found = slice_of(reader, node)
+    shape, made = reader.sizes[x], reader.sizes[out]
+    if found is None or found.along != contiguous(shape):
+        return False  # a step, or another order
+    if (made[0], made[3]) != (shape[0], shape[3]):
         return False
-    places = [one.indices(size) for one, size in zip(key, shape, strict=False)]
-    places += [(0, size, 1) for size in shape[len(places) :]]
-    if any(step != 1 for _, _, step in places):
-        return False
-    (first, _, _), (top, below, _), (left, right, _), (channel, _, _) = places
-    made = reader.sizes[out]
-    if (first, channel) != (0, 0) or (made[0], made[3]) != (shape[0], shape[3]):
-        return False
-    crop = Crop(top, left, below - top, right - left)
+    top, left = divmod(found.first // shape[3], shape[2])
+    crop = Crop(top, left, made[1], made[2])
     return reader.add(Layer("COPY", place, node, out, [x], crop=crop))
 
 
