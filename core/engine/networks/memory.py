@@ -150,11 +150,9 @@ class Memory:
         for layer in self._reader.layers:
             if layer.phases:  # they write with a stride
                 seen_otherwise.add(layer.out)
-            if layer.kind == "SOFTMAX":  # its rows are contiguous
-                seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
-            if layer.kind == "ATTENTION":  # it has its own strides for images and heads
-                seen_otherwise.update(map(self._reader.root, (*layer.xs, layer.out)))
-            if layer.flat or layer.over or layer.pairs or layer.spread:
+            # Rows of a softmax are contiguous; attention has its own strides for images and heads.
+            is_other = layer.kind in {"SOFTMAX", "ATTENTION"}
+            if is_other or layer.flat or layer.over or layer.pairs or layer.spread:
                 seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
         return seen_otherwise
 

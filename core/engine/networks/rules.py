@@ -13,16 +13,17 @@ import numpy as np
 
 from pinnace.engine.codegen import equations
 from pinnace.engine.codegen.array_steps import flips
+from pinnace.engine.codegen.forms import axes_of
+from pinnace.engine.codegen.strides import contiguous
 from pinnace.engine.networks.attending import read_attention
-from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY
-from pinnace.engine.networks.joins import read_joined
-from pinnace.engine.networks.layers import Image, Layer, Scaling
+from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY, REDUCTION
+from pinnace.engine.networks.joins import copied, read_joined
+from pinnace.engine.networks.layers import Depth, Image, Layer, Pairs, Scaling
 from pinnace.engine.networks.lookups import read_filled, read_lookup
-from pinnace.engine.networks.pairs import read_pairs, read_transposed
 from pinnace.engine.networks.parts import read_part, read_split, read_turned
-from pinnace.engine.networks.reductions import read_reduction
 from pinnace.engine.networks.row_programs import read_fused_norm
 from pinnace.engine.networks.sampled import read_crop, read_resize
+from pinnace.engine.networks.strided import Strided, lies
 from pinnace.engine.networks.windows import (
     kind_of,
     read_convolution,
@@ -53,7 +54,7 @@ from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT, C
 from pinnace.ops.state.scatters import RESOURCE_GATHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
@@ -70,6 +71,15 @@ _SCALINGS = {
 _SUMS = frozenset({ADD_V2, ADD})
 # Constants below it, or above its inverse, are not folded into weights.
 _LEAST_SCALE = 1e-12
+# Most multiplications of a product, and most numbers of a transposed tensor.
+_MOST_MULTIPLICATIONS, _MOST_MOVED = 1 << 15, 1 << 12
+# Contiguous numbers from which vectorised reduction is fast; most numbers of a tensor with fewer.
+_FEWEST_TOGETHER, _MOST_ALONE = 8, 1 << 14
+_REDUCTIONS = {
+    MEAN: REDUCTION["MEAN_OF"],
+    SUM: REDUCTION["SUM_OF"],
+    MAX: REDUCTION["LARGEST_OF"],
+}
 
 
 def _matrix(reader: Reader, place: int, node: Node) -> bool:
@@ -207,7 +217,7 @@ def _turned(reader: Reader, place: int, node: Node) -> bool:
     order = constant_of(node.inputs[1])
     if order is not None and np.array_equal(order, range(len(order))):
         return reader.view(node)
-    return read_turned(reader, node) or read_transposed(reader, place, node)
+    return read_turned(reader, node) or _rearranged(reader, place, node)
 
 
 def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
@@ -231,17 +241,84 @@ def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(layer)
 
 
+def _pairs(reader: Reader, place: int, node: Node) -> bool:
+    """A small product of two tensors, such as the inner products of embeddings.
+
+    BLAS computes larger ones faster, in the plan.
+    """
+    if not _are_made(reader, node.inputs):
+        return False
+    left, right = (reader.sizes[value] for value in node.inputs)
+    is_flipped, is_turned = flips(node)
+    if len(left) < 2 or left[:-2] != right[:-2]:
+        return False  # one is broadcast
+    rows, inner = left[-2:][::-1] if is_flipped else left[-2:]
+    columns = right[-2] if is_turned else right[-1]
+    images = math.prod(left[:-2])
+    if images * rows * inner * columns > _MOST_MULTIPLICATIONS:
+        return False
+    layer = Layer("PAIRS", place, node, node.outputs[0], list(node.inputs))
+    x = (1, rows) if is_flipped else (inner, 1)
+    z = (1, inner) if is_turned else (columns, 1)
+    layer.pairs = Pairs((images, rows, inner, columns), x, z)
+    return reader.add(layer)
+
+
+def _rearranged(reader: Reader, place: int, node: Node) -> bool:
+    """A small transpose, as a copy."""
+    x, out = node.inputs[0], node.outputs[0]
+    order = constant_of(node.inputs[1])
+    if order is None or not _are_made(reader, [x]) or math.prod(reader.sizes[x]) > _MOST_MOVED:
+        return False
+    along = contiguous(reader.sizes[x])
+    source = Strided(x, 0, tuple(along[int(axis)] for axis in order))
+    spread = copied(reader, out, source, lies(reader, out))
+    return spread is not None and reader.add(Layer("COPY", place, node, out, [x], spread=spread))
+
+
+def _are_made(reader: Reader, values: Sequence[Value]) -> bool:
+    """Whether all are available tensors, and at least one is computed by the network."""
+    are_there = all(reader.is_moving(value) for value in values)
+    return are_there and any(reader.root(value) in reader.made for value in values)
+
+
+def _reduced(reader: Reader, place: int, node: Node) -> bool:
+    """A mean, sum or maximum over inner axes, such as the pixels of an image.
+
+    A mean over all of each image or volume may be the network's first step.
+    """
+    x, axes = node.inputs
+    if not reader.is_moving(x):
+        return False
+    shape = reader.sizes[x]
+    rank, over = len(shape), axes_of(axes, len(shape))
+    if not over or over != list(range(over[0], over[-1] + 1)):
+        return False
+    if over[0] == 0 or over[-1] == rank - 1:
+        return False
+    layer = Layer("MEAN", place, node, node.outputs[0], [x], mode=_REDUCTIONS[node.op])
+    if node.op is MEAN and rank in {4, 5} and len(over) == rank - 2:
+        layer.depth = Depth(shape[1], 1, 1, 0, shape[1], 1) if rank == 5 else None
+        return reader.add(layer)
+    if reader.root(x) not in reader.made:
+        return False
+    if math.prod(shape[over[-1] + 1 :]) < _FEWEST_TOGETHER and math.prod(shape) > _MOST_ALONE:
+        return False
+    layer.over = over[0], over[-1] + 1
+    return reader.add(layer)
+
+
 # Of several rules, the first that takes a step.
 RULES: dict[object, tuple[Callable[[Reader, int, Node], bool], ...]] = {
     **dict.fromkeys((CONV2D, CONV3D, DEPTHWISE_CONV2D), (read_convolution,)),
     CONV2D_BACKPROP_INPUT: (read_transposed_convolution,),
-    MAT_MUL: (_matrix, read_pairs),
-    BATCH_MAT_MUL_V2: (_matrix, read_attention, read_pairs),
+    MAT_MUL: (_matrix, _pairs),
+    BATCH_MAT_MUL_V2: (_matrix, read_attention, _pairs),
     EINSUM: (_einstein_matrix, read_attention),
     TRANSPOSE: (_turned,),
     **dict.fromkeys((MAX_POOL, MAX_POOL_3D), (partial(read_pool, kind="MAXIMUM"),)),
     **dict.fromkeys((AVG_POOL, AVG_POOL_3D), (partial(read_pool, kind="AVERAGE"),)),
-    **dict.fromkeys((MAX, MEAN, SUM), (read_reduction,)),
+    **dict.fromkeys(_REDUCTIONS, (_reduced,)),
     **dict.fromkeys((PAD, PAD_V2), (_pad,)),
     **dict.fromkeys((CONCAT_V2, PACK), (read_joined,)),
     **dict.fromkeys((STRIDED_SLICE, SLICE), (read_part, read_crop)),

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.attention_row import attention_row
-from pinnace.engine.networks.fields import PLACE
+from pinnace.engine.networks.attending import attention_row
+from pinnace.engine.networks.fields import PLACE, depth_columns, volume_columns
 from pinnace.engine.networks.folding import window_of
 from pinnace.engine.networks.layers import NO_BORDER, Image, Reach, image_of, operands_of
 from pinnace.engine.networks.program_lines import Writer
-from pinnace.engine.networks.resize_row import resize_row
-from pinnace.engine.networks.volume_row import SCRATCH, depth_columns, volume_columns
+from pinnace.engine.networks.sampled import resize_row
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
 
@@ -228,7 +227,8 @@ class Table:
         if layer.depth is not None:
             row |= volume_columns(layer.depth, row)
         table = 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1
-        self.need(table + (0 if layer.depth is None else SCRATCH))
+        # Volumes: a row of the table besides.
+        self.need(table + (0 if layer.depth is None else len(fields.NAMES)))
         if form.transformed is not None:
             row |= winograd_row(self, form, x, y)
 
