@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen import clusters, extreme_gradients, rectified
+from pinnace.engine.codegen import clusters
 from pinnace.engine.codegen.fused import Fused
+from pinnace.engine.codegen.pairs import find as find_pairs
 from pinnace.engine.networks.finding import find as find_networks
 from pinnace.engine.networks.guarded import guarded
 
@@ -41,7 +42,7 @@ def fuse(
     checked = watched is not None
     networks = _networks(steps, sizes, results, watched, settled, steady)
     taken = {place for network in networks for place in network.cluster.members}
-    pairs = [] if checked else _pairs(steps, sizes, results, taken)
+    pairs = [] if checked else find_pairs(steps, sizes, results, taken)
     taken |= {place for pair in pairs for place in pair.cluster.members}
     found: dict[int, Region | None] = {}
     for cluster in clusters.find(steps, sizes, results, taken, alone=not checked):
@@ -53,25 +54,6 @@ def fuse(
     for pair in pairs:
         found.update(dict.fromkeys(pair.cluster.members))
         found[pair.place] = pair
-    return found
-
-
-def _pairs(
-    steps: Sequence[Step],
-    sizes: Mapping[Value, tuple[int, ...]],
-    results: Sequence[Value],
-    taken: Collection[int],
-) -> list[rectified.Pair]:
-    """Extreme gradients, and rectifiers with the steps before them; each step is in at most one."""
-    used: set[int] = set(taken)
-    found: list[rectified.Pair] = []
-    for pair in (
-        *rectified.find(steps, sizes, results),
-        *extreme_gradients.find(steps, sizes, results),
-    ):
-        if used.isdisjoint(pair.cluster.members):
-            used.update(pair.cluster.members)
-            found.append(pair)
     return found
 
 

@@ -15,7 +15,7 @@ from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import clusters, fused
 from pinnace.engine.codegen.fused import Fused
-from pinnace.engine.codegen.rectified import Pair
+from pinnace.engine.codegen.pairs import Pair
 from pinnace.framework import config
 from pinnace.ops.kernels import pieces, team, tiles
 from pinnace.ops.nn.batch_norm import fused_batch_norm
