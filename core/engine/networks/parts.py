@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.engine.networks.attending import attends
-from pinnace.engine.networks.expressions import can_be
+from pinnace.engine.networks.elementwise import can_be
 from pinnace.engine.networks.strided import (
     SLICING,
     Strided,

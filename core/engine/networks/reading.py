@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.engine.networks.elementwise import read_elementwise
-from pinnace.engine.networks.expressions import can_be
+from pinnace.engine.networks.elementwise import can_be, read_elementwise
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Window, image_of
 from pinnace.engine.networks.parts import read_reshaped
 from pinnace.engine.networks.row_programs import read_rows

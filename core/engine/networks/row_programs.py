@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnace.engine.codegen import forms
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be, fixed
+from pinnace.engine.networks.elementwise import MOST_TEMPORARIES, Program, can_be, fixed
 from pinnace.engine.networks.layers import Layer, Operand, tensors_of
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -108,8 +108,6 @@ class _Rows:
         self._reader = reader
         self._wide, self._narrow = shape, (*shape[:-1], 1)
         self._places: list[int] = []
-        # The number of instructions after each step.
-        self._lengths: list[int] = []
         self._program = Program()
         self._known: dict[Value, Operand] = {}
         # Computed between the program's steps, possibly from earlier values of the network.
@@ -139,7 +137,6 @@ class _Rows:
             return False
         self._known[node.outputs[0]] = made
         self._places.append(place)
-        self._lengths.append(len(self._program.lines))
         return True
 
     def normalise(self, places: tuple[int, int], x: Value, out: Value, epsilon: float) -> None:
@@ -151,7 +148,6 @@ class _Rows:
         root = emit("ROOT", emit("ADD", variance, Operand("number", None, epsilon)))
         self._known[out] = emit("DIVIDE", apart, root)
         self._places += places
-        self._lengths += [len(self._program.lines)] * 2
 
     def is_whole(self) -> bool:
         """Whether only the last result, with full rows, is used elsewhere."""
@@ -169,9 +165,8 @@ class _Rows:
         places = self._places[:count]
         reader = self._reader
         out = reader.steps[places[-1]].node.outputs[0]
-        length = self._lengths[count - 1]
-        lines = self._program.ended(self._known[out], length)
-        if lines is None or length < _FEWEST:
+        lines = self._program.ended(self._known[out])
+        if lines is None or len(lines) < _FEWEST:
             return False
         node = reader.steps[places[0]].node
         reader.claim(places[1:])

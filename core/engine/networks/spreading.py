@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pinnace.engine.codegen import forms
 from pinnace.engine.codegen.strides import Loop, contiguous, loops_of
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.expressions import Program, can_be, fixed
+from pinnace.engine.networks.elementwise import Program, can_be, fixed
 from pinnace.engine.networks.layers import Layer, Operand, Reach, Spread
 from pinnace.engine.networks.parts import destination
 from pinnace.engine.networks.strided import Strided, is_somewhere, lies, outside_slice, spread_to
