@@ -17,10 +17,9 @@ from pinnace.engine.codegen.forms import axes_of
 from pinnace.engine.codegen.strides import contiguous
 from pinnace.engine.networks.attending import read_attention
 from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY, REDUCTION
-from pinnace.engine.networks.joins import copied, read_joined
 from pinnace.engine.networks.layers import Depth, Image, Layer, Pairs, Scaling
 from pinnace.engine.networks.lookups import read_filled, read_lookup
-from pinnace.engine.networks.parts import read_part, read_split, read_turned
+from pinnace.engine.networks.parts import copied, read_joined, read_part, read_split, read_turned
 from pinnace.engine.networks.row_programs import read_fused_norm
 from pinnace.engine.networks.sampled import read_crop, read_resize
 from pinnace.engine.networks.strided import Strided, lies

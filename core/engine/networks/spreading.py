@@ -39,7 +39,7 @@ def read_spread(reader: Reader, place: int, node: Node) -> bool:
     if node.outputs[0] in reader.refused:
         return False
     steps = _Steps(reader, place, reader.sizes[node.outputs[0]])
-    if not steps.take(node) or not steps.has_made:
+    if not steps.take(node) or not any(reader.root(value) in reader.made for value in steps.leaves):
         return False
     while (after := _following(reader, steps, node)) is not None:
         node = after
@@ -85,11 +85,6 @@ class _Steps:
     def places(self) -> list[int]:
         """Of the steps."""
         return [self.reader.step_places[node] for node in self.nodes]
-
-    @property
-    def has_made(self) -> bool:
-        """Whether they use a value that the network computes."""
-        return any(self.reader.root(value) in self.reader.made for value in self.leaves)
 
     def take(self, node: Node, deep: int = 0) -> bool:
         """Add a step; returns whether it was added."""

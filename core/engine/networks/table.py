@@ -181,7 +181,8 @@ class Table:
         (down, along), (gap_down, gap_along) = window.steps, window.gaps
         taps_down, taps_along = window.taps
         above, _, left, _ = window.border
-        storages = [self._memory.of(key) for key in (source, layer.out, *_added(layer))]
+        keys = [source, layer.out, *([] if layer.added is None else [layer.added])]
+        storages = [self._memory.of(key) for key in keys]
         is_plain = window.is_one and not layer.phases and layer.depth is None
         if is_plain and not any(any(one.border) for one in storages):
             row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
@@ -523,10 +524,6 @@ def _pixels(image: Image) -> dict[str, int]:
 def _steps(name: str, image: int, row: int, step: int) -> dict[str, int]:
     """The strides of x, y or z."""
     return {f"{name}_IMAGE": image, f"{name}_ROW": row, f"{name}_STEP": step}
-
-
-def _added(layer: Layer) -> tuple[Value, ...]:
-    return () if layer.added is None else (layer.added,)
 
 
 def _matrix(lines: list[list[int]], columns: int) -> Array:
