@@ -8,32 +8,14 @@ packed.
 
 from __future__ import annotations
 
+from pinnace.engine.codegen.sliding import BY_ROWS, ladder
+
 # One tile for the remaining rows.
-_TILE = """
-        if left > EIGHT and width <= NARROW:
-            {narrow}
-            i += ROWS
-        elif left > EIGHT:
-            {wide}
-            i += ROWS
-        elif left > 4:
-            {eight}
-            i += EIGHT
-        elif left > 2:
-            {four}
-            i += 4
-        elif left > 1:
-            {two}
-            i += 2
-        else:
-            {one}
-            i += 1
-""".format(
-    **{
-        name: f"{name}(a, t[i:].ctypes.data, c, t[limit + i :].ctypes.data, b, b_step, section, "
-        "1, length, a_step, width, zeros, 0, c, section)"
-        for name in ("narrow", "wide", "eight", "four", "two", "one")
-    }
+_TILE = ladder(
+    8,
+    "{name}(a, t[i:].ctypes.data, c, t[limit + i :].ctypes.data, b, b_step, section, "
+    "1, length, a_step, width, zeros, 0, c, section)",
+    {**BY_ROWS, "one": ""},
 )
 
 # Queries of a head below which reading keys row by row is faster than packing them.
@@ -49,6 +31,7 @@ def multiply_tiles(a, c, t, limit, count, b, b_step, length, a_step, width, zero
     i = 0
     while i < count:
         left = count - i
+
 '''
     + _TILE
     + '''

@@ -124,7 +124,8 @@ class BehindSplits:
         for place, part in enumerate(split.outputs):
             names = {value: one.outputs[place] for value, one in splits.items()}
             for node in ahead:
-                result = part if node is ahead[-1] else self._part_of(node, self._size(part))
+                is_last = node is ahead[-1]
+                result = part if is_last else self._value(node, 0, self._size(part))
                 steps.append(_like(node, names, result))
                 names[node.outputs[0]] = steps[-1].outputs[0]
         return steps
@@ -139,9 +140,6 @@ class BehindSplits:
             outputs.append(self._value(node, place, (*self._size(value)[:-1], width)))
         node.outputs = tuple(outputs)
         return node
-
-    def _part_of(self, node: Node, shape: Shape) -> Value:
-        return self._value(node, 0, shape)
 
     def _value(self, node: Node, index: int, shape: Shape) -> Value:
         value = Value(node, index, TensorSpec(shape, dtypes.float32))

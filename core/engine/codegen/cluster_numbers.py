@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
     from pinnace.engine.codegen.clusters import Cluster
     from pinnace.engine.steps import Step
-    from pinnace.graph.graph import Value
+    from pinnace.graph.graph import Node, Value
 
     Sizes = Mapping[Value, tuple[int, ...]]
+
+T = TypeVar("T")
 
 _BINARY: dict[type, str] = {
     ast.Add: "ADD",
@@ -93,7 +95,64 @@ def _parsed(text: str) -> ast.expr:
     return body
 
 
-class Numbers:
+class Translator(Generic[T]):
+    """Translates scalar expressions to instructions whose results are of one type."""
+
+    def __init__(self) -> None:
+        # Results so far, by what computes them.
+        self._found: dict[tuple[str, tuple[T, ...]], T] = {}
+
+    def _number(self, number: float) -> T:
+        """A constant."""
+        raise NotImplementedError
+
+    def _new(self, what: str, uses: list[T]) -> T:
+        """The result of an instruction, which is added."""
+        raise NotImplementedError
+
+    def _add(self, what: str, uses: list[T]) -> T:
+        """The same, unless there is one."""
+        key = what, tuple(uses)
+        if key not in self._found:
+            self._found[key] = self._new(what, uses)
+        return self._found[key]
+
+    def _computed(self, node: Node, operands: Sequence[T]) -> T:
+        """The result of an elementwise step.
+
+        Raises:
+            NotImplementedError: no instruction computes a part of it.
+        """
+        known = {f"x{number}": one for number, one in enumerate(operands)}
+        return self._walk(_parsed(forms.written(node, list(known))), known)
+
+    def _walk(self, tree: ast.expr, known: Mapping[str, T]) -> T:
+        """The result of an expression."""
+        match tree:
+            case ast.Name(id=name) | ast.Call(func=ast.Name(id="T"), args=[ast.Name(id=name)]):
+                return known[name]
+            case ast.Call(func=ast.Name(id="T"), args=[one]):
+                return self._number(float(ast.literal_eval(one)))
+            case ast.BoolOp(op=ast.And(), values=[one, other]):
+                what, parts = "MULTIPLY", [one, other]
+            case ast.BoolOp(op=ast.And() as both, values=[*ahead, last]):
+                what, parts = "MULTIPLY", [ast.BoolOp(both, ahead), last]
+            case ast.Call(func=ast.Name(id=name), args=parts):
+                what = _CALLS[name]
+            case ast.BinOp(left=left, op=op, right=right):
+                what, parts = _BINARY[type(op)], [left, right]
+            case ast.UnaryOp(op=ast.USub(), operand=one):
+                what, parts = "NEGATIVE", [one]
+            case ast.IfExp(test=test, body=yes, orelse=no):
+                what, parts = "SELECT", [test, yes, no]
+            case ast.Compare(left=left, ops=[ast.Gt() | ast.Lt() as op], comparators=[right]):
+                what, parts = "GREATER", [left, right] if isinstance(op, ast.Gt) else [right, left]
+            case _:
+                raise NotImplementedError(ast.unparse(tree))  # no op has it
+        return self._add(what, [self._walk(one, known) for one in parts])
+
+
+class Numbers(Translator[Item]):
     """Values of float32, as the instructions that compute them.
 
     Attributes:
@@ -103,12 +162,12 @@ class Numbers:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.items: list[Item] = []
         self.inputs: list[Item] = []
         self.outputs: list[Item] = []
         # By their bits: zeros of either sign are equal, NaN is not.
         self._numbers: dict[bytes, Item] = {}
-        self._found: dict[tuple[str, tuple[int, ...]], Item] = {}
 
     def _made(self, what: str, uses: list[Item], lies: str) -> Item:
         section = max((use.is_there for use in uses), default=0)
@@ -116,17 +175,10 @@ class Numbers:
         self.items.append(item)
         return item
 
-    def _add(self, what: str, uses: list[Item]) -> Item:
-        """The result of an instruction, which is added unless it exists."""
-        key = what, tuple(map(id, uses))
-        found = self._found.get(key)
-        if found is None:
-            if what in fields.REDUCTIONS:
-                uses, lies = [self._along(uses[0])], "r"
-            else:
-                lies = "v" if any(use.lies == "v" for use in uses) else "r"
-            found = self._found[key] = self._made(what, uses, lies)
-        return found
+    def _new(self, what: str, uses: list[Item]) -> Item:
+        if what in fields.REDUCTIONS:
+            return self._made(what, [self._along(uses[0])], "r")
+        return self._made(what, uses, "v" if any(use.lies == "v" for use in uses) else "r")
 
     def _along(self, item: Item) -> Item:
         """Broadcast a value to all columns."""
@@ -148,25 +200,6 @@ class Numbers:
             self._numbers[bits] = found
         return found
 
-    def _written(self, text: str, **known: Item) -> Item:
-        return self._walk(_parsed(text), known)
-
-    def _walk(self, tree: ast.expr, known: Mapping[str, Item]) -> Item:
-        """The result of a subexpression."""
-        match tree:
-            case ast.Name(id=name):
-                return known[name]
-            case ast.Call(func=ast.Name(id="T"), args=[ast.Name(id=name)]):
-                return known[name]
-            case ast.Call(func=ast.Name(id="T"), args=[one]):
-                return self._number(float(ast.literal_eval(one)))
-            case ast.BoolOp(op=ast.And(), values=[first, *others]):
-                for one in others:
-                    first = ast.BinOp(first, ast.Mult(), one)
-                return self._walk(first, known)
-        what, parts = step_of(tree)
-        return self._add(what, [self._walk(one, known) for one in parts])
-
 
 class Reader(Numbers):
     """The values of a cluster; the output of a total is the instruction that adds it up."""
@@ -187,14 +220,12 @@ class Reader(Numbers):
             elif node.op.fuse_row is not None:
                 kind, written = node.op.fuse_row
                 total = self._add(_REDUCTIONS[kind], operands)
-                width = self._number(float(cluster.width))
-                made = self._written(written.format(total="total"), total=total, width=width)
+                known = {"total": total, "width": self._number(float(cluster.width))}
+                made = self._walk(_parsed(written.format(total="total")), known)
             elif forms.repeats(node):
                 made = self._made("SAME", operands, "v") if repeats else operands[0]
             else:
-                names = [f"x{number}" for number in range(len(operands))]
-                text = forms.written(node, names)
-                made = self._written(text, **dict(zip(names, operands, strict=True)))
+                made = self._computed(node, operands)
             of[node.outputs[0]] = made
         self.outputs = [
             self._made("TOTAL", [self._along(of[cluster.totals[value]])], "v")
@@ -221,25 +252,3 @@ class Reader(Numbers):
         power = self._add("EXP", [self._add("SUBTRACT", [x, top])])
         part = self._add("DIVIDE", [self._number(1.0), self._add("ROW_SUM", [power])])
         return self._add("MULTIPLY", [power, part])
-
-
-def step_of(tree: ast.expr) -> tuple[str, list[ast.expr]]:
-    """The last instruction of a subexpression, and its operands.
-
-    Raises:
-        NotImplementedError: no instruction computes it.
-    """
-    match tree:
-        case ast.Call(func=ast.Name(id=name), args=given):
-            return _CALLS[name], given
-        case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)], [left, right]
-        case ast.UnaryOp(op=ast.USub(), operand=one):
-            return "NEGATIVE", [one]
-        case ast.IfExp(test=test, body=yes, orelse=no):
-            return "SELECT", [test, yes, no]
-        case ast.Compare(left=left, ops=[ast.Gt()], comparators=[right]):
-            return "GREATER", [left, right]
-        case ast.Compare(left=left, ops=[ast.Lt()], comparators=[right]):
-            return "GREATER", [right, left]
-    raise NotImplementedError(ast.unparse(tree))  # no op has it

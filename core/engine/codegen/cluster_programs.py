@@ -248,8 +248,8 @@ class _Assembly:
         # By kind of register: free ones, and their total number.
         self._free: dict[str, list[int]] = {"v": [], "wide": [], "r": []}
         self._count = dict.fromkeys(self._free, 0)
-        # (operand, kind, number) of each register.
-        self._registers: list[tuple[int, str, int]] = []
+        # The kind and number of the register that an operand is.
+        self._registers: dict[int, tuple[str, int]] = {}
         self._lines: list[list[int]] = []
         self._waiting: list[int] = []
         # Operand and index of each constant.
@@ -270,7 +270,8 @@ class _Assembly:
         for number, item in enumerate(self.order):
             lines_before.append(len(self._lines))
             if number in ends:
-                self._release_waiting()
+                self._free["r"] += self._waiting
+                self._waiting.clear()
             self._write(item, number, made.get(item), last)
             for copied, place in copies:
                 if copied is item:
@@ -366,7 +367,7 @@ class _Assembly:
         some, width = self.writer.some, self.writer.width
         step, column = {"v": (4 * some, 0), "wide": (4 * width, 4), "r": (4, 0)}[kind]
         place = self._operand(0, 0, step, column, -1, 0)
-        self._registers.append((place, kind, number))
+        self._registers[place] = kind, number
         return place
 
     def _release(self, place: int, *, waits: bool = False) -> None:
@@ -377,16 +378,11 @@ class _Assembly:
             waits: keep values per row until the section ends: it reads them again with the next
                 columns.
         """
-        for at, kind, _ in self._registers:
-            if at == place and waits and kind == "r":
-                self._waiting.append(place)
-            elif at == place:
-                self._free[kind].append(place)
-
-    def _release_waiting(self) -> None:
-        """Free the registers that waited for the end of a section."""
-        self._free["r"] += self._waiting
-        self._waiting.clear()
+        kind, _ = self._registers.get(place, ("", 0))
+        if waits and kind == "r":
+            self._waiting.append(place)
+        elif kind:
+            self._free[kind].append(place)
 
     def _placed(self, sections: list[list[int]]) -> Program:
         """The tables, once the number of registers is known."""
@@ -403,7 +399,7 @@ class _Assembly:
         for kind, size in sizes.items():
             begins[kind] = begin
             begin += self._count[kind] * _whole_lines(size)
-        for place, kind, number in self._registers:
+        for place, (kind, number) in self._registers.items():
             self.operands[place][0] = 4 * (begins[kind] + number * _whole_lines(sizes[kind]))
         numbers = np.array(self.numbers or [0.0], np.float32)
         for place, number in self._fixed:

@@ -197,18 +197,15 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
     if math.prod(size) == 1:
         return "scalar", at
     size = _aligned(size, shape)
-    ahead = next((n for n, one in enumerate(size) if one != 1), len(size))
-    if size[ahead:] == shape[ahead:] and (at is None or at == ahead):
-        return "row", ahead
-    behind = next((n for n in range(len(size), 0, -1) if size[n - 1] != 1), 0)
-    if size[:behind] == shape[:behind] and (at is None or at == behind):
-        return "column", behind
     # Axes of size 1 belong to rows and columns alike.
-    if at is not None:
-        if math.prod(size[:at]) == 1 and size[at:] == shape[at:]:
-            return "row", at
-        if math.prod(size[at:]) == 1 and size[:at] == shape[:at]:
-            return "column", at
+    row = column = at
+    if row is None or column is None:
+        wide = [n for n, one in enumerate(size) if one != 1]
+        row, column = wide[0], wide[-1] + 1
+    if math.prod(size[:row]) == 1 and size[row:] == shape[row:]:
+        return "row", row
+    if math.prod(size[column:]) == 1 and size[:column] == shape[:column]:
+        return "column", column
     last = _last_split(size, shape) if at is None else at
     return ("shared", last) if _is_shared(size, shape, last) else ("", at)
 

@@ -117,8 +117,11 @@ def reduced_axes(node: Node, shape: Sequence[int]) -> int | None:
         return rank - 1
     if node.op.fuse_row is None or not node.attrs.get("keep_dims"):
         return None
-    given = constant_of(node.inputs[1])
-    if given is None:
-        return None
-    axes = sorted({int(axis) % rank for axis in given.reshape(-1)})
+    axes = axes_of(node.inputs[1], rank)
     return axes[0] if axes and axes == list(range(axes[0], rank)) else None
+
+
+def axes_of(value: Value, rank: int) -> list[int]:
+    """The axes that a constant names, ascending; none if it is not constant."""
+    given = constant_of(value)
+    return [] if given is None else sorted({int(axis) % rank for axis in given.reshape(-1)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,20 +34,6 @@ _PIECES = 2
 _ALL = 1 << 62
 
 
-class _Job(NamedTuple):
-    """A prepared job of calls without Python, and its fields that change per call.
-
-    Attributes:
-        job: the calls.
-        operands: the index of the operands' address.
-        memory: that of the first thread's registers.
-    """
-
-    job: pieces.Job
-    operands: int
-    memory: int
-
-
 class Fused:
     """A cluster and its program.
 
@@ -70,8 +56,9 @@ class Fused:
         self._nodes = [steps[place].node for place in cluster.members]
         self.cluster = cluster
         self._kernel = kernels.function(block_programs.NAME)
-        # By threads and rows or columns per piece.
-        self._jobs: dict[tuple[int, int], _Job] = {}
+        # By threads and rows or columns per piece: calls without Python, and the indices of the
+        # addresses that change per call, of the operands and of the first thread's registers.
+        self._jobs: dict[tuple[int, int], tuple[pieces.Job, int, int]] = {}
         kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
         joined = _rows_at_once(cluster, kinds, sizes)
         self._program = program_of(cluster, steps, sizes, joined)
@@ -150,8 +137,9 @@ class Fused:
             if found is None:
                 found = self._jobs[key] = self._job(operands, step, threads)
             memory = lending.lend("blocks", self._program.memory * threads, np.float32)
-            settings = (found.operands, address_of(operands)), (found.memory, address_of(memory))
-            found.job.run(settings, wakes=True)
+            job, *places = found
+            addresses = address_of(operands), address_of(memory)
+            job.run(zip(places, addresses, strict=True), wakes=True)
             return
 
         def work(piece: int) -> None:
@@ -163,7 +151,7 @@ class Fused:
 
         team.share(-(-whole // step), work, threads)
 
-    def _job(self, operands: Array, step: int, threads: int) -> _Job:
+    def _job(self, operands: Array, step: int, threads: int) -> tuple[pieces.Job, int, int]:
         """The job of calls for pieces of this many rows or columns."""
         program = self._program
         memory = np.empty(program.memory, np.float32)
@@ -179,7 +167,7 @@ class Fused:
             pieces.Change(False, at[-1], own=memory.nbytes),
         ]
         job = pieces.Job(call, -(-whole // step), changes, threads)
-        return _Job(job, job.of_call(at[-2]), job.of_change(2))
+        return job, job.of_call(at[-2]), job.of_change(2)
 
     def _results(self, outs: Sequence[Array | None]) -> tuple[Array, ...]:
         return tuple(
@@ -194,7 +182,7 @@ class Fused:
         if kind in {"full", "shared"}:
             rows = self._rows if kind == "full" else math.prod(size) // self._width
             return partial(_matrix, rows=rows, width=self._width)
-        return partial(_repeated, often=joined) if joined > 1 and kind == "row" else _flat
+        return partial(_repeated, often=joined) if joined > 1 and kind == "row" else flat
 
     def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         self.misses += 1
@@ -233,7 +221,7 @@ def _repeated(value: Array, *, often: int) -> Array:
     return np.concatenate([value.ravel()] * often)
 
 
-def _flat(value: Array) -> Array:
+def flat(value: Array) -> Array:
     """Flattened, in the form that machine code reads; mapped weights may be unaligned."""
-    flat = np.asarray(value).ravel()
-    return flat if flat.flags.aligned else flat.copy()
+    found = np.asarray(value).ravel()
+    return found if found.flags.aligned else found.copy()

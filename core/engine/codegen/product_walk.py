@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pinnace.engine.codegen.sliding import BY_ROWS, ladder
+
 # One tile for the remaining rows, as wide as there are columns.
 _TILE = """
                     a_table = t[i:].ctypes.data
@@ -16,28 +18,7 @@ _TILE = """
                             z_table += 8 * HALF_ROWS
                             {half}
                         i += ROWS
-                    elif left > EIGHT and width <= NARROW:
-                        {narrow}
-                        i += ROWS
-                    elif left > EIGHT:
-                        {wide}
-                        i += ROWS
-                    elif left > 4:
-                        {eight}
-                        i += EIGHT
-                    elif left > 2:
-                        {four}
-                        i += 4
-                    elif left > 1:
-                        {two}
-                        i += 2
-                    elif width > WIDE:
-                        {across}
-                        i += 1
-                    else:
-                        {one}
-                        i += 1
-"""
+""" + ladder(20, "{{{name}}}", {**BY_ROWS, "across": "width > WIDE", "one": ""}, "elif")
 _CALLS = {
     name: f"{name}(q[X], a_table, q[Y] + 4 * j, y_table, panel, 32, sections, q[SECTIONS], "
     "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table)"

@@ -6,7 +6,35 @@ own formulas need no specialised kernel.
 
 from __future__ import annotations
 
-PROGRAM = '''
+# What instructions do to each number.
+_EACH = {
+    "ADD": "a[i] + b[i]",
+    "SUBTRACT": "a[i] - b[i]",
+    "MULTIPLY": "a[i] * b[i]",
+    "DIVIDE": "a[i] / b[i]",
+    "LARGER": "maximum(a[i], b[i])",
+    "SMALLER": "minimum(a[i], b[i])",
+    "NEGATIVE": "-a[i]",
+    "ABSOLUTE": "abs(a[i])",
+    "ROOT": "sqrt(a[i])",
+    **{name: f"{name.lower()}(a[i])" for name in ("EXP", "EXPM1", "ERF", "ERFC")},
+}
+
+
+def _branches(*names: str) -> str:
+    """The branches of instructions; with `_ONE` the second operand is a single number."""
+    found = []
+    for name in names:
+        begin, each = "", _EACH[name.removesuffix("_ONE")]
+        if name.endswith("_ONE"):
+            begin, each = "        one = b[0]\n", each.replace("b[i]", "one")
+        loop = f"        for i in range(count):\n            o[i] = {each}\n"
+        found.append(f"    elif what == OP_{name}:\n{begin}{loop}")
+    return "".join(found)
+
+
+PROGRAM = (
+    '''
 @njit(nogil=True, error_model="numpy")
 def place(kind, number, tensors, q, registers, n, r, w):
     """The address of an operand's block."""
@@ -24,62 +52,17 @@ def operate(what, to, x, y, count, width):
     """One instruction on blocks of `count` numbers."""
     whole_vectors()
     o, a, b = numbers(to, count), numbers(x, count), numbers(y, count)
-    if what == OP_ADD:
-        for i in range(count):
-            o[i] = a[i] + b[i]
-    elif what == OP_SUBTRACT:
-        for i in range(count):
-            o[i] = a[i] - b[i]
-    elif what == OP_MULTIPLY:
-        for i in range(count):
-            o[i] = a[i] * b[i]
-    elif what == OP_DIVIDE:
-        for i in range(count):
-            o[i] = a[i] / b[i]
-    elif what == OP_LARGER:
-        for i in range(count):
-            o[i] = maximum(a[i], b[i])
-    elif what == OP_SMALLER:
-        for i in range(count):
-            o[i] = minimum(a[i], b[i])
-    elif what == OP_NEGATIVE:
-        for i in range(count):
-            o[i] = -a[i]
-    elif what == OP_ABSOLUTE:
-        for i in range(count):
-            o[i] = abs(a[i])
-    elif what == OP_ROOT:
-        for i in range(count):
-            o[i] = sqrt(a[i])
-    elif what == OP_EXP:
-        for i in range(count):
-            o[i] = exp(a[i])
-    elif what == OP_EXPM1:
-        for i in range(count):
-            o[i] = expm1(a[i])
-    elif what == OP_TANH:
+'''
+    + _branches(*(name for name in _EACH if not name.startswith("ERF"))).replace("elif", "if", 1)
+    + """    elif what == OP_TANH:
         activate(to, x, count, TANH)
-    elif what == OP_ERF:
-        for i in range(count):
-            o[i] = erf(a[i])
-    elif what == OP_ERFC:
-        for i in range(count):
-            o[i] = erfc(a[i])
-    elif what == OP_SIGMOID:
+"""
+    + _branches("ERF", "ERFC")
+    + """    elif what == OP_SIGMOID:
         activate(to, x, count, SIGMOID)
-    elif what == OP_ADD_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = a[i] + one
-    elif what == OP_SUBTRACT_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = a[i] - one
-    elif what == OP_MULTIPLY_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = a[i] * one
-    elif what == OP_DIVIDE_ONE:
+"""
+    + _branches("ADD_ONE", "SUBTRACT_ONE", "MULTIPLY_ONE")
+    + """    elif what == OP_DIVIDE_ONE:
         one = b[0]
         if abs(one) > float32(1e-12) and abs(one) < float32(1e12):
             # The inverse, and what that leaves: a division takes four times as long. Infinity, NaN
@@ -93,15 +76,9 @@ def operate(what, to, x, y, count, width):
         else:
             for i in range(count):
                 o[i] = a[i] / one
-    elif what == OP_LARGER_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = maximum(a[i], one)
-    elif what == OP_SMALLER_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = minimum(a[i], one)
-    elif what == OP_MULTIPLY_ROWS:
+"""
+    + _branches("LARGER_ONE", "SMALLER_ONE")
+    + '''    elif what == OP_MULTIPLY_ROWS:
         scale_rows(to, x, y, count // width, width)
     elif what == OP_SPREAD:
         move(to, x, width)
@@ -168,3 +145,4 @@ def write_rows(q, held, n, first, count):
         move(q[Y] + 4 * at, held + 4 * done * width, some * width)
         done += some
 '''
+)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen import clusters, extreme_gradients, rectified, rectified_pools
+from pinnace.engine.codegen import clusters
 from pinnace.engine.codegen.fused import Fused
+from pinnace.engine.codegen.pairs import find as find_pairs
 from pinnace.engine.networks.finding import find as find_networks
 from pinnace.engine.networks.guarded import guarded
 
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from pinnace.engine.steps import Region, Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
-
-    Pair: TypeAlias = (
-        rectified.Rectified | rectified_pools.RectifiedPool | extreme_gradients.SharedExtremes
-    )
 
 
 def fuse(
@@ -45,7 +42,7 @@ def fuse(
     checked = watched is not None
     networks = _networks(steps, sizes, results, watched, settled, steady)
     taken = {place for network in networks for place in network.cluster.members}
-    pairs = [] if checked else _pairs(steps, sizes, results, taken)
+    pairs = [] if checked else find_pairs(steps, sizes, results, taken)
     taken |= {place for pair in pairs for place in pair.cluster.members}
     found: dict[int, Region | None] = {}
     for cluster in clusters.find(steps, sizes, results, taken, alone=not checked):
@@ -57,25 +54,6 @@ def fuse(
     for pair in pairs:
         found.update(dict.fromkeys(pair.cluster.members))
         found[pair.place] = pair
-    return found
-
-
-def _pairs(
-    steps: Sequence[Step],
-    sizes: Mapping[Value, tuple[int, ...]],
-    results: Sequence[Value],
-    taken: Collection[int],
-) -> list[Pair]:
-    """Extreme gradients, and rectifiers with the steps before them; each step is in at most one."""
-    pairs: list[Pair] = []
-    pairs += rectified.find(steps, sizes, results)
-    pairs += rectified_pools.find(steps, sizes, results)
-    pairs += extreme_gradients.find(steps, sizes, results)
-    used, found = set(taken), []
-    for pair in pairs:
-        if used.isdisjoint(pair.cluster.members):
-            used.update(pair.cluster.members)
-            found.append(pair)
     return found
 
 

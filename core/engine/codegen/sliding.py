@@ -8,7 +8,41 @@ one slice, a volume several. All parameters are in a table, `q`, whose order is 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pinnace.engine.codegen.channel_lines import CHANNEL_LINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The rows of each kind of tile.
+_TILE_ROWS = {"narrow": "ROWS", "wide": "ROWS", "eight": "EIGHT", "four": "4", "two": "2"}
+# When to call them for the rows that are `left`, the largest tile first.
+BY_ROWS = {
+    "narrow": "left > EIGHT and width <= NARROW",
+    "wide": "left > EIGHT",
+    "eight": "left > 4",
+    "four": "left > 2",
+    "two": "left > 1",
+}
+
+
+def ladder(indent: int, call: str, tests: Mapping[str, str], first: str = "if") -> str:
+    """Branches that each call one kind of tile, and go on by its rows.
+
+    Args:
+        indent: of the branches.
+        call: of a tile `{name}`.
+        tests: when each kind is called, by its name; the last one is called otherwise.
+        first: the keyword of the first branch.
+    """
+    found: list[str] = []
+    for name, test in tests.items():
+        word = f"elif {test}:" if found else f"{first} {test}:"
+        found += [word if test else "else:", f"    {call.format(name=name)}"]
+        found.append(f"    i += {_TILE_ROWS.get(name, 1)}")
+    return "".join(f"{' ' * indent}{line}\n" for line in found)
+
 
 BEGIN = """
 from pinnace.engine.codegen.register_tiles import (
@@ -339,27 +373,17 @@ def kernel(q, t):
             while i < end:
                 a_table, c_table = t[i:].ctypes.data, t[rows + i :].ctypes.data
                 left = end - i
-                if left >= ROWS:
-                    {wide}
-                    i += ROWS
-                elif left >= EIGHT:
-                    {eight}
-                    i += EIGHT
-                elif left >= 4:
-                    {four}
-                    i += 4
-                elif left >= 2:
-                    {two}
-                    i += 2
-                else:
-                    {one}
-                    i += 1
-""".format(
-    **{
-        name: f"{name}(x, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
-        "init + 4 * j, mode, 0, 0)"
-        for name in ("wide", "eight", "four", "two", "one")
-    }
+""" + ladder(
+    16,
+    "{name}(x, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
+    "init + 4 * j, mode, 0, 0)",
+    {
+        "wide": "left >= ROWS",
+        "eight": "left >= EIGHT",
+        "four": "left >= 4",
+        "two": "left >= 2",
+        "one": "",
+    },
 )
 
 TEXTS = {

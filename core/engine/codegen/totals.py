@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pinnace.engine.codegen.forms import axes_of
 from pinnace.framework import dtypes
-from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -50,10 +50,7 @@ def summed_axes(node: Node, shape: Sequence[int]) -> int | None:
         return None if node.attrs.get("data_format") == "NCHW" else rank - 1
     if node.op.name != "Sum" or not rank:
         return None
-    given = constant_of(node.inputs[1])
-    if given is None:
-        return None
-    axes = sorted({int(axis) % rank for axis in given.reshape(-1)})
+    axes = axes_of(node.inputs[1], rank)
     return len(axes) if 0 < len(axes) < rank and axes == list(range(len(axes))) else None
 
 

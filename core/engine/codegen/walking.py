@@ -139,6 +139,26 @@ def copy_piece(q, piece):
                 move(y + 4 * w * q[Y_STEP], x + 4 * w * q[X_STEP], width)
 '''
 
+# What a thread does with a piece of a row of each kind.
+_PIECES = {
+    "PRODUCT": "product_piece(line, t, piece)",
+    "CHANNELWISE": "channelwise_piece(line, t, piece)",
+    "MAXIMUM": "pool_piece(line, registers, piece, True)",
+    "AVERAGE": "pool_piece(line, registers, piece, False)",
+    "MEAN": "mean_piece(line, registers, piece)",
+    "SOFTMAX": "softmax_piece(line, piece)",
+    "COPY": "copy_piece(line, piece)",
+    "ATTENTION": "attention_piece(line, t, registers, piece)",
+    "WINOGRAD": "winograd_piece(line, t, registers, piece)",
+    "PAIRS": "pairs_piece(line)",
+    "LOOKUP": "lookup_piece(line, piece, begin)",
+    "VOLUME": "volume_piece(line, t, piece)",
+    "RESIZE": "resize_piece(line, registers, piece)",
+}
+_BRANCHES = "".join(
+    f"            {'elif' if n else 'if'} kind == {kind}:\n                {call}\n"
+    for n, (kind, call) in enumerate(_PIECES.items())
+)
 _WALK = f"""
 @njit(nogil=True, error_model="numpy")
 def walk(q, programs, tensors, begin, t, registers, me, threads):
@@ -154,33 +174,7 @@ def walk(q, programs, tensors, begin, t, registers, me, threads):
                 left -= 1
                 whose = (whose + 1) % threads
                 continue
-            if kind == PRODUCT:
-                product_piece(line, t, piece)
-            elif kind == CHANNELWISE:
-                channelwise_piece(line, t, piece)
-            elif kind == MAXIMUM:
-                pool_piece(line, registers, piece, True)
-            elif kind == AVERAGE:
-                pool_piece(line, registers, piece, False)
-            elif kind == MEAN:
-                mean_piece(line, registers, piece)
-            elif kind == SOFTMAX:
-                softmax_piece(line, piece)
-            elif kind == COPY:
-                copy_piece(line, piece)
-            elif kind == ATTENTION:
-                attention_piece(line, t, registers, piece)
-            elif kind == WINOGRAD:
-                winograd_piece(line, t, registers, piece)
-            elif kind == PAIRS:
-                pairs_piece(line)
-            elif kind == LOOKUP:
-                lookup_piece(line, piece, begin)
-            elif kind == VOLUME:
-                volume_piece(line, t, piece)
-            elif kind == RESIZE:
-                resize_piece(line, registers, piece)
-            else:
+{_BRANCHES}            else:
                 program_piece(line, programs, tensors, registers, piece)
             fetch_add(done, 1)
         while load(done) < pieces:

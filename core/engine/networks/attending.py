@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnace.engine.codegen import equations
 from pinnace.engine.codegen.strides import contiguous
+from pinnace.engine.networks import fields
 from pinnace.engine.networks.layers import Attending, Layer, Strides
 from pinnace.engine.networks.strided import is_somewhere, lies
 from pinnace.framework import dtypes
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from pinnace.engine.codegen.equations import Products
     from pinnace.engine.networks.reading import Reader
+    from pinnace.engine.networks.table import Table
     from pinnace.graph.graph import Node, Value
 
 # Batch axes of the products, images and heads, at most.
@@ -36,6 +38,15 @@ _MOST_KEYS = 1 << 13
 # The softmax of shifted scores is that of the scores. `transformers` adds 1e-9 so that XLA does not
 # merge some steps; of numbers as small as this one, no rounding is lost, either.
 _MOST_SHIFT = 1e-6
+# Queries per block, as a multiple of a tile's rows on any processor.
+_TILES = 42
+# Scores computed per block, which fit in the L2 cache.
+_SCORES = 1 << 15
+# Keys are padded to a multiple of the widest tile's columns.
+_COLUMNS = 32
+# Multiplications from which queries are shared between threads; the cost of reading a number, in
+# multiplications.
+_PIECE, _READING = 1 << 18, 16
 
 
 class _Matrices(NamedTuple):
@@ -317,5 +328,56 @@ def _ordered(along: Sequence[int], order: Sequence[int]) -> Strides:
 def _mask_strides(shape: Sequence[int]) -> Strides:
     along = contiguous(shape)
     found = [0 if size == 1 else step for size, step in zip(shape, along, strict=True)]
-    image, head, row, step = [0] * (_MOST_BATCH + 2 - len(found)) + found
-    return Strides(image, head, row, step)
+    whole = [0] * (_MOST_BATCH + 2 - len(found)) + found
+    return _ordered(whole, range(len(whole)))
+
+
+def attention_row(table: Table, number: int, layer: Layer, row: dict[str, int]) -> None:
+    """Write the columns of a layer.
+
+    Args:
+        table: that it is a row of.
+        number: of the row.
+        layer: the attention.
+        row: the columns.
+    """
+    one = layer.attending
+    assert one is not None  # noqa: S101 - for mypy: a layer of this kind has it
+    images, heads, queries, keys, depth, width = one.sizes
+    block = max(_TILES, _SCORES // keys // _TILES * _TILES)
+    block = min(block, -(-queries // _TILES) * _TILES)
+    pairs, threads = images * heads, table.threads
+    work = pairs * max(queries, _READING) * keys * (depth + width)
+    cuts, pieces = 1, 1
+    if threads > 1 and work >= threads * _PIECE:
+        # Whole heads, whose keys are packed once; parts of their queries if heads are few.
+        cuts = 1 if pairs % threads == 0 or pairs >= 4 * threads else threads
+        cuts = min(cuts, -(-queries // _TILES))
+        pieces = min(pairs * cuts, 4 * threads)
+        pieces -= pieces % threads if pieces > threads else 0
+    row |= {
+        "IMAGES": images,
+        "HEADS": heads,
+        "ROWS_": queries,
+        "KEYS": keys,
+        "DEPTH": depth,
+        "WIDTH": width,
+        "BLOCK": block,
+        "CUTS": cuts,
+        "PIECES": pieces,
+        "MASKING": fields.MASKING[one.masking],
+    }
+    operands = ("X", one.queries), ("K", one.keys), ("Z", one.values), ("Y", one.result)
+    for name, strides in (*operands, ("MASK", one.mask)):
+        for what, step in zip(("IMAGE", "HEAD", "ROW", "STEP"), strides[:4], strict=True):
+            row[f"{name}_{what}"] = step
+    padded = -(-keys // _COLUMNS) * _COLUMNS
+    table.need(3 * (block + 16) + 1, padded * depth + (block + 16) * keys)
+    # The scale of scores, and the score of masked elements.
+    row["BIAS"] = table.keep(np.array((one.factor, one.filler), np.float32))
+    firsts = one.queries.first, one.keys.first, one.values.first, 0
+    for name, key, first in zip(("X", "K", "Z", "MASK"), layer.xs, firsts, strict=False):
+        table.address(number, name, key, first)
+    table.address(number, "Y", layer.out)
+    if layer.mask is not None:
+        row["MASK"] = table.keep(np.ascontiguousarray(table.array(layer.mask)))

@@ -94,7 +94,7 @@ class _Traffic:
 
     def __init__(self, reader: Reader, layers: Sequence[Layer], batch: int, threads: int) -> None:
         self._sizes = [_layer_bytes(reader, layer) for layer in layers]
-        self._weights = sum(_weight_bytes(reader, layer) for layer in layers)
+        self._weights = 4 * sum(map(reader.weight_count, layers))
         self._threads = threads
         self.blocks, self.least = 1, self._moved(1)
         if batch < 2 or self.least < _WORTH_BYTES:
@@ -111,13 +111,8 @@ class _Traffic:
         return spilled + (self._weights * count if self._weights > _CACHED_WEIGHTS else 0)
 
 
-def block_sizes(sizes: Sizes, count: int) -> Sizes:
-    """The shapes of a network's values in one of `count` blocks."""
-    return _Block(sizes, count)
-
-
-class _Block(dict["Value", tuple[int, ...]]):
-    """Shapes with a fraction of the first axis, computed on demand."""
+class BlockSizes(dict["Value", tuple[int, ...]]):
+    """The shapes of a network's values in one of `count` blocks, computed on demand."""
 
     def __init__(self, sizes: Sizes, count: int) -> None:
         super().__init__()
@@ -151,8 +146,3 @@ def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
 def _layer_bytes(reader: Reader, layer: Layer) -> int:
     """Bytes that a layer reads and writes."""
     return 4 * sum(math.prod(reader.sizes[value]) for value in (*layer.reads(), layer.out))
-
-
-def _weight_bytes(reader: Reader, layer: Layer) -> int:
-    shape = None if layer.weights is None else reader.shape(layer.weights)
-    return 0 if shape is None else 4 * math.prod(shape)

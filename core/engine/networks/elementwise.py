@@ -1,26 +1,110 @@
-"""Elementwise steps as programs: sequences of instructions on blocks of numbers."""
+"""Elementwise steps as programs: instructions on blocks of numbers, by the expressions of ops."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from pinnace.engine.codegen import forms
+from pinnace.engine.codegen.cluster_numbers import Translator
 from pinnace.engine.networks import fields
 from pinnace.engine.networks.activations import read_activation
-from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be
-from pinnace.engine.networks.layers import Layer, Operand, tensors_of
+from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive, tensors_of
 from pinnace.framework import dtypes
 from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
+from pinnace.ops.nn.rectifiers import LEAKY_RELU
 from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV3D
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
+    from pinnace.ops.opdef import OpDef
 
 # Ops that read images, by their constant input, and how many elementwise steps to look ahead.
 _OF_IMAGES = frozenset({CONV2D, CONV3D, DEPTHWISE_CONV2D, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR})
 _AHEAD = 8
+
+# Most temporaries of a program; its registers limit those that are live at once.
+MOST_TEMPORARIES = 64
+
+
+def can_be(op: OpDef) -> bool:
+    """Whether an op may have instructions."""
+    return op.fuse is not None or op is LEAKY_RELU
+
+
+def fixed(reader: Reader, value: Value, width: int) -> Operand | None:
+    """A constant operand: one number, or one for each of these channels; None if it is neither."""
+    shape = reader.shape(value)
+    if shape is None or (math.prod(shape) != 1 and not shape[-1] == math.prod(shape) == width):
+        return None
+    return Operand("steady", value, by_row=math.prod(shape) == 1)
+
+
+class Program(Translator[Operand]):
+    """The instructions of a layer while it is read.
+
+    Attributes:
+        lines: so far.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[Instruction] = []
+
+    def emit(self, what: str, *operands: Operand) -> Operand:
+        """Add an instruction; the operand of its result."""
+        reduces = what.startswith("ROW_")
+        # Single numbers do not decide whether it is by row.
+        by_row = any(one.by_row for one in operands) and all(
+            one.by_row or one.kind == "number" for one in operands
+        )
+        self.lines.append(Instruction(what, operands, by_row))
+        return Operand("temporary", by_row=by_row or reduces, made=self.lines[-1])
+
+    def step(self, node: Node, operands: Sequence[Operand]) -> Operand | None:
+        """Add an elementwise step on float32; the operand of its result.
+
+        None, and nothing is added, if it has no simple expression.
+        """
+        if node.op is LEAKY_RELU and forms.is_float(node):
+            (x,), alpha = operands, float(node.attrs["alpha"])
+            if alpha > 1:
+                return None
+            return self.emit("LARGER", x, self.emit("MULTIPLY", x, Operand("number", None, alpha)))
+        if forms.template(node) is None:
+            return None
+        before = len(self.lines)
+        self._found.clear()  # of other steps
+        try:
+            return self._computed(node, operands)
+        except NotImplementedError:
+            del self.lines[before:]
+            return None
+
+    def _number(self, number: float) -> Operand:
+        return Operand("number", None, number)
+
+    def _new(self, what: str, uses: list[Operand]) -> Operand:
+        if what not in fields.OPERATION:
+            raise NotImplementedError(what)
+        return self.emit(what, *uses)
+
+    def append(self, lines: Sequence[Instruction]) -> Operand:
+        """Add those of another program; the operand of its result."""
+        self.lines += lines
+        return Operand("temporary", made=lines[-1])
+
+    def ended(self, result: Operand) -> list[Instruction] | None:
+        """The instructions up to a result; None if they need more registers than there are."""
+        if result.made is None:
+            lines = [*self.lines, Instruction("SAME", (result,))]
+        else:
+            lines = self.lines[: self.lines.index(result.made) + 1]
+        return lines if most_alive(lines) < fields.REGISTERS else None
 
 
 def read_elementwise(reader: Reader, place: int, node: Node) -> bool:
@@ -88,9 +172,7 @@ def _operand(reader: Reader, value: Value, out: Value) -> Operand | None:
     if shape is None:
         return None
     if reader.is_steady(value):
-        if math.prod(shape) == 1 or shape[-1] == wanted[-1] == math.prod(shape):
-            return Operand("steady", value)
-        return None
+        return fixed(reader, value, wanted[-1])
     if not reader.is_moving(value):
         return None
     if shape == wanted:

@@ -6,6 +6,13 @@ input, with y for its output, with z for an added operand.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.engine.networks.layers import Depth
+
 # The kernel that interprets a table, by its name in `codegen.general`.
 KERNEL = "network"
 
@@ -111,3 +118,31 @@ def constants() -> str:
     lines += [f"REGISTER, ADDRESS, TENSOR = {REGISTER}, {ADDRESS}, {TENSOR}"]
     lines += [f"REGISTER_SIZE = {REGISTER_SIZE}"]
     return "\n".join(lines)
+
+
+# The columns of `Depth`.
+_DEPTH = ("TAPS_DEEP", "DEEP", "GAP_DEEP", "FRONT", "X_SLICES", "SLICES")
+
+
+def depth_columns(depth: Depth | None) -> dict[str, int]:
+    """The windows along the axis of slices; None: each image is a complete window."""
+    return dict(zip(_DEPTH, depth or (1, 1, 1, 0, 1, 1), strict=True))
+
+
+def volume_columns(depth: Depth, row: Mapping[str, int]) -> dict[str, int]:
+    """The columns that differ from those of a convolution of one slice.
+
+    Args:
+        depth: the windows along the axis of slices.
+        row: of a convolution of one slice, split for the work of all slices.
+    """
+    cuts, pieces = row["CUTS"], row["PIECES"]
+    # Every slice of the result is one piece, or several.
+    by_windows = -(-pieces // (cuts * depth.made))
+    return {
+        **depth_columns(depth),
+        "SECTIONS": row["SECTIONS"] * depth.taps,
+        "TERMS": row["TERMS"] * depth.taps,
+        "SECTION_DEEP": depth.gap * row["X_IMAGE"],
+        "PIECES": cuts * by_windows * depth.made,
+    }

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from pinnace.engine.networks.blocks import split_of
 from pinnace.engine.networks.reading import Reader
 from pinnace.engine.networks.region import Network
 from pinnace.engine.networks.steady import find_assigned, find_steady, roots_of
 from pinnace.engine.steps import PlainPart
-from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import team
 from pinnace.ops.math.einstein import EINSUM
 from pinnace.ops.math.products import BATCH_MAT_MUL_V2, MAT_MUL
@@ -217,8 +213,4 @@ def _is_worth_it(reader: Reader) -> bool:
 
 def _work(layer: Layer, reader: Reader) -> int:
     """Multiplications of a product."""
-    if layer.weights is None:
-        return 0
-    constant = constant_of(layer.weights)
-    shape = reader.sizes.get(layer.weights, ()) if constant is None else np.shape(constant)
-    return reader.made_image(layer).pixels * math.prod(shape)
+    return reader.made_image(layer).pixels * reader.weight_count(layer)

@@ -40,8 +40,7 @@ class Guarded:
         nodes: of its steps.
         shapes: of its input tensors.
         variables: the fully known shapes of its variables.
-        others: other inputs of its steps, and the values that the network assumes.
-        passed: the shapes of those among them that it reads past, whatever their values.
+        others: other inputs of its steps, and what is assumed of each: value, shape, or nothing.
 
     Attributes:
         misses: calls that had other shapes.
@@ -53,8 +52,7 @@ class Guarded:
         nodes: Sequence[Node],
         shapes: Sequence[tuple[int, ...]],
         variables: Sequence[Shape],
-        others: Mapping[Value, Array | None],
-        passed: Mapping[Value, tuple[int, ...]],
+        others: Mapping[Value, Array | tuple[int, ...] | None],
     ) -> None:
         part = network.cluster
         self.cluster = PlainPart(part.members, [*part.inputs, *others], part.outputs)
@@ -64,16 +62,8 @@ class Guarded:
         self._shapes = list(shapes)
         self._variables = list(variables)
         self._count = len(part.inputs)
-        self._known = [
-            (self._count + place, array)
-            for place, array in enumerate(others.values())
-            if array is not None
-        ]
-        self._passed = [
-            (self._count + place, passed[value])
-            for place, value in enumerate(others)
-            if value in passed
-        ]
+        checked = enumerate(others.values(), self._count)
+        self._known = [(place, known) for place, known in checked if known is not None]
         # Resources whose shapes were checked: a resource's shape never changes.
         self._accepted: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -99,9 +89,12 @@ class Guarded:
                 if resource.shape != shape:
                     return False
                 self._accepted.add(resource)
-        if any(inputs[place].shape != shape for place, shape in self._passed):
-            return False
-        return all(np.array_equal(inputs[place], array) for place, array in self._known)
+        return all(
+            inputs[place].shape == known
+            if isinstance(known, tuple)
+            else np.array_equal(inputs[place], known)
+            for place, known in self._known
+        )
 
     def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         values: dict[Value, Any] = dict(zip(self.cluster.inputs, inputs, strict=True))
@@ -132,8 +125,7 @@ def guarded(
     nodes = [steps[place].node for place in part.members]
     made = {value for node in nodes for value in node.outputs}
     steady = find_steady(steps, variables)
-    others: dict[Value, Array | None] = {}
-    passed: dict[Value, tuple[int, ...]] = {}
+    others: dict[Value, Array | tuple[int, ...] | None] = {}
     for value in (value for node in nodes for value in node.inputs):
         if value in made or value in part.inputs or constant_of(value) is not None:
             continue
@@ -141,8 +133,7 @@ def guarded(
         if value in steady or value in variables:
             others[value] = None  # it follows from variables, whose shapes are compared
         elif value in network.passed:
-            others[value] = None  # only the steps need it
-            passed[value] = array.shape
+            others[value] = array.shape  # only the steps need it
         elif (value.dtype.is_integer or value.dtype is dtypes.bool) and array.size <= _MOST_SIZES:
             others[value] = array.copy()
         else:
@@ -153,4 +144,4 @@ def guarded(
         return None  # its size may change with an assignment
     tensors = part.inputs[: len(part.inputs) - len(handles)]
     inputs = [watched[one].shape for one in tensors]
-    return Guarded(network, nodes, inputs, shapes, others, passed)
+    return Guarded(network, nodes, inputs, shapes, others)

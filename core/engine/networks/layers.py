@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pinnace.engine.networks import fields
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -128,28 +126,29 @@ class Operand(NamedTuple):
         kind: "temporary", "tensor", "image" (one number per channel and image), "channels" (one per
             channel for all images), "steady" or "number".
         value: of a tensor or a constant.
-        number: which temporary, or the number.
+        number: the number.
         by_row: whether a temporary or tensor has one number per row of channels.
+        made: the instruction whose result a temporary is.
     """
 
     kind: str
     value: Value | None = None
     number: float = 0.0
     by_row: bool = False
+    made: Instruction | None = None
 
 
-class Instruction(NamedTuple):
+@dataclass(frozen=True, eq=False, slots=True)
+class Instruction:
     """One operation on blocks of numbers, whose result is a temporary.
 
     Attributes:
         what: of `fields.OPERATIONS`.
-        to: the temporary.
         operands: one or two.
         by_row: whether its operands have one number per row of channels.
     """
 
     what: str
-    to: int
     operands: tuple[Operand, ...]
     by_row: bool = False
 
@@ -321,11 +320,6 @@ class Layer:
     spread: Spread | None = None
 
     @property
-    def number(self) -> int:
-        """The kind as the kernel's number."""
-        return fields.KIND[self.kind]
-
-    @property
     def is_product(self) -> bool:
         """Whether it is a tiled product, which may have an epilogue."""
         return self.kind in {"PRODUCT", "CHANNELWISE", "VOLUME"}
@@ -339,35 +333,39 @@ class Layer:
         found = [value for value in (self.weights, self.mask) if value is not None]
         for scaling in self.scalings:
             found.extend(scaling.values)
-        for instruction in self.program:
-            found += [
-                one.value
-                for one in instruction.operands
-                if one.kind == "steady" and one.value is not None
-            ]
+        operands = operands_of(self.program)
+        found += [one.value for one in operands if one.kind == "steady" and one.value is not None]
         return found
+
+
+def operands_of(program: Sequence[Instruction]) -> list[Operand]:
+    """The operands of all instructions."""
+    return [operand for one in program for operand in one.operands]
 
 
 def tensors_of(program: Sequence[Instruction]) -> list[Value]:
     """The tensors that a program reads."""
-    operands = (operand for one in program for operand in one.operands)
     kinds = {"tensor", "image", "channels"}
-    found = (one.value for one in operands if one.kind in kinds)
+    found = (one.value for one in operands_of(program) if one.kind in kinds)
     return [value for value in dict.fromkeys(found) if value is not None]
+
+
+def last_uses(program: Sequence[Instruction]) -> dict[Instruction, int]:
+    """For each temporary that is read, the index of the last instruction that reads it."""
+    return {
+        operand.made: at
+        for at, one in enumerate(program)
+        for operand in one.operands
+        if operand.made is not None
+    }
 
 
 def most_alive(program: Sequence[Instruction]) -> int:
     """How many temporaries of a program are live at once."""
-    last = {
-        int(operand.number): at
-        for at, one in enumerate(program)
-        for operand in one.operands
-        if operand.kind == "temporary"
-    }
-    alive: set[int] = set()
+    last = last_uses(program)
+    alive: set[Instruction] = set()
     most = 0
     for at, one in enumerate(program):
-        alive = {number for number in alive if last.get(number, -1) > at}
-        alive.add(one.to)
+        alive = {made for made in alive if last.get(made, -1) > at} | {one}
         most = max(most, len(alive))
     return most

@@ -28,7 +28,6 @@ from pinnace.ops.math.logic import LOGICAL_AND
 
 if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
-    from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
 _WHOLE = frozenset({dtypes.int32, dtypes.int64})
@@ -197,26 +196,3 @@ def _lies(reader: Reader, base: Value, chain: list[Value]) -> Part | None:
                 return None
             found = Part(view.first, reader.sizes[value], view.along)
     return found
-
-
-def look_up(layer: Layer, table: Array, base: Array, shape: tuple[int, ...]) -> None:
-    """Run a lookup by its op, whose error names the index that is out of range.
-
-    Args:
-        layer: of the kind LOOKUP.
-        table: what the step takes rows of: an array, or the handle of a variable.
-        base: the source of indices.
-        shape: of the indices.
-
-    Raises:
-        InvalidArgumentError: an index is out of range.
-    """
-    assert layer.indices is not None  # noqa: S101 - for mypy: lookups have indices
-    first, step, count, wraps, *_ = layer.indices
-    indices = base.reshape(-1)[first + step * np.arange(count)].reshape(shape)
-    if wraps:
-        indices = np.where(indices < 0, indices + indices.dtype.type(wraps), indices)
-    op, attrs = layer.node.op, layer.node.attrs
-    others = [constant_of(value) for value in layer.node.inputs[2:]]
-    assert op.kernel is not None  # noqa: S101 - for mypy: a plan was made of it
-    op.kernel(table, indices, *others, **{name: attrs[name] for name in op.kernel_attrs})

@@ -7,7 +7,7 @@ copied.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, image_of
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 _LINE = 16
 
 
+@dataclass(eq=False, slots=True)
 class Bordered:
     """A padded copy of a value, which replaces it in a layer."""
 
-    __slots__ = ("of",)
-
-    def __init__(self, of: Value) -> None:
-        self.of = of
+    of: Value
 
 
+@dataclass(eq=False, slots=True)
 class Storage:
     """The memory of one value.
 
@@ -41,13 +40,10 @@ class Storage:
         number: offset in the arena, or index of the input or output.
     """
 
-    __slots__ = ("border", "image", "number", "where")
-
-    def __init__(self, image: Image, where: str = "arena", number: int = 0) -> None:
-        self.image = image
-        self.border = NO_BORDER
-        self.where = where
-        self.number = number
+    image: Image
+    where: str = "arena"
+    number: int = 0
+    border: Border = NO_BORDER
 
     @property
     def row(self) -> int:
@@ -154,11 +150,9 @@ class Memory:
         for layer in self._reader.layers:
             if layer.phases:  # they write with a stride
                 seen_otherwise.add(layer.out)
-            if layer.kind == "SOFTMAX":  # its rows are contiguous
-                seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
-            if layer.kind == "ATTENTION":  # it has its own strides for images and heads
-                seen_otherwise.update(map(self._reader.root, (*layer.xs, layer.out)))
-            if layer.flat or layer.over or layer.pairs or layer.spread:
+            # Rows of a softmax are contiguous; attention has its own strides for images and heads.
+            is_other = layer.kind in {"SOFTMAX", "ATTENTION"}
+            if is_other or layer.flat or layer.over or layer.pairs or layer.spread:
                 seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
         return seen_otherwise
 

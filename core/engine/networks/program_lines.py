@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.engine.networks import fields
+from pinnace.engine.networks.layers import last_uses
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pinnace.engine.networks.layers import Instruction, Layer, Operand
+    from pinnace.engine.networks.table import Table
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
@@ -25,16 +30,7 @@ _COMMUTATIVE = frozenset({"ADD", "MULTIPLY", "LARGER", "SMALLER"})
 _WIDE_ROW = 32
 
 
-class Addresses(Protocol):
-    """Returns addresses of constant values."""
-
-    def spread(self, array: Array, count: int) -> int:
-        """Address of an array that is repeated to fill a block."""
-
-    def array(self, value: Value) -> Array:
-        """The array of a constant value."""
-
-
+@dataclass(eq=False)
 class Writer:
     """The instructions of one program.
 
@@ -50,58 +46,42 @@ class Writer:
         held: that register, after `write`.
     """
 
-    held = 0
-
-    def __init__(
-        self,
-        table: Addresses,
-        layer: Layer,
-        places: dict[Value, int],
-        count: int,
-        width: int,
-        *,
-        holds: bool = False,
-    ) -> None:
-        self._table = table
-        self._layer = layer
-        self._places = places
-        self._count = count
-        self._width = width
-        self._holds = holds
-        self._registers: dict[int, int] = {}
-        self._free = list(range(fields.REGISTERS))[::-1]
+    table: Table
+    layer: Layer
+    places: Mapping[Value, int]
+    count: int
+    width: int
+    holds: bool = False
+    held: int = 0
+    _registers: dict[Instruction | None, int] = field(default_factory=dict)
+    _free: list[int] = field(default_factory=lambda: list(range(fields.REGISTERS))[::-1])
 
     def write(self, lines: list[list[int]]) -> None:
         """Append them to those of other programs."""
-        program = self._layer.program
-        last: dict[int, int] = {}
-        for at, one in enumerate(program):
-            for operand in one.operands:
-                if operand.kind == "temporary":
-                    last[int(operand.number)] = at
+        program = self.layer.program
+        last = last_uses(program)
         for at, one in enumerate(program):
             what, sides, fixed = self._split(one)
             if what == "MULTIPLY" and self._scales_rows(sides):
                 what, row = "MULTIPLY_ROWS", sides[1]
                 assert row.value is not None  # noqa: S101 - for mypy
                 operands = [self._operand(sides[0], 0, one.by_row, lines)]
-                operands.append((fields.TENSOR, self._places[row.value]))
+                operands.append((fields.TENSOR, self.places[row.value]))
             else:
                 operands = [
                     self._operand(operand, side, one.by_row, lines)
                     for side, operand in enumerate(sides)
                 ]
             if fixed is not None:
-                operands.append((fields.ADDRESS, self._table.spread(fixed, self._count)))
-            if at == len(program) - 1 and not self._holds:
-                to = (fields.TENSOR, self._places[self._layer.out])
+                operands.append((fields.ADDRESS, self.table.spread(fixed, self.count)))
+            if at == len(program) - 1 and not self.holds:
+                to = (fields.TENSOR, self.places[self.layer.out])
             else:
-                self._registers[one.to] = self._free.pop()
-                self.held = self._registers[one.to]
+                self.held = self._registers[one] = self._free.pop()
                 to = (fields.REGISTER, self.held)
-            for operand in one.operands:
-                if operand.kind == "temporary" and last[int(operand.number)] == at:
-                    self._release(int(operand.number))
+            for made in (operand.made for operand in one.operands):
+                if made in self._registers and made is not None and last[made] == at:
+                    self._free.append(self._registers.pop(made))
             operands.append(operands[0])
             lines.append([fields.OPERATION[what], *to, *operands[0], *operands[1], int(one.by_row)])
 
@@ -133,7 +113,7 @@ class Writer:
 
     def _scales_rows(self, sides: tuple[Operand, ...]) -> bool:
         """Whether all rows of a block are multiplied by the same row of a tensor."""
-        if len(sides) != 2 or self._width < _WIDE_ROW:
+        if len(sides) != 2 or self.width < _WIDE_ROW:
             return False
         x, row = sides
         is_whole = x.kind in {"temporary", "tensor"} and not x.by_row
@@ -143,23 +123,18 @@ class Writer:
         """The constant values of an operand."""
         if operand.value is None:
             return np.array([operand.number], np.float32)
-        return self._table.array(operand.value)
-
-    def _release(self, temporary: int) -> None:
-        register = self._registers.pop(temporary, None)
-        if register is not None:
-            self._free.append(register)
+        return self.table.array(operand.value)
 
     def _operand(
         self, operand: Operand, side: int, by_row: bool, lines: list[list[int]]
     ) -> tuple[int, int]:
-        if operand.kind == "temporary":
-            found = fields.REGISTER, self._registers[int(operand.number)]
+        if operand.made is not None:
+            found = fields.REGISTER, self._registers[operand.made]
         elif operand.kind in _FIXED:
-            return fields.ADDRESS, self._table.spread(self._numbers(operand), self._count)
+            return fields.ADDRESS, self.table.spread(self._numbers(operand), self.count)
         else:
             assert operand.value is not None  # noqa: S101 - for mypy
-            found = fields.TENSOR, self._places[operand.value]
+            found = fields.TENSOR, self.places[operand.value]
         if operand.by_row and not by_row:
             return self._spread("SPREAD_ROWS", found, side, lines)
         return self._spread("SPREAD", found, side, lines) if operand.kind in _SPREAD else found

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.engine.networks.elementwise import read_elementwise
-from pinnace.engine.networks.expressions import can_be
+from pinnace.engine.networks.elementwise import can_be, read_elementwise
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Window, image_of
 from pinnace.engine.networks.parts import read_reshaped
 from pinnace.engine.networks.row_programs import read_rows
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _SPLITTING = frozenset({SPLIT, SPLIT_V})
 
 
+@dataclass(eq=False)
 class Reader:
     """The layers read so far.
 
@@ -65,41 +66,30 @@ class Reader:
         end: the last place that a layer has read ahead: the network runs there or later.
     """
 
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        sizes: Sizes,
-        steady: Collection[Value],
-        uses: Mapping[Value, Sequence[int]],
-        running: Collection[int],
-        refused: Collection[Value] = (),
-        taken: Collection[int] = (),
-        barriers: Collection[int] = (),
-    ) -> None:
-        self.layers: list[Layer] = []
-        self.members: list[int] = []
-        self.made: set[Value] = set()
-        self.roots: dict[Value, Value] = {}
-        self.views: dict[Value, Value] = {}
-        self.padded: dict[Value, tuple[Value, Border]] = {}
-        self.strided: dict[Value, Strided] = {}
-        self.destinations: dict[Value, Strided | None] = {}
-        self.destined: set[Value] = set()
-        self.refused = refused
-        self._taken = taken
-        self.sizes = sizes
-        self.steps = steps
-        self._steady = steady
-        self.uses = uses
-        self.running = running
-        self.by: dict[Value, Layer] = {}
-        self.passed: set[Value] = set()
-        # Places of steps that a layer has read ahead, and places that no layer may read ahead.
-        self._claimed: set[int] = set()
-        # The number of layers before those steps were read.
-        self._before = 0
-        self._barriers = barriers
-        self.end = -1
+    steps: Sequence[Step]
+    sizes: Sizes
+    _steady: Collection[Value]
+    uses: Mapping[Value, Sequence[int]]
+    running: Collection[int]
+    refused: Collection[Value] = ()
+    _taken: Collection[int] = ()
+    _barriers: Collection[int] = ()
+    layers: list[Layer] = field(default_factory=list)
+    members: list[int] = field(default_factory=list)
+    made: set[Value] = field(default_factory=set)
+    roots: dict[Value, Value] = field(default_factory=dict)
+    views: dict[Value, Value] = field(default_factory=dict)
+    padded: dict[Value, tuple[Value, Border]] = field(default_factory=dict)
+    strided: dict[Value, Strided] = field(default_factory=dict)
+    destinations: dict[Value, Strided | None] = field(default_factory=dict)
+    destined: set[Value] = field(default_factory=set)
+    by: dict[Value, Layer] = field(default_factory=dict)
+    passed: set[Value] = field(default_factory=set)
+    end: int = -1
+    # Places of steps that a layer has read ahead.
+    _claimed: set[int] = field(default_factory=set)
+    # The number of layers before those steps were read.
+    _before: int = 0
 
     def read(self, place: int) -> bool:
         """Whether the step at a place has become part of the network."""
@@ -260,6 +250,11 @@ class Reader:
         ends = self.sizes[x][-len(shape) :] == shape
         return ends and count == self.made_image(layer).channels
 
+    def weight_count(self, layer: Layer) -> int:
+        """How many weights a layer has."""
+        shape = None if layer.weights is None else self.shape(layer.weights)
+        return 0 if shape is None else math.prod(shape)
+
     # Updates.
 
     def add(self, layer: Layer) -> bool:
@@ -283,11 +278,15 @@ class Reader:
         """The value that a window reads: the unpadded one, if it was padded."""
         return self.padded.get(value, (value, NO_BORDER))
 
-    def is_readable(self, value: Value) -> bool:
-        """Whether windows may read it: images that change from call to call, padded or not."""
+    def is_readable(self, value: Value, rank: int = 4) -> bool:
+        """Whether windows may read it: images that change from call to call, padded or not.
+
+        Volumes have rank 5.
+        """
         if value in self.strided:
             return False
-        return self.is_number(value) and not self.is_steady(value) and len(self.sizes[value]) == 4
+        is_moving = self.is_number(value) and not self.is_steady(value)
+        return is_moving and len(self.sizes[value]) == rank
 
     def write_padded(self, value: Value) -> None:
         """Add a layer that pads images, for readers other than windows."""

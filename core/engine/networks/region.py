@@ -11,16 +11,16 @@ import numpy as np
 
 from pinnace.engine.codegen import kernels
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.blocks import block_sizes, blocks_of
+from pinnace.engine.networks.blocks import BlockSizes, blocks_of
 from pinnace.engine.networks.folding import folding_of
 from pinnace.engine.networks.layers import image_of
-from pinnace.engine.networks.lookups import look_up
 from pinnace.engine.networks.memory import Bordered, Memory
 from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
 from pinnace.engine.networks.weighing import Packed, pack
 from pinnace.engine.networks.winograd_row import is_tiled
 from pinnace.engine.source import locate
+from pinnace.engine.steps import run_node
 from pinnace.engine.versions import Versions
 from pinnace.framework import config
 from pinnace.ops.kernels import lending, mailbox, team, weights
@@ -148,7 +148,7 @@ class Network:
         self._sizes = sizes
         given = part.inputs[:tensors]
         self.blocks = blocks_of(reader, given, team.size())
-        self._block_sizes = block_sizes(sizes, self.blocks) if self.blocks > 1 else sizes
+        self._block_sizes = BlockSizes(sizes, self.blocks) if self.blocks > 1 else sizes
         self._memory = Memory(reader, given, part.outputs, self._block_sizes)
         # Outputs that are views of other outputs.
         first: dict[Value, int] = {}
@@ -265,10 +265,11 @@ class Network:
         given = dict(zip(self.cluster.inputs, inputs, strict=True))
         steady = Evaluation(given)
         for layer in sorted(self._lookups, key=lambda one: one.place):
-            table, indices = layer.node.inputs[:2]
-            rows = given[table] if table in given else steady.of(table)
+            arrays = [
+                given[value] if value in given else steady.of(value) for value in layer.node.inputs
+            ]
             try:
-                look_up(layer, rows, given[layer.xs[0]], self._sizes[indices])
+                run_node(layer.node, arrays)
             except Exception as error:
                 locate(error, layer.node)
                 raise

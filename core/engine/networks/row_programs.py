@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnace.engine.codegen import forms
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.expressions import MOST_TEMPORARIES, Program, can_be
+from pinnace.engine.networks.elementwise import MOST_TEMPORARIES, Program, can_be, fixed
 from pinnace.engine.networks.layers import Layer, Operand, tensors_of
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -40,7 +40,7 @@ def read_rows(reader: Reader, place: int, node: Node) -> bool:
     if not shape or not 1 < shape[-1] <= fields.REGISTER_SIZE:
         return False
     rows = _Rows(reader, shape)
-    return rows.add(place, node) and _grow(reader, rows, place)
+    return rows.add(place, node) and rows.grow(place)
 
 
 def read_fused_norm(reader: Reader, place: int, node: Node) -> bool:
@@ -68,32 +68,13 @@ def read_fused_norm(reader: Reader, place: int, node: Node) -> bool:
         return False
     program = _Rows(reader, shape)
     program.normalise((place, at), source, out, float(node.attrs["epsilon"]))
-    return _grow(reader, program, at)
+    return program.grow(at)
 
 
 def _is_filled(value: Value, number: int) -> bool:
     """Whether all elements of a value are the same number."""
     array = constant_of(value.node.inputs[1] if value.node.op is FILL else value)
     return array is not None and bool(np.all(array == number))
-
-
-def _grow(reader: Reader, rows: _Rows, place: int) -> bool:
-    """Whether the following steps extend the program up to one whose result alone is used."""
-    ends = [rows.count] if rows.is_whole() else []
-    for at in range(place + 1, min(len(reader.steps), place + _AHEAD)):
-        if at not in reader.running:
-            continue
-        step = reader.steps[at].node
-        if all(map(reader.is_steady, step.outputs)):
-            continue
-        if rows.uses(step) and rows.add(at, step):
-            if rows.is_whole():
-                ends.append(rows.count)
-        elif rows.uses(step) or any(reader.root(value) in reader.made for value in step.inputs):
-            break
-        else:
-            rows.pass_over(step)
-    return bool(ends) and rows.finish(ends[-1])
 
 
 class _Rows:
@@ -108,25 +89,30 @@ class _Rows:
         self._reader = reader
         self._wide, self._narrow = shape, (*shape[:-1], 1)
         self._places: list[int] = []
-        # The number of instructions after each step.
-        self._lengths: list[int] = []
         self._program = Program()
         self._known: dict[Value, Operand] = {}
         # Computed between the program's steps, possibly from earlier values of the network.
         self._between: set[Value] = set()
 
-    @property
-    def count(self) -> int:
-        """Steps so far."""
-        return len(self._places)
-
-    def uses(self, node: Node) -> bool:
-        """Whether a step uses the program's values."""
-        return any(value in self._known for value in node.inputs)
-
-    def pass_over(self, node: Node) -> None:
-        """A step that is unrelated to the network stays in the plan."""
-        self._between.update(node.outputs)
+    def grow(self, place: int) -> bool:
+        """Whether the steps after a place extend it up to one whose result alone is used."""
+        reader = self._reader
+        ends = [len(self._places)] if self._is_whole() else []
+        for at in range(place + 1, min(len(reader.steps), place + _AHEAD)):
+            if at not in reader.running:
+                continue
+            step = reader.steps[at].node
+            if all(map(reader.is_steady, step.outputs)):
+                continue
+            is_used = any(value in self._known for value in step.inputs)
+            if is_used and self.add(at, step):
+                if self._is_whole():
+                    ends.append(len(self._places))
+            elif is_used or any(reader.root(value) in reader.made for value in step.inputs):
+                break
+            else:  # unrelated to the network, it stays in the plan
+                self._between.update(step.outputs)
+        return bool(ends) and self._finish(ends[-1])
 
     def add(self, place: int, node: Node) -> bool:
         """Whether the step has become part of the program."""
@@ -139,7 +125,6 @@ class _Rows:
             return False
         self._known[node.outputs[0]] = made
         self._places.append(place)
-        self._lengths.append(len(self._program.lines))
         return True
 
     def normalise(self, places: tuple[int, int], x: Value, out: Value, epsilon: float) -> None:
@@ -151,9 +136,8 @@ class _Rows:
         root = emit("ROOT", emit("ADD", variance, Operand("number", None, epsilon)))
         self._known[out] = emit("DIVIDE", apart, root)
         self._places += places
-        self._lengths += [len(self._program.lines)] * 2
 
-    def is_whole(self) -> bool:
+    def _is_whole(self) -> bool:
         """Whether only the last result, with full rows, is used elsewhere."""
         steps, inside = self._reader.steps, set(self._places)
         made = [steps[place].node.outputs[0] for place in self._places]
@@ -164,14 +148,13 @@ class _Rows:
             set(self._reader.uses.get(value, ())) <= inside for value in others
         )
 
-    def finish(self, count: int) -> bool:
+    def _finish(self, count: int) -> bool:
         """Whether the first `count` steps have become a layer."""
         places = self._places[:count]
         reader = self._reader
         out = reader.steps[places[-1]].node.outputs[0]
-        length = self._lengths[count - 1]
-        lines = self._program.ended(self._known[out], length)
-        if lines is None or length < _FEWEST:
+        lines = self._program.ended(self._known[out])
+        if lines is None or len(lines) < _FEWEST:
             return False
         node = reader.steps[places[0]].node
         reader.claim(places[1:])
@@ -204,10 +187,8 @@ class _Rows:
         if shape is None or value.dtype is not dtypes.float32:
             return None
         if self._reader.is_steady(value):
-            if math.prod(shape) == 1:
-                return Operand("steady", value, by_row=True)
-            fits = shape[-1] == self._wide[-1] == math.prod(shape) and out == self._wide
-            return Operand("steady", value) if fits else None
+            found = fixed(self._reader, value, self._wide[-1])
+            return found if found is None or found.by_row or out == self._wide else None
         if value in self._between or not self._reader.is_moving(value):
             return None
         if shape not in (self._wide, self._narrow):

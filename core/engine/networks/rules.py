@@ -13,18 +13,22 @@ import numpy as np
 
 from pinnace.engine.codegen import equations
 from pinnace.engine.codegen.array_steps import flips
+from pinnace.engine.codegen.forms import axes_of
+from pinnace.engine.codegen.strides import contiguous
 from pinnace.engine.networks.attending import read_attention
-from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY
-from pinnace.engine.networks.joins import read_joined
-from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
+from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY, REDUCTION
+from pinnace.engine.networks.layers import Depth, Image, Layer, Pairs, Scaling
 from pinnace.engine.networks.lookups import read_filled, read_lookup
-from pinnace.engine.networks.pairs import read_pairs, read_transposed
-from pinnace.engine.networks.parts import read_part, read_split, read_turned
-from pinnace.engine.networks.phases import axis_phases, phases_of
-from pinnace.engine.networks.reductions import read_mean, read_reduction
+from pinnace.engine.networks.parts import copied, read_joined, read_part, read_split, read_turned
 from pinnace.engine.networks.row_programs import read_fused_norm
 from pinnace.engine.networks.sampled import read_crop, read_resize
-from pinnace.engine.networks.volumes import read_volume_pool, read_volumes
+from pinnace.engine.networks.strided import Strided, lies
+from pinnace.engine.networks.windows import (
+    kind_of,
+    read_convolution,
+    read_pool,
+    read_transposed_convolution,
+)
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.gathering import GATHER_V2
 from pinnace.ops.array.joining import CONCAT_V2, PACK, SPLIT, SPLIT_V
@@ -38,7 +42,7 @@ from pinnace.ops.math.division import REAL_DIV
 from pinnace.ops.math.einstein import EINSUM
 from pinnace.ops.math.products import BATCH_MAT_MUL_V2, MAT_MUL
 from pinnace.ops.math.reduction import MAX, MEAN, SUM
-from pinnace.ops.nn import batch_norm, layouts
+from pinnace.ops.nn import batch_norm
 from pinnace.ops.nn.biases import BIAS_ADD
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
 from pinnace.ops.nn.pooling.maxima import MAX_POOL, MAX_POOL_3D
@@ -66,105 +70,15 @@ _SCALINGS = {
 _SUMS = frozenset({ADD_V2, ADD})
 # Constants below it, or above its inverse, are not folded into weights.
 _LEAST_SCALE = 1e-12
-
-
-def _window(
-    reader: Reader, node: Node, value: Value, taps: tuple[int, ...], *, pools: bool = False
-) -> Window | None:
-    """The windows over an image; None if channels are not last."""
-    attrs = node.attrs
-    if attrs.get("data_format", "NHWC") != "NHWC":
-        return None
-    shape = reader.sizes[value]
-    steps, gaps, pads, _ = layouts.placement(
-        shape[1:-1],
-        taps,
-        attrs["strides"],
-        attrs["padding"],
-        attrs.get("explicit_paddings", ()),
-        "NHWC",
-        attrs.get("dilations", ()),
-    )
-    if any(side < 0 for pair in pads for side in pair):
-        return None
-    _, border = reader.source(value)
-    own: Border = (*pads[0], *pads[1])
-    if pools and border != NO_BORDER and own != NO_BORDER:
-        return None
-    whole = tuple(a + b for a, b in zip(own, border, strict=True))
-    return Window(
-        taps=(taps[0], taps[1]),
-        steps=(steps[0], steps[1]),
-        gaps=(gaps[0], gaps[1]),
-        border=(whole[0], whole[1], whole[2], whole[3]),
-        counts_border=not pools or border != NO_BORDER,
-    )
-
-
-def _add_windows(
-    reader: Reader,
-    place: int,
-    node: Node,
-    kind: str,
-    taps: Sequence[int],
-    weights: Value | None = None,
-) -> bool:
-    """Whether a convolution, or pooling if there are no weights, has become a layer."""
-    x = node.inputs[0]
-    window = _window(reader, node, x, (taps[0], taps[1]), pools=weights is None)
-    if window is None:
-        return False
-    source, _ = reader.source(x)
-    out = node.outputs[0]
-    return reader.add(Layer(kind, place, node, out, [source], weights=weights, window=window))
-
-
-def _convolution(reader: Reader, place: int, node: Node) -> bool:
-    x, weights = node.inputs
-    taps = reader.shape(weights)
-    if not reader.is_readable(x) or not reader.is_steady(weights) or taps is None:
-        return False
-    kind = _kind_of(node, taps, reader.sizes[x][-1])
-    return kind is not None and _add_windows(reader, place, node, kind, taps, weights)
-
-
-def _kind_of(node: Node, taps: Sequence[int], channels: int) -> str | None:
-    """The kind of a convolution's layer; None if it is in groups."""
-    if node.op is DEPTHWISE_CONV2D:
-        return "CHANNELWISE" if taps[3] == 1 else None
-    if taps[2] == 1 and taps[3] == channels > 1:
-        return "CHANNELWISE"
-    return "PRODUCT" if taps[2] == channels else None
-
-
-def _transposed(reader: Reader, place: int, node: Node) -> bool:
-    _, weights, x = node.inputs
-    out = node.outputs[0]
-    if not reader.is_readable(x) or x in reader.padded or not reader.is_steady(weights):
-        return False
-    taps = reader.shape(weights)
-    attrs = node.attrs
-    if taps is None or len(taps) != 4 or taps[2] != reader.sizes[out][-1]:
-        return False
-    if attrs["data_format"] != "NHWC" or any(gap != 1 for gap in attrs["dilations"]):
-        return False
-    steps, _, pads, counts = layouts.placement(
-        reader.sizes[out][1:-1], taps[:2], attrs["strides"], attrs["padding"],
-        attrs["explicit_paddings"],
-    )  # fmt: skip
-    if counts != reader.sizes[x][1:-1]:
-        return False
-    along = [
-        axis_phases(
-            taps[axis], steps[axis], pads[axis][0], reader.sizes[out][1 + axis], counts[axis]
-        )
-        for axis in (0, 1)
-    ]
-    if any(one is None for one in along):
-        return False
-    layer = Layer("PRODUCT", place, node, out, [x], weights=weights)
-    layer.phases = phases_of(along[0] or [], along[1] or [], (steps[0], steps[1]))
-    return reader.add(layer)
+# Most multiplications of a product, and most numbers of a transposed tensor.
+_MOST_MULTIPLICATIONS, _MOST_MOVED = 1 << 15, 1 << 12
+# Contiguous numbers from which vectorised reduction is fast; most numbers of a tensor with fewer.
+_FEWEST_TOGETHER, _MOST_ALONE = 8, 1 << 14
+_REDUCTIONS = {
+    MEAN: REDUCTION["MEAN_OF"],
+    SUM: REDUCTION["SUM_OF"],
+    MAX: REDUCTION["LARGEST_OF"],
+}
 
 
 def _matrix(reader: Reader, place: int, node: Node) -> bool:
@@ -179,16 +93,6 @@ def _matrix(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(
         Layer("PRODUCT", place, node, out, [x], weights=weights, is_transposed=is_transposed)
     )
-
-
-def _pooled(reader: Reader, place: int, node: Node, kind: str) -> bool:
-    (x,) = node.inputs
-    if not reader.is_readable(x) or node.attrs.get("data_format", "NHWC") != "NHWC":
-        return False
-    size = node.attrs["ksize"]
-    if size[0] != 1 or size[3] != 1 or node.attrs["strides"][3] != 1:
-        return False
-    return _add_windows(reader, place, node, kind, size[1:3])
 
 
 def _pad(reader: Reader, _: int, node: Node) -> bool:
@@ -221,7 +125,7 @@ def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
         taps, shape = reader.shape(node.inputs[1]), reader.shape(node.inputs[0])
         if taps is None or shape is None or not reader.is_steady(node.inputs[1]):
             return False
-        return node.outputs[0] in reader.sizes and _kind_of(node, taps, shape[-1]) is not None
+        return node.outputs[0] in reader.sizes and kind_of(node, taps, shape[-1]) is not None
     return bool(node.attrs["padding"] == "VALID" and node.attrs["ksize"][3] == 1)
 
 
@@ -312,7 +216,7 @@ def _turned(reader: Reader, place: int, node: Node) -> bool:
     order = constant_of(node.inputs[1])
     if order is not None and np.array_equal(order, range(len(order))):
         return reader.view(node)
-    return read_turned(reader, node) or read_transposed(reader, place, node)
+    return read_turned(reader, node) or _rearranged(reader, place, node)
 
 
 def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
@@ -336,22 +240,84 @@ def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(layer)
 
 
+def _pairs(reader: Reader, place: int, node: Node) -> bool:
+    """A small product of two tensors, such as the inner products of embeddings.
+
+    BLAS computes larger ones faster, in the plan.
+    """
+    if not _are_made(reader, node.inputs):
+        return False
+    left, right = (reader.sizes[value] for value in node.inputs)
+    is_flipped, is_turned = flips(node)
+    if len(left) < 2 or left[:-2] != right[:-2]:
+        return False  # one is broadcast
+    rows, inner = left[-2:][::-1] if is_flipped else left[-2:]
+    columns = right[-2] if is_turned else right[-1]
+    images = math.prod(left[:-2])
+    if images * rows * inner * columns > _MOST_MULTIPLICATIONS:
+        return False
+    layer = Layer("PAIRS", place, node, node.outputs[0], list(node.inputs))
+    x = (1, rows) if is_flipped else (inner, 1)
+    z = (1, inner) if is_turned else (columns, 1)
+    layer.pairs = Pairs((images, rows, inner, columns), x, z)
+    return reader.add(layer)
+
+
+def _rearranged(reader: Reader, place: int, node: Node) -> bool:
+    """A small transpose, as a copy."""
+    x, out = node.inputs[0], node.outputs[0]
+    order = constant_of(node.inputs[1])
+    if order is None or not _are_made(reader, [x]) or math.prod(reader.sizes[x]) > _MOST_MOVED:
+        return False
+    along = contiguous(reader.sizes[x])
+    source = Strided(x, 0, tuple(along[int(axis)] for axis in order))
+    spread = copied(reader, out, source, lies(reader, out))
+    return spread is not None and reader.add(Layer("COPY", place, node, out, [x], spread=spread))
+
+
+def _are_made(reader: Reader, values: Sequence[Value]) -> bool:
+    """Whether all are available tensors, and at least one is computed by the network."""
+    are_there = all(reader.is_moving(value) for value in values)
+    return are_there and any(reader.root(value) in reader.made for value in values)
+
+
+def _reduced(reader: Reader, place: int, node: Node) -> bool:
+    """A mean, sum or maximum over inner axes, such as the pixels of an image.
+
+    A mean over all of each image or volume may be the network's first step.
+    """
+    x, axes = node.inputs
+    if not reader.is_moving(x):
+        return False
+    shape = reader.sizes[x]
+    rank, over = len(shape), axes_of(axes, len(shape))
+    if not over or over != list(range(over[0], over[-1] + 1)):
+        return False
+    if over[0] == 0 or over[-1] == rank - 1:
+        return False
+    layer = Layer("MEAN", place, node, node.outputs[0], [x], mode=_REDUCTIONS[node.op])
+    if node.op is MEAN and rank in {4, 5} and len(over) == rank - 2:
+        layer.depth = Depth(shape[1], 1, 1, 0, shape[1], 1) if rank == 5 else None
+        return reader.add(layer)
+    if reader.root(x) not in reader.made:
+        return False
+    if math.prod(shape[over[-1] + 1 :]) < _FEWEST_TOGETHER and math.prod(shape) > _MOST_ALONE:
+        return False
+    layer.over = over[0], over[-1] + 1
+    return reader.add(layer)
+
+
 # Of several rules, the first that takes a step.
 RULES: dict[object, tuple[Callable[[Reader, int, Node], bool], ...]] = {
-    CONV2D: (_convolution,),
-    CONV2D_BACKPROP_INPUT: (_transposed,),
-    DEPTHWISE_CONV2D: (_convolution,),
-    CONV3D: (read_volumes,),
-    MAT_MUL: (_matrix, read_pairs),
-    BATCH_MAT_MUL_V2: (_matrix, read_attention, read_pairs),
+    **dict.fromkeys((CONV2D, CONV3D, DEPTHWISE_CONV2D), (read_convolution,)),
+    CONV2D_BACKPROP_INPUT: (read_transposed_convolution,),
+    MAT_MUL: (_matrix, _pairs),
+    BATCH_MAT_MUL_V2: (_matrix, read_attention, _pairs),
     EINSUM: (_einstein_matrix, read_attention),
     TRANSPOSE: (_turned,),
-    MAX_POOL: (partial(_pooled, kind="MAXIMUM"),),
-    AVG_POOL: (partial(_pooled, kind="AVERAGE"),),
-    MAX_POOL_3D: (partial(read_volume_pool, kind="MAXIMUM"),),
-    AVG_POOL_3D: (partial(read_volume_pool, kind="AVERAGE"),),
-    MEAN: (read_mean, read_reduction),
-    **dict.fromkeys((MAX, SUM), (read_reduction,)),
+    **dict.fromkeys((MAX_POOL, MAX_POOL_3D), (partial(read_pool, kind="MAXIMUM"),)),
+    **dict.fromkeys((AVG_POOL, AVG_POOL_3D), (partial(read_pool, kind="AVERAGE"),)),
+    **dict.fromkeys(_REDUCTIONS, (_reduced,)),
     **dict.fromkeys((PAD, PAD_V2), (_pad,)),
     **dict.fromkeys((CONCAT_V2, PACK), (read_joined,)),
     **dict.fromkeys((STRIDED_SLICE, SLICE), (read_part, read_crop)),

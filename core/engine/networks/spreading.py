@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pinnace.engine.codegen import forms
 from pinnace.engine.codegen.strides import Loop, contiguous, loops_of
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.expressions import Program, can_be
+from pinnace.engine.networks.elementwise import Program, can_be, fixed
 from pinnace.engine.networks.layers import Layer, Operand, Reach, Spread
 from pinnace.engine.networks.parts import destination
 from pinnace.engine.networks.strided import Strided, is_somewhere, lies, outside_slice, spread_to
@@ -39,7 +39,7 @@ def read_spread(reader: Reader, place: int, node: Node) -> bool:
     if node.outputs[0] in reader.refused:
         return False
     steps = _Steps(reader, place, reader.sizes[node.outputs[0]])
-    if not steps.take(node) or not steps.has_made:
+    if not steps.take(node) or not any(reader.root(value) in reader.made for value in steps.leaves):
         return False
     while (after := _following(reader, steps, node)) is not None:
         node = after
@@ -70,7 +70,7 @@ class _Steps:
         nodes: in their order.
         leaves: their inputs, and where these are.
         past: values that become unused if only these steps need them.
-        has_rows: whether a constant has one number per element of the last axis.
+        fixed: constant inputs.
     """
 
     reader: Reader
@@ -79,17 +79,12 @@ class _Steps:
     nodes: list[Node] = field(default_factory=list)
     leaves: dict[Value, Strided] = field(default_factory=dict)
     past: list[Value] = field(default_factory=list)
-    has_rows: bool = False
+    fixed: dict[Value, Operand] = field(default_factory=dict)
 
     @property
     def places(self) -> list[int]:
         """Of the steps."""
         return [self.reader.step_places[node] for node in self.nodes]
-
-    @property
-    def has_made(self) -> bool:
-        """Whether they use a value that the network computes."""
-        return any(self.reader.root(value) in self.reader.made for value in self.leaves)
 
     def take(self, node: Node, deep: int = 0) -> bool:
         """Add a step; returns whether it was added."""
@@ -110,15 +105,11 @@ class _Steps:
             return True
         reader = self.reader
         if reader.is_steady(value):
-            return self._is_fixed(reader.shape(value))
+            found = fixed(reader, value, self.shape[-1])
+            if found is not None:
+                self.fixed[value] = found
+            return found is not None
         return self._takes_before(value, deep) or self._reads(value)
-
-    def _is_fixed(self, shape: tuple[int, ...] | None) -> bool:
-        """Whether a constant is one number, or has one per element of the last axis."""
-        if shape is None or math.prod(shape) == 1:
-            return shape is not None
-        self.has_rows = True
-        return bool(shape[-1] == math.prod(shape) == self.shape[-1])
 
     def _takes_before(self, value: Value, deep: int) -> bool:
         """Add a producer that is outside the network so far, and is used only by these steps."""
@@ -202,7 +193,8 @@ def _arranged(reader: Reader, steps: _Steps, lying: Strided) -> _Arranged | None
     along: list[Sequence[int]] = [lying.along]
     for value, found in steps.leaves.items():
         along.append(spread_to(found, reader.sizes[value], steps.shape) or ())
-    most = steps.shape[-1] if steps.has_rows else fields.REGISTER_SIZE // 2
+    has_rows = any(not one.by_row for one in steps.fixed.values())
+    most = steps.shape[-1] if has_rows else fields.REGISTER_SIZE // 2
     loops = loops_of(steps.shape, along, most)
     *outer, inner = loops
     if inner.steps[0] != 1 or inner.size > fields.REGISTER_SIZE:
@@ -237,18 +229,12 @@ def _kind(column: int, step: int, width: int) -> str | None:
     return kinds.get((column, step))
 
 
-def _fixed(reader: Reader, value: Value) -> Operand:
-    """A constant operand: one number for each row, or a row."""
-    return Operand("steady", value, by_row=math.prod(reader.shape(value) or ()) == 1)
-
-
 def _layer(reader: Reader, steps: _Steps, lying: Strided, arranged: _Arranged) -> Layer | None:
     first = reader.steps[steps.place].node
     program = Program()
-    known = dict(arranged.operands)
+    known = {**arranged.operands, **steps.fixed}
     for node in steps.nodes:
-        given = [known.get(value) or _fixed(reader, value) for value in node.inputs]
-        result = program.step(node, given)
+        result = program.step(node, [known[value] for value in node.inputs])
         if result is None:
             return None
         known[node.outputs[0]] = result

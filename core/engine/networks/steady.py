@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.steps import run_node
 from pinnace.framework import dtypes
-from pinnace.graph.graph import FunctionRef, Graph, constant_of
+from pinnace.graph.function_ref import functions_of
+from pinnace.graph.graph import Graph, constant_of
 from pinnace.ops.functional.calls import STATEFUL_PARTITIONED_CALL
 from pinnace.ops.functional.conditions import CASE, IF
 from pinnace.ops.functional.loops import WHILE
@@ -37,23 +38,14 @@ def find_assigned(steps: Sequence[Step]) -> set[Value] | None:
     assigned: set[Value] = set()
     for step in steps:
         node = step.node
-        if _is_harmless(node):
+        if _all_of(node, _is_harmless):
             continue
         handles = {value for value in node.inputs if value.dtype is dtypes.resource}
-        if not handles or not _acts_on_inputs(node):
+        # Functions that it runs may assign to these handles, too, and to no others.
+        if not handles or not _all_of(node, lambda one: _is_harmless(one) or _takes_handles(one)):
             return None
         assigned |= handles
     return assigned
-
-
-def _acts_on_inputs(node: Node) -> bool:
-    """Whether a node, and the functions it runs, have effects only on its inputs' handles."""
-    return _all_of(node, lambda one: _is_harmless_itself(one) or _takes_handles(one))
-
-
-def _is_harmless(node: Node) -> bool:
-    """Whether neither a node nor a function that it runs can assign to a variable."""
-    return _all_of(node, _is_harmless_itself)
 
 
 def _takes_handles(node: Node) -> bool:
@@ -61,7 +53,8 @@ def _takes_handles(node: Node) -> bool:
     return reached != "Python" and any(one.dtype is dtypes.resource for one in node.inputs)
 
 
-def _is_harmless_itself(node: Node) -> bool:
+def _is_harmless(node: Node) -> bool:
+    """Whether a node by itself cannot assign to a variable."""
     op = node.op
     reached = op.reach(node.attrs)
     return reached != "Python" and (op.effect in _HARMLESS or op.traceless or op in _RUNNING)
@@ -75,12 +68,11 @@ def _all_of(node: Node, holds: Callable[[Node], bool]) -> bool:
         for one in pending.pop():
             if not holds(one):
                 return False
-            for value in one.attrs.values():
-                for inner in value if isinstance(value, tuple) else (value,):
-                    # Each function once: functions may call one another billions of times.
-                    if isinstance(inner, FunctionRef) and inner.graph not in seen:
-                        seen.add(inner.graph)
-                        pending.append(list(inner.graph.nodes))
+            for inner in functions_of(one):
+                # Each function once: functions may call one another billions of times.
+                if inner.graph not in seen:
+                    seen.add(inner.graph)
+                    pending.append(list(inner.graph.nodes))
     return True
 
 

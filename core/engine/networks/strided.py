@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pinnace.engine.codegen.strides import contiguous, key_of, sliced
+from pinnace.engine.codegen.strides import Loop, contiguous, key_of, loops_of, sliced
 from pinnace.ops.array.slicing import SLICE, STRIDED_SLICE
 
 if TYPE_CHECKING:
@@ -78,26 +78,18 @@ def outside_slice(reader: Reader, value: Value) -> Strided | None:
 
 def reshaped(strided: Strided, given: Sequence[int], wanted: Sequence[int]) -> Strided | None:
     """Where a reshaped value is; None if axes would be merged that are not contiguous."""
-    old = [(n, step) for n, step in zip(given, strided.along, strict=True) if n != 1]
-    new = [n for n in wanted if n != 1]
-    steps: list[int] = []
-    while old:
-        # Groups of axes that have the same number of elements in both shapes.
-        (size, step), *old = old
-        count, made = 1, new[0]
-        while size != made:
-            if made < size:
-                made *= new[count]
-                count += 1
-            else:
-                (more, inner), *old = old
-                if step != more * inner:
-                    return None
-                size, step = size * more, inner
-        some, new = new[:count], new[count:]
-        steps += [step * n for n in contiguous(some)]
-    left = iter(steps)
-    return strided._replace(along=tuple(0 if n == 1 else next(left) for n in wanted))
+    left = loops_of(given, [strided.along])
+    along: list[int] = []
+    for n in reversed(wanted):
+        # The innermost axes are parts of the innermost loop.
+        size, (step,) = left[-1]
+        if size % n:
+            return None
+        along.insert(0, 0 if n == 1 else step)
+        left[-1] = Loop(size // n, (step * n,))
+        if size == n and len(left) > 1:
+            left.pop()
+    return strided._replace(along=tuple(along))
 
 
 def spread_to(

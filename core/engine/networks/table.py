@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.attention_row import attention_row
-from pinnace.engine.networks.fields import PLACE
+from pinnace.engine.networks.attending import attention_row
+from pinnace.engine.networks.fields import PLACE, depth_columns, volume_columns
 from pinnace.engine.networks.folding import window_of
-from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
+from pinnace.engine.networks.layers import NO_BORDER, Image, Reach, image_of, operands_of
 from pinnace.engine.networks.program_lines import Writer
-from pinnace.engine.networks.resize_row import resize_row
-from pinnace.engine.networks.volume_row import SCRATCH, depth_columns, volume_columns
+from pinnace.engine.networks.sampled import resize_row
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
 
@@ -91,6 +90,7 @@ class Table:
         threads: that share the work.
 
     Attributes:
+        threads: as given.
         rows: one per layer.
         programs: instructions of the programs.
         tensors: that the programs access.
@@ -110,7 +110,7 @@ class Table:
         self._memory = memory
         self._shape = shape
         self._array = array
-        self._threads = threads
+        self.threads = threads
         self.patches: list[Patch] = []
         self.scratch = 1
         self.room = (fields.REGISTERS + fields.SPREAD_REGISTERS) * fields.REGISTER_SIZE
@@ -121,7 +121,7 @@ class Table:
         rows = []
         for number, (layer, form) in enumerate(zip(memory.layers, packed, strict=True)):
             row = dict.fromkeys(fields.NAMES, 0)
-            row["KIND"] = layer.number
+            row["KIND"] = fields.KIND[layer.kind]
             row["CUTS"] = 1
             self._row(number, layer, form, row)
             rows.append([row[name] for name in fields.NAMES])
@@ -132,28 +132,27 @@ class Table:
     def _row(self, number: int, layer: Layer, form: Packed | None, row: dict[str, int]) -> None:
         if layer.spread is not None:
             self._spread(number, layer, layer.spread, row)
-            return
-        write = {
-            "PROGRAM": self._program,
-            "MEAN": self._mean,
-            "MAXIMUM": self._pool,
-            "AVERAGE": self._pool,
-            "PAIRS": self._pairs,
-            "COPY": self._copy,
-            "RESIZE": self._resize,
-            "SOFTMAX": self._softmax,
-            "ATTENTION": self._attention,
-            "LOOKUP": self._lookup,
-        }.get(layer.kind)
-        if write is not None:
-            write(number, layer, row)
-        else:
-            assert form is not None  # noqa: S101 - for mypy: products have weights
+        elif form is not None:
             self._product(number, layer, form, row)
+        else:
+            _WRITERS[layer.kind](self, number, layer, row)
 
-    def _address(
+    def need(self, scratch: int, room: int = 0) -> None:
+        """Have at least this memory for each thread, see `scratch` and `room`."""
+        self.scratch, self.room = max(self.scratch, scratch), max(self.room, room)
+
+    def address(
         self, number: int, name: str, key: Hashable, offset: int = 0, table: int = 0
     ) -> None:
+        """Have the address of a value written to a column.
+
+        Args:
+            number: of the row.
+            name: of the column.
+            key: the value.
+            offset: in numbers, inside the padding.
+            table: see `Patch`.
+        """
         storage = self._memory.of(key)
         column = PLACE[name] if table == 0 else fields.TENSOR_COLUMNS.index(name)
         self.patches.append(Patch(table, number, column, storage, storage.inside + offset))
@@ -182,7 +181,8 @@ class Table:
         (down, along), (gap_down, gap_along) = window.steps, window.gaps
         taps_down, taps_along = window.taps
         above, _, left, _ = window.border
-        storages = [self._memory.of(key) for key in (source, layer.out, *_added(layer))]
+        keys = [source, layer.out, *([] if layer.added is None else [layer.added])]
+        storages = [self._memory.of(key) for key in keys]
         is_plain = window.is_one and not layer.phases and layer.depth is None
         if is_plain and not any(any(one.border) for one in storages):
             row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
@@ -197,12 +197,12 @@ class Table:
         self._border(layer, row)
         if phase is not None:
             row |= {"ROWS_": phase.counts[0], "COLUMNS": phase.counts[1]}
-        self._address(number, "X", source, -(above * x_row + left * channels))
-        self._address(number, "Y", layer.out, first[0] * y_row + first[1] * width)
+        self.address(number, "X", source, -(above * x_row + left * channels))
+        self.address(number, "Y", layer.out, first[0] * y_row + first[1] * width)
         if layer.added is not None:
             _, z_image, z_row = self._image(layer.added)
             row |= _steps("Z", z_image, every[0] * z_row, every[1] * width)
-            self._address(number, "Z", layer.added, first[0] * z_row + first[1] * width)
+            self.address(number, "Z", layer.added, first[0] * z_row + first[1] * width)
         row["ACROSS"] = 1
         row["SECTION_DOWN"] = gap_down * x_row
         row["SECTIONS"] = taps_down
@@ -228,12 +228,10 @@ class Table:
         if layer.depth is not None:
             row |= volume_columns(layer.depth, row)
         table = 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1
-        self.scratch = max(self.scratch, table + (0 if layer.depth is None else SCRATCH))
+        # Volumes: a row of the table besides.
+        self.need(table + (0 if layer.depth is None else len(fields.NAMES)))
         if form.transformed is not None:
-            columns = winograd_row(form, x, y, self._threads)
-            row |= columns.row
-            self.scratch = max(self.scratch, columns.scratch)
-            self.room = max(self.room, columns.room)
+            row |= winograd_row(self, form, x, y)
 
     def _cut(self, layer: Layer, row: dict[str, int], inner: int, weight_bytes: int) -> None:
         """The pieces of a product: by windows, or by columns if there are few windows.
@@ -249,30 +247,30 @@ class Table:
         work = windows * inner * row["WIDTH"]
         if layer.kind == "CHANNELWISE":
             wanted = self._pieces(work * _CHANNELWISE, _PIECE_PRODUCTS)
-            parts = min(lines, max(lines // _FEWEST_LINES, self._threads))
+            parts = min(lines, max(lines // _FEWEST_LINES, self.threads))
         else:
             # Few windows: reading the weights dominates.
             wanted = self._pieces(max(work, weight_bytes * _WEIGHT_BYTE), _PIECE_PRODUCTS)
             tiles = -(-windows // _TILE_ROWS)
-            parts = min(tiles, max(tiles // _FEWEST_TILES, self._threads))
+            parts = min(tiles, max(tiles // _FEWEST_TILES, self.threads))
         # By windows, a thread finds its own output of the row before in its cache: that is faster
         # than reading only half of the weights.
         cuts = 1
-        if windows < self._threads * _FEWEST_WINDOWS:
+        if windows < self.threads * _FEWEST_WINDOWS:
             cuts = self._shared(min(-(-row["WIDTH"] // 32), wanted))
         parts = self._shared(min(parts, max(1, wanted // cuts)))
         row |= {"CUTS": cuts, "PIECES": cuts * parts}
         even = -(-windows // parts)
         tiled = -(-even // _TILE_ROWS) * _TILE_ROWS
-        if parts <= self._threads and _rows_of_tiles(even) < tiled:
+        if parts <= self.threads and _rows_of_tiles(even) < tiled:
             row["OF_PIECE"] = even
 
     def _shared(self, pieces: int) -> int:
         """At most this many pieces, with equal numbers for all threads."""
-        return pieces - (pieces % self._threads if pieces > self._threads else 0)
+        return pieces - (pieces % self.threads if pieces > self.threads else 0)
 
     def _pieces(self, work: int, least: int) -> int:
-        threads = self._threads
+        threads = self.threads
         if threads == 1 or work < threads * least:
             return 1
         # Equal numbers for all threads.
@@ -307,8 +305,8 @@ class Table:
             row |= {"HEIGHT": x.height, "BREADTH": x.width, "TOP": above, "SIDE": left}
         row |= depth_columns(layer.depth)
         self._border(layer, row)
-        self._address(number, "X", source, offset)
-        self._address(number, "Y", layer.out)
+        self.address(number, "X", source, offset)
+        self.address(number, "Y", layer.out)
         work = y.pixels * y.channels * taps_down * taps_along * row["TAPS_DEEP"]
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.batch * y.height)
 
@@ -323,8 +321,8 @@ class Table:
         row |= _steps("X", x_image, x_row, x.channels)
         row |= {"IMAGES": x.batch // slices, "X_SLICES": slices, "MODE": layer.mode}
         row |= {"HEIGHT": x.height, "BREADTH": x.width, "WIDTH": x.channels, "Y_IMAGE": x.channels}
-        self._address(number, "X", layer.xs[0])
-        self._address(number, "Y", layer.out)
+        self.address(number, "X", layer.xs[0])
+        self.address(number, "Y", layer.out)
         wanted = self._pieces(x.pixels * x.channels, _PIECE_NUMBERS)
         by_images = min(wanted, row["IMAGES"])
         cuts = min(-(-wanted // by_images), max(1, x.channels // 64))
@@ -333,24 +331,10 @@ class Table:
     def _softmax(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         image = image_of(self._shape(layer.out))
         row |= {"COLUMNS": image.pixels, "WIDTH": image.channels}
-        self._address(number, "X", layer.xs[0])
-        self._address(number, "Y", layer.out)
+        self.address(number, "X", layer.xs[0])
+        self.address(number, "Y", layer.out)
         wanted = self._pieces(_EXP * image.pixels * image.channels, _PIECE_NUMBERS)
         row["PIECES"] = min(wanted, image.pixels)
-
-    def _attention(self, number: int, layer: Layer, row: dict[str, int]) -> None:
-        columns = attention_row(layer, self._threads)
-        row |= columns.row
-        self.scratch = max(self.scratch, columns.scratch)
-        self.room = max(self.room, columns.room)
-        row["BIAS"] = self._keep(np.array(columns.numbers, np.float32))
-        for name, key, first in zip(
-            ("X", "K", "Z", "MASK"), layer.xs, columns.firsts, strict=False
-        ):
-            self._address(number, name, key, first)
-        self._address(number, "Y", layer.out)
-        if layer.mask is not None:
-            row["MASK"] = self._keep(np.ascontiguousarray(self._array(layer.mask)))
 
     def _lookup(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         assert layer.indices is not None  # noqa: S101 - for mypy: lookups have indices
@@ -359,7 +343,7 @@ class Table:
         (base,) = layer.xs
         table = np.ascontiguousarray(self._array(layer.weights), np.float32)
         row |= {
-            "WEIGHTS": self._keep(table),
+            "WEIGHTS": self.keep(table),
             "HEIGHT": len(table),
             "WIDTH": width,
             "COLUMNS": count,
@@ -369,9 +353,9 @@ class Table:
             "MODE": fields.OUTSIDE.index(outside),
         }
         if outside == "FILLED":
-            row["BIAS"] = self._keep(np.full(width, filler, np.float32))
-        self._address(number, "X", base, first * base.dtype.numpy.itemsize // 4)
-        self._address(number, "Y", layer.out)
+            row["BIAS"] = self.keep(np.full(width, filler, np.float32))
+        self.address(number, "X", base, first * base.dtype.numpy.itemsize // 4)
+        self.address(number, "Y", layer.out)
         row["PIECES"] = min(self._pieces(count * width, _PIECE_NUMBERS), count)
 
     def _pairs(self, number: int, layer: Layer, row: dict[str, int]) -> None:
@@ -381,7 +365,7 @@ class Table:
         row |= _steps("X", rows * inner, *layer.pairs.x)
         row |= _steps("Z", inner * columns, *layer.pairs.z)
         for name, key in zip("XZY", (*layer.xs, layer.out), strict=True):
-            self._address(number, name, key)
+            self.address(number, name, key)
 
     def _copy(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
@@ -402,8 +386,8 @@ class Table:
             row |= _pixels(x)
             row |= {"ABOVE": above, "BELOW": below, "LEFT": left, "RIGHT": right}
             offset = above * y_row + left * y.channels
-        self._address(number, "X", layer.xs[0], part)
-        self._address(number, "Y", layer.out, offset)
+        self.address(number, "X", layer.xs[0], part)
+        self.address(number, "Y", layer.out, offset)
         if layer.channel:  # the first part of a concatenation clears the padding
             row |= dict.fromkeys(("ABOVE", "BELOW", "LEFT", "RIGHT"), 0)
         row["PIECES"] = min(self._pieces(x.pixels * x.channels, _PIECE_NUMBERS), x.batch * x.height)
@@ -421,14 +405,13 @@ class Table:
         if layer.crop is not None:
             part = layer.crop.top * x_row + layer.crop.left * x.channels
             x = x._replace(height=layer.crop.height, width=layer.crop.width)
-        columns = resize_row(layer.node, x, x_row, y)
-        row |= columns.row
+        row["LENGTH"], places, parts = resize_row(layer.node, x, x_row, y)
         row |= _pixels(y) | _steps("Y", y_image, y_row, y.channels)
-        row |= {"X_IMAGE": x_image, "WIDTH": y.channels, "WEIGHTS": self._keep(columns.places)}
-        row["BIAS"] = 0 if columns.parts is None else self._keep(columns.parts)
+        row |= {"X_IMAGE": x_image, "WIDTH": y.channels, "WEIGHTS": self.keep(places)}
+        row["BIAS"] = 0 if parts is None else self.keep(parts)
         self._border(layer, row)
-        self._address(number, "X", layer.xs[0], part)
-        self._address(number, "Y", layer.out)
+        self.address(number, "X", layer.xs[0], part)
+        self.address(number, "Y", layer.out)
         work = _BLEND * y.pixels * y.channels
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.batch * y.height)
 
@@ -439,19 +422,11 @@ class Table:
         if layer.kind == "COPY":
             for name, reach in zip("XY", (*spread.reaches.values(), spread.out), strict=True):
                 row |= _steps(name, reach.image, reach.row, reach.step)
-                self._address(number, name, reach.base, reach.first)
+                self.address(number, name, reach.base, reach.first)
             row["PIECES"] = min(self._pieces(moved, _PIECE_NUMBERS), images * rows)
             return
-        row |= {"BLOCK": max(1, _BLOCK_NUMBERS // width), "TENSORS": len(self._tensors)}
-        places: dict[Value, int] = {}
-        for value, reach in (*spread.reaches.items(), (layer.out, spread.out)):
-            places[value] = len(places)
-            self._address(len(self._tensors), "AT", reach.base, reach.first, table=1)
-            self._tensors.append([0, reach.image, reach.row, reach.step])
-        row["FIRST"] = len(self._instructions)
-        writer = Writer(self, layer, places, row["BLOCK"] * width, width)
-        writer.write(self._instructions)
-        row["LAST"] = len(self._instructions)
+        row["BLOCK"] = max(1, _BLOCK_NUMBERS // width)
+        self._instruct(layer, [*spread.reaches.items(), (layer.out, spread.out)], row)
         work = moved * len(layer.program)
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), images * rows * columns)
 
@@ -460,42 +435,51 @@ class Table:
     def _program(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         y, _, _ = self._image(layer.out)
         keys: list[Value] = [*layer.xs, layer.out]
-        operands = [one for instruction in layer.program for one in instruction.operands]
-        images = {one.value for one in operands if one.kind == "image"}
-        channels = {one.value for one in operands if one.kind == "channels"}
+        kinds = {one.value: one.kind for one in operands_of(layer.program)}
         borders = [key for key in keys if any(self._memory.of(key).border)]
         holds = borders == [layer.out] and y.width * y.channels < _SHORT_ROW
         if borders:
             row |= _pixels(y)
-        elif images:
+        elif "image" in kinds.values():
             row |= {"IMAGES": y.batch, "ROWS_": 1, "COLUMNS": y.height * y.width}
         else:
             row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
         self._border(layer, row)
         width = y.channels
-        block = max(1, _BLOCK_NUMBERS // width)
-        row |= {"WIDTH": width, "BLOCK": block, "TENSORS": len(self._tensors), "Y_STEP": width}
+        row |= {"WIDTH": width, "BLOCK": max(1, _BLOCK_NUMBERS // width), "Y_STEP": width}
         _, row["Y_IMAGE"], row["Y_ROW"] = self._image(layer.out)
-        self._address(number, "Y", layer.out)
-        places: dict[Value, int] = {}
+        self.address(number, "Y", layer.out)
+        reaches = []
         for key in keys:
-            places[key] = len(places)
-            _, image, step = self._image(key)
-            at = len(self._tensors)
-            if key in images or key in channels:
-                self._tensors.append([0, width if key in images else 0, 0, 0])
-            else:
-                self._tensors.append([0, image, step, self._image(key)[0].channels])
-            self._address(at, "AT", key, table=1)
-        row["FIRST"] = len(self._instructions)
-        writer = Writer(self, layer, places, block * width, width, holds=holds)
-        writer.write(self._instructions)
-        row["LAST"] = len(self._instructions)
+            of, image, step = self._image(key)
+            steps = {"image": (width, 0, 0), "channels": (0, 0, 0)}.get(kinds.get(key, ""))
+            reaches.append((key, Reach(key, 0, *(steps or (image, step, of.channels)))))
+        held = self._instruct(layer, reaches, row, holds=holds)
         if self._is_one_pass(self._instructions[row["FIRST"] :]):
             row["BLOCK"] *= _LONG_BLOCK
-        row["HELD"] = writer.held + 1 if holds else 0
+        row["HELD"] = held + 1 if holds else 0
         work = y.pixels * width * len(layer.program)
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.pixels)
+
+    def _instruct(
+        self,
+        layer: Layer,
+        reaches: Sequence[tuple[Value, Reach]],
+        row: dict[str, int],
+        *,
+        holds: bool = False,
+    ) -> int:
+        """Add the instructions of a program; returns the register that `holds` its result."""
+        row |= {"TENSORS": len(self._tensors), "FIRST": len(self._instructions)}
+        for _, reach in reaches:
+            self.address(len(self._tensors), "AT", reach.base, reach.first, table=1)
+            self._tensors.append([0, reach.image, reach.row, reach.step])
+        places = {value: place for place, (value, _) in enumerate(reaches)}
+        width = row["WIDTH"]
+        writer = Writer(self, layer, places, row["BLOCK"] * width, width, holds=holds)
+        writer.write(self._instructions)
+        row["LAST"] = len(self._instructions)
+        return writer.held
 
     @staticmethod
     def _is_one_pass(lines: Sequence[Sequence[int]]) -> bool:
@@ -505,15 +489,31 @@ class Table:
 
     def spread(self, array: Array, count: int) -> int:
         """Address of an array that is repeated to fill a block."""
-        return self._keep(aligned(np.resize(np.asarray(array, np.float32).reshape(-1), count)))
+        return self.keep(aligned(np.resize(np.asarray(array, np.float32).reshape(-1), count)))
 
-    def _keep(self, array: Array) -> int:
+    def keep(self, array: Array) -> int:
+        """Address of an array, which is kept alive."""
         self._kept.append(array)
         return int(array.ctypes.data)
 
     def array(self, value: Value) -> Array:
         """The array of a constant value."""
         return self._array(value)
+
+
+# The rows of layers without weights in panels.
+_WRITERS: dict[str, Callable[[Table, int, Layer, dict[str, int]], None]] = {
+    "PROGRAM": Table._program,
+    "MEAN": Table._mean,
+    "MAXIMUM": Table._pool,
+    "AVERAGE": Table._pool,
+    "PAIRS": Table._pairs,
+    "COPY": Table._copy,
+    "RESIZE": Table._resize,
+    "SOFTMAX": Table._softmax,
+    "ATTENTION": attention_row,
+    "LOOKUP": Table._lookup,
+}
 
 
 def _pixels(image: Image) -> dict[str, int]:
@@ -524,10 +524,6 @@ def _pixels(image: Image) -> dict[str, int]:
 def _steps(name: str, image: int, row: int, step: int) -> dict[str, int]:
     """The strides of x, y or z."""
     return {f"{name}_IMAGE": image, f"{name}_ROW": row, f"{name}_STEP": step}
-
-
-def _added(layer: Layer) -> tuple[Value, ...]:
-    return () if layer.added is None else (layer.added,)
 
 
 def _matrix(lines: list[list[int]], columns: int) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 VersionKey: TypeAlias = "tuple[tuple[weakref.ref[Any], int], ...]"
 
 
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Packed:
     """The weights and bias of one layer, for one version of the variables.
 
@@ -37,15 +39,12 @@ class Packed:
         folded: pixels that are folded into channels.
     """
 
-    __slots__ = ("__weakref__", "bias", "folded", "largest", "node", "transformed", "weights")
-
-    def __init__(self, node: Node, weights: Array, bias: Array, folded: int = 1) -> None:
-        self.node = node
-        self.weights = weights
-        self.bias = bias
-        self.folded = folded
-        self.transformed: Array | None = None
-        self.largest = 0
+    node: Node
+    weights: Array
+    bias: Array
+    folded: int = 1
+    transformed: Array | None = None
+    largest: int = 0
 
 
 # Plans for several batch sizes share weights: packed once, and kept while in use. Here, the
@@ -97,26 +96,15 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Pack
         filters = matrix.reshape(*layer.window.taps, -1, matrix.shape[1])
         matrix = filters_of(filters, layer.window.steps[1], folded)
         matrix, bias = matrix.reshape(-1, matrix.shape[-1]), np.tile(bias, folded)
-    if layer.kind == "CHANNELWISE":
-        kept = _channel_panels(np.asarray(matrix, np.float32))
-    else:
-        kept = weights.packed(np.asarray(matrix, np.float32))
-    made = Packed(layer.node, aligned(kept), bias, folded)
+    # Depthwise filters, [taps, C], are [C / 16, taps, 16], read sequentially.
+    width = _PANEL if layer.kind == "CHANNELWISE" else weights.PANEL
+    kept = weights.packed(np.asarray(matrix, np.float32), width)
+    made = Packed(layer.node, kept, bias, folded)
     if is_tiled:
         filters = matrix.reshape(3, 3, -1, matrix.shape[-1])
         made.transformed = winograd.steady_filters(filters)
         made.largest = winograd.limit_of(filters.shape[2], filters)
     return made
-
-
-def _channel_panels(matrix: Array) -> Array:
-    """Depthwise filters, [taps, C], as [C / 16, taps, 16], read sequentially."""
-    taps, channels = matrix.shape
-    panels = np.zeros((-(-channels // _PANEL), taps, _PANEL), np.float32)
-    for panel, begin in zip(panels, range(0, channels, _PANEL), strict=True):
-        some = matrix[:, begin : begin + _PANEL]
-        panel[:, : some.shape[1]] = some
-    return panels
 
 
 def _scale(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pinnace.engine.networks.fields import KIND
 from pinnace.ops.kernels import winograd
@@ -10,6 +10,7 @@ from pinnace.ops.kernels import winograd
 if TYPE_CHECKING:
     from pinnace.engine.networks.layers import Image, Layer
     from pinnace.engine.networks.memory import Memory
+    from pinnace.engine.networks.table import Table
     from pinnace.engine.networks.weighing import Packed
 
 # Outputs from which threads share those rather than rows of tiles: each transforms all patches,
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
 _MANY_OUTPUTS = 128
 # Most pieces per thread.
 _PIECES = 4
-
-
-class Columns(NamedTuple):
-    """The row, and the int64 and float32 numbers that a thread needs."""
-
-    row: dict[str, int]
-    scratch: int
-    room: int
 
 
 def is_tiled(layer: Layer, memory: Memory) -> bool:
@@ -45,16 +38,17 @@ def is_tiled(layer: Layer, memory: Memory) -> bool:
     return winograd.wins(y.height, y.width, x.channels, y.channels)
 
 
-def winograd_row(form: Packed, x: Image, y: Image, threads: int) -> Columns:
+def winograd_row(table: Table, form: Packed, x: Image, y: Image) -> dict[str, int]:
     """The columns that differ from those of a product.
 
     Args:
+        table: that it is a row of.
         form: the weights.
         x: the layer's input.
         y: the layer's output.
-        threads: that share the work.
     """
     assert form.transformed is not None  # noqa: S101 - for mypy: `is_tiled` had them made
+    threads = table.threads
     across, down = -(-y.width // 2), -(-y.height // 2)
     tiles = winograd.block_tiles(x.channels, across)
     row = {
@@ -74,5 +68,5 @@ def winograd_row(form: Packed, x: Image, y: Image, threads: int) -> Columns:
         # A piece has whole blocks, and each thread the same number of pieces.
         blocks = -(-lines * across // tiles)
         pieces = min(_PIECES, -(-blocks // threads)) * threads
-    row |= {"CUTS": min(cuts, panels), "PIECES": pieces}
-    return Columns(row, 5 * (tiles + 16) + 1, winograd.room(tiles, x.channels))
+    table.need(5 * (tiles + 16) + 1, winograd.room(tiles, x.channels))
+    return row | {"CUTS": min(cuts, panels), "PIECES": pieces}

@@ -109,19 +109,19 @@ def kept(array: Array, name: str, make: Callable[[Array], Array | None]) -> Arra
     return found
 
 
-def packed(matrix: Array) -> Array:
-    """[panels, K, 32] of a matrix [K, N], the last panel filled up with zeros."""
+def packed(matrix: Array, width: int = PANEL) -> Array:
+    """[panels, K, width] of a matrix [K, N], the last panel filled up with zeros."""
     inner, columns = matrix.shape
-    whole, rest = divmod(columns, PANEL)
-    made = empty((whole + bool(rest), inner, PANEL), matrix.dtype)
-    panels = matrix[:, : whole * PANEL].reshape(inner, whole, PANEL).swapaxes(0, 1)
+    whole, rest = divmod(columns, width)
+    made = empty((whole + bool(rest), inner, width), matrix.dtype)
+    panels = matrix[:, : whole * width].reshape(inner, whole, width).swapaxes(0, 1)
 
     def write(some: slice) -> None:
         made[some] = panels[some]
 
-    share_panels(whole, inner * PANEL, write)
+    share_panels(whole, inner * width, write)
     if rest:
-        made[whole, :, :rest] = matrix[:, whole * PANEL :]
+        made[whole, :, :rest] = matrix[:, whole * width :]
         made[whole, :, rest:] = 0
     return made
 

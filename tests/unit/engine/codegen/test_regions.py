@@ -14,10 +14,8 @@ import pinnace as tf
 from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import clusters, fused
-from pinnace.engine.codegen.extreme_gradients import SharedExtremes
 from pinnace.engine.codegen.fused import Fused
-from pinnace.engine.codegen.rectified import Rectified
-from pinnace.engine.codegen.rectified_pools import RectifiedPool
+from pinnace.engine.codegen.pairs import Pair
 from pinnace.framework import config
 from pinnace.ops.kernels import pieces, team, tiles
 from pinnace.ops.nn.batch_norm import fused_batch_norm
@@ -423,7 +421,7 @@ def test_batch_norm_and_relu_are_one_step_with_one_gradient(
 
     plain, wanted = f.python_function(tf.constant(x), tf.constant(dy))
     found, slopes = settled(f, x, dy)
-    kinds = [len(one.cluster.outputs) for one in regions(f, x, dy) if isinstance(one, Rectified)]
+    kinds = [len(one.cluster.outputs) for one in regions(f, x, dy) if isinstance(one, Pair)]
     assert kinds == ([6, 5] if training else [6])
     np.testing.assert_allclose(found.numpy(), plain.numpy(), rtol=1e-5, atol=1e-5)
     for one, other in zip(slopes, wanted, strict=True):
@@ -440,7 +438,7 @@ def test_a_batch_norm_that_others_take_stays_as_it_is() -> None:
         return tf.nn.relu(y) * 2.0 + 1.0, y
 
     found, y = settled(f, x)
-    assert not any(isinstance(one, Rectified) for one in regions(f, x))
+    assert not any(isinstance(one, Pair) for one in regions(f, x))
     np.testing.assert_allclose(found.numpy(), np.maximum(y.numpy(), 0) * 2 + 1, rtol=1e-6)
     assert (y.numpy() < 0).any()
 
@@ -469,7 +467,7 @@ def test_gradients_of_a_pool_and_a_relu(seed: int) -> None:
 
     wanted = f.python_function(tf.constant(x), tf.constant(bias))
     found = settled(f, x, bias)
-    is_one = any(isinstance(one, RectifiedPool) for one in regions(f, x, bias))
+    is_one = any(isinstance(one, Pair) for one in regions(f, x, bias))
     assert is_one == (rank == 2 or taps == steps)  # overlapping windows of volumes stay apart
     # A bias' slope is a sum of up to 2,000 whole numbers, exact in any order.
     for one, other in zip(found, wanted, strict=True):
@@ -512,7 +510,7 @@ def test_gradients_of_limits_along_axes(seed: int) -> None:
 
     wanted = f.python_function(tf.constant(x), tf.constant(bias))
     found = settled(f, x, bias)
-    assert any(isinstance(one, SharedExtremes) for one in regions(f, x, bias))
+    assert any(isinstance(one, Pair) for one in regions(f, x, bias))
     for one, other in zip(found[:2], wanted[:2], strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
     np.testing.assert_allclose(found[2].numpy(), wanted[2].numpy(), rtol=1e-5, atol=1e-4)
@@ -531,7 +529,7 @@ def test_gradients_of_limits_stay_as_they_are_where_a_step_is_wanted() -> None:
     dy = normal(6, 1, 9)
     wanted = f.python_function(tf.constant(x), tf.constant(dy))
     found = settled(f, x, dy)
-    assert not any(isinstance(one, SharedExtremes) for one in regions(f, x, dy))
+    assert not any(isinstance(one, Pair) for one in regions(f, x, dy))
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-6)
 
@@ -560,5 +558,5 @@ def test_a_pool_of_other_numbers_than_the_relu_s_stays_as_it_is() -> None:
 
     wanted = f.python_function(tf.constant(x))
     found = settled(f, x)
-    assert not any(isinstance(one, RectifiedPool) for one in regions(f, x))
+    assert not any(isinstance(one, Pair) for one in regions(f, x))
     np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5, atol=1e-5)

@@ -31,6 +31,18 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] =
         fields.GATE,
     ),
 }
+# Programs of the same instructions as an activation, with other operands.
+LOOKALIKES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "twice": (
+        lambda x: x * (tf.nn.relu6(x + x) / 6.0),
+        lambda x: x * np.clip(x + x, 0, 6) / 6,
+    ),
+    "inverse": (
+        lambda x: x * (6.0 / tf.nn.relu6(x + 3.0)),
+        lambda x: x * 6 / np.clip(x + 3, 0, 6),
+    ),
+    "square": (lambda x: x * tf.sigmoid(x * x), lambda x: x * special.expit(x * x)),
+}
 activations = pytest.mark.parametrize("name", ACTIVATIONS)
 KINDS = ("convolution", "depthwise", "tiles", "transposed", "volume", "matrix", "sum")
 
@@ -140,6 +152,23 @@ def test_tiles_do_it_and_it_is_that_of_float64(
             np.testing.assert_allclose(y, wanted, rtol=2e-5, atol=2e-5)
             after = wanted.reshape(-1, drawn.last.shape[0]) @ drawn.last.astype(np.float64)
             np.testing.assert_allclose(behind, after, rtol=2e-4, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+@pytest.mark.parametrize("kind", ["convolution", "depthwise", "matrix"])
+def test_what_only_looks_like_an_activation_is_a_program(kind: str, name: str) -> None:
+    written, formula = LOOKALIKES[name]
+    drawn = Drawn(kind, 8)
+    run = drawn.function(written)
+    found, kinds = modes_of(run, drawn.x)
+    assert "PROGRAM" in kinds
+    assert not any(found)
+    sums = tf.function(drawn.sums)(tf.constant(drawn.x)).numpy().astype(np.float64)
+    y = run(tf.constant(drawn.x))[0].numpy()
+    with np.errstate(divide="ignore"):
+        wanted = formula(sums)
+    fits = np.abs(wanted) < 100  # a division by almost nothing is not exact
+    np.testing.assert_allclose(y[fits], wanted[fits], rtol=1e-4, atol=1e-4)
 
 
 @activations
