@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
 
-# Limits of nested branches and loops, and of statements, which LLVM compiles in a second or so.
+# Limits of nested branches and loops, and of statements.
 _DEPTH, _STATEMENTS = 12, 1500
 # Iterations of inner loops in one call of a kernel: any of them could be infinite.
 MOST_INNER = 1 << 20
