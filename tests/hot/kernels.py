@@ -19,7 +19,7 @@ from pinnace.engine.codegen.statement_rows import walk_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pinnace.engine.codegen.statement_functions import Function
+    from pinnace.engine.codegen.walks import Function
 
 # First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
 # what is read and written (lists that change, and tables of numbers that go in and out).

@@ -18,13 +18,14 @@ from pinnace.engine import tiers
 from pinnace.engine.build import build, drop_plan, plan_of
 from pinnace.engine.codegen import (
     clusters,
-    iteration_text,
     kernels,
     looped,
     loops,
+    recurrences,
     small_plans,
     statement_rows,
 )
+from pinnace.engine.codegen.loop_clusters import LoopClusters
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks import finding
 from pinnace.engine.tiers import Prepared, Workspace
@@ -78,7 +79,7 @@ def everything_is_worth_it() -> Iterator[None]:
 
 def _write_tables(walk_of: Any) -> None:
     """Let all that have statements make tables of them by this function."""
-    for module in (iteration_text, small_plans, loops):
+    for module in (recurrences, small_plans, loops):
         module.walk_of = walk_of
 
 
@@ -297,12 +298,13 @@ class Compiled:
             loops = plan_of(step.node.attrs["body"].graph).tiers.loops()
             if loops is None or loops._test is None:
                 continue
-            recurrence = loops._recurrence
+            forms = loops.forms
+            regions = [one for one in forms if isinstance(one, LoopClusters)]
             if loops._loop is not None:
                 self._count("scalar loop")
-            elif recurrence is not None and recurrence.variants():
+            elif len(forms) > len(regions):
                 self._count("recurrence")
-            elif loops.turns is not None and any(one.fused for one in loops.turns.made):
+            elif any(one.fused for one in regions):
                 self._count("turns")
             else:
                 self._count("loop as a plan")

@@ -15,9 +15,8 @@ from pinnace.engine.codegen.number_tables import NumberTables, Slot
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import FUNCTIONS, SCALARS, is_scalar
-from pinnace.engine.codegen.statement_functions import Function
 from pinnace.engine.codegen.statement_rows import walk_of
-from pinnace.engine.codegen.walks import Argument
+from pinnace.engine.codegen.walks import Argument, Function
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -41,6 +41,22 @@ class Argument(NamedTuple):
     rank: int = 0
 
 
+class Function(NamedTuple):
+    """A kernel's statements with what belongs to them; others may call it.
+
+    Attributes:
+        arguments: the parameters.
+        lines: the statements; the last returns a number.
+        scratch: float32 numbers of the memory at the address `w`.
+        constants: the arrays `k0`, `k1`, …
+    """
+
+    arguments: Sequence[Argument]
+    lines: Sequence[str]
+    scratch: int = 0
+    constants: Sequence[Array] = ()
+
+
 class _State(NamedTuple):
     """What one call at a time works with.
 

@@ -21,9 +21,8 @@ from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.function_numbers import BINARY as OF_TWO
 from pinnace.engine.codegen.function_numbers import UNARY as OF_ONE
 from pinnace.engine.codegen.function_numbers import WHOLE, WHOLE_DTYPES
-from pinnace.engine.codegen.statement_functions import Function
 from pinnace.engine.codegen.statement_rows import walk_of as table_of
-from pinnace.engine.codegen.walks import Argument
+from pinnace.engine.codegen.walks import Argument, Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
