@@ -105,7 +105,7 @@ $(KERNELS): $(KERNEL_SOURCES)
 # What is particular to one of them: `first` is installed with its pins, and `then` runs after it; `said`
 # is written instead of the pins, or `note` after them.
 $(DEMO)/.installed: pyproject.toml
-$(DEMO)/.installed: private first := -e '.[onnx,lite,compiler]'
+$(DEMO)/.installed: private first := -e '.[onnx,lite]'
 $(DEMO)/.installed: private said := pinnace and what the demo needs (420 MB)
 # With the dependencies of pinnace, which is the checkout all the same: PYTHONPATH is first.
 $(patsubst %,%/.installed,$(BEAM) $(MPI) $(RAY) $(SPARK)): private first := -e .

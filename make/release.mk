@@ -18,10 +18,10 @@ release-pins: $(UV)/.installed ## requirements/release.txt: what builds a releas
 	  --python-version 3.11 --generate-hashes --no-header --no-annotate --only-binary :all: -; } > requirements/release.new
 	@mv requirements/release.new requirements/release.txt
 
-# ARGS="slim compiled" builds some of them. It needs root; Debian's buildah, iproute2, mmdebstrap and runc are
+# ARGS=slim builds one of them. It needs root; Debian's buildah, iproute2, mmdebstrap and runc are
 # installed by apt-get where they are missing.
 .PHONY: image
-image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full, with ONNX, with a compiled model; built, run and asked without Docker
+image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim and with ONNX; built, run and asked without Docker
 	PYTHON=$(abspath $(VENV))/bin/python deploy/containers/image.sh dist/*.whl models/digits $(ARGS)
 
 # No cluster is asked, and once it is installed nothing is fetched. KSERVE_SOURCE is a checkout of

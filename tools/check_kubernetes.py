@@ -330,7 +330,7 @@ def check_kserve(checks: Checks) -> None:
     chart = str(checks.kserve / "charts" / "kserve-runtime-configs")
     values = str(KUBERNETES / "kserve" / "tensorflow-values.yaml")
     enabled = ("--set", "kserve.servingruntime.enabled=true", "-f", values)
-    checks.run(name, checks.helm, "template", "x", chart, *enabled, needs="image: pinnace:full")
+    checks.run(name, checks.helm, "template", "x", chart, *enabled, needs="image: pinnace:slim")
 
 
 def check_queries(checks: Checks, scaling: list[str]) -> None:

@@ -338,13 +338,9 @@ class Observed:
         entered = perf_counter()
         unit, function = recorder.function(unit, looks=looks)
         recorder._lane.paused += perf_counter() - entered
-        if leased is None or layout is None:
-            return recorder.run(unit, lambda: function(arrays, context))
-        buffers = leased.buffers
-        if not layout.has_products:
-            return recorder.run(unit, lambda: function(arrays, context, buffers))
+        given = (arrays, context) if leased is None else (arrays, context, leased.buffers)
         with one_thread:
-            return recorder.run(unit, lambda: function(arrays, context, buffers))
+            return recorder.run(unit, lambda: function(*given))
 
 
 class _General:

@@ -48,7 +48,7 @@ class PoisonedTiers(Tiers):
 
     def lease(self, arrays: Sequence[Array]) -> Leased:
         """As `Tiers.lease`, never None."""
-        return Poisoned(self._plan, super().lease(arrays))
+        return Poisoned(self.plan, super().lease(arrays))
 
     def give_back(self, leased: Leased) -> None:
         """End the call."""

@@ -36,11 +36,11 @@ _WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One kernel whose first results differed from the plan's.
+    """Code that does not agree with its plan, or raised where the plan does not.
 
     Attributes:
-        kind: region, small plan, loop, recurrence, turns (the regions of a loop's body), search
-            (the search for regions failed) or call (code that had passed its trial raised).
+        kind: region, turns (the regions of a loop's body), small plan, loop, search (the search for
+            a form failed) or call (a form raised).
         function: name of the graph that it belongs to.
         difference: the first number that differed, or the error.
         text: the graph that the kernel should have computed.

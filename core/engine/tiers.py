@@ -119,12 +119,14 @@ class Tiers:
     """The compiled forms of one plan so far.
 
     Attributes:
+        plan: that these are forms of.
         has_products: whether BLAS, or a kernel that shares work, is used.
+        is_worthwhile: whether memory or machine code may bring a gain.
         has_failed: whether a form raised where the plan does not: the plan then runs all calls.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self.plan = plan
         self._lock = threading.Lock()
         # What one tier has is not used in another: the tier `plan` calls no regions.
         self._tier = _Tier("auto")
@@ -142,7 +144,7 @@ class Tiers:
         self._is_small = _is_small(plan)
         self.has_failed = False
         self._is_searching = False
-        self._worthwhile = bool(self._candidates) or self.has_products or self._is_small
+        self.is_worthwhile = bool(self._candidates) or self.has_products or self._is_small
 
     # Calls.
 
@@ -152,7 +154,7 @@ class Tiers:
 
     def lease(self, arrays: Sequence[Array]) -> Leased | None:
         """The compiled form for arguments of these shapes; None if nothing is gained."""
-        if not self._worthwhile:
+        if not self.is_worthwhile:
             return None
         tier = self._tier
         if config.settings.tier != tier.name:
@@ -173,7 +175,7 @@ class Tiers:
     def fail(self) -> None:
         """Make the plan run all calls from now on."""
         with self._lock:
-            self.has_failed, self._worthwhile = True, False
+            self.has_failed, self.is_worthwhile = True, False
             self._loops.clear()
 
     def without(self, error: Exception) -> bool:
@@ -187,7 +189,7 @@ class Tiers:
         if not recovery.may_be_ours(error):
             return False
         self.fail()
-        recovery.reject("search", self._plan, error, "")
+        recovery.reject("search", self.plan, error, "")
         return True
 
     def _leased(self, prepared: Prepared) -> Leased:
@@ -239,7 +241,7 @@ class Tiers:
                 return None
             self._is_searching = True
             try:
-                prepared = self._made(arrays, Weights(self._plan, arrays))
+                prepared = self._made(arrays, Weights(self.plan, arrays))
             except CallError:  # the plan raises it, with the node
                 return None
             finally:
@@ -257,7 +259,7 @@ class Tiers:
         layout = self.layout_for(arrays, anyway=config.settings.tier == "compiled")
         if layout is None or not is_compiling():
             return None if layout is None else Prepared(layout)
-        form = form_of(self._plan, layout, arrays, weights, lambda: self._small(arrays))
+        form = form_of(self.plan, layout, arrays, weights, lambda: self._small(arrays))
         if not isinstance(form, Layout):
             return Prepared(layout, form)
         has_networks = any(isinstance(one, Network) for one in form.regions.values())
@@ -278,7 +280,7 @@ class Tiers:
                 return prepared
             self._is_searching = True
             try:
-                better = self._made(arrays, Weights(self._plan, arrays, changed))
+                better = self._made(arrays, Weights(self.plan, arrays, changed))
             except CallError:
                 return prepared
             finally:
@@ -290,16 +292,6 @@ class Tiers:
                 if tier.prepared.get(key) is prepared:
                     tier.prepared[key] = better
             return better
-
-    @property
-    def plan(self) -> Plan:
-        """The plan that these are forms of."""
-        return self._plan
-
-    @property
-    def is_worthwhile(self) -> bool:
-        """Whether memory or machine code may bring a gain."""
-        return self._worthwhile
 
     def has_given_up(self, arrays: Sequence[Array]) -> bool:
         """Whether nothing can be gained for arguments of these shapes."""
@@ -313,7 +305,7 @@ class Tiers:
             return None
         from pinnace.engine.codegen.small_plans import small_plan_of
 
-        return small_plan_of(self._plan, arrays)
+        return small_plan_of(self.plan, arrays)
 
     def layout_for(self, arrays: Sequence[Array], *, anyway: bool) -> Layout | None:
         """The layout for these arguments, from the shapes that inference finds.
@@ -324,20 +316,20 @@ class Tiers:
         """
         from pinnace.engine.sizes import sizes_for
 
-        known, settled = sizes_for(self._plan, arrays)
+        known, settled = sizes_for(self.plan, arrays)
         sizes = buffered(known, self._candidates, _SMALLEST)
         if not sizes and not self.has_products and not self._is_small and not anyway:
             return None
-        for value, array in zip(self._plan.graph.inputs, arrays, strict=True):
+        for value, array in zip(self.plan.graph.inputs, arrays, strict=True):
             known[value] = array.shape
-        for step in self._plan.steps:
+        for step in self.plan.steps:
             for value in step.node.inputs:
                 constant = constant_of(value)
                 if constant is not None:
                     known[value] = np.shape(constant)
-        results = set(self._plan.graph.outputs)
+        results = set(self.plan.graph.outputs)
         settled = {value: array for value, array in settled.items() if value not in results}
-        return Layout(self._plan, known, sizes, self.has_products, settled=settled)
+        return Layout(self.plan, known, sizes, self.has_products, settled=settled)
 
     # Loops.
 
@@ -353,7 +345,7 @@ class Tiers:
             with self._lock:
                 found = self._loops.get(tier)
                 if found is None:
-                    found = self._loops[tier] = LoopTiers(self._plan)
+                    found = self._loops[tier] = LoopTiers(self.plan)
         return found
 
     def iteration(self, values: Sequence[Array] | None = None) -> Callable[..., Any]:
@@ -363,7 +355,7 @@ class Tiers:
             values: the loop variables, if it is the body of a loop.
         """
         loops = self._loops.get(config.settings.pinned_tier) if self._loops else None
-        return self._plan.run if loops is None else loops.function(values)
+        return self.plan.run if loops is None else loops.function(values)
 
 
 def _is_small(plan: Plan) -> bool:

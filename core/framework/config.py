@@ -213,10 +213,10 @@ def set_tier(tier: Tier) -> None:
     """Choose how functions run; takes effect between calls.
 
     Args:
-        tier: `auto` runs the plan first, and the installation's machine code from the second or
-            third call with the same shapes. `compiled` runs machine code from the first call, and
-            compares it with nothing: for tests of the engine. `plan` calls no machine code;
-            `eager` does not reuse memory between calls either: each kernel by itself.
+        tier: `auto` runs the installation's machine code from the first call with a set of shapes.
+            `compiled` passes its errors on, and gives any set of shapes a form: for tests of the
+            engine. `plan` calls no machine code; `eager` does not reuse memory between calls
+            either: each kernel by itself.
 
     Raises:
         InvalidArgumentError: there is no such tier.

@@ -13,7 +13,6 @@ Listed elsewhere, in the module they belong to:
 
 - `engine/threads.py` sets the threads of BLAS, where PINNACE_THREADS says how many.
 - `ops/kernels/team.py`: a forked child forgets its parent's threads.
-- `engine/codegen/linking.py`: a fork waits for what LLVM is doing.
 - ml_dtypes tells NumPy of its types.
 - `framework/denormals.py` sets the floating-point mode of a thread while a run is in it, and sets
   what was set before when it ends (ADR 24).

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # `make image`: build the images without a registry and without Docker, run them, ask them, stop them.
 #
-#   deploy/containers/image.sh [--run] WHEEL MODEL [slim|full|onnx]...
+#   deploy/containers/image.sh [--run] WHEEL MODEL [slim|onnx]...
 #
 # Debian's mmdebstrap makes the two base images, buildah builds the Dockerfile from wheels alone, twice,
 # with one image ID, and runc runs the OCI image as a user without a name, on a root that is only
-# read, in a network that is a loopback interface and nothing else. `onnx` is `full` with the extra.
+# read, in a network that is a loopback interface and nothing else. `onnx` is `slim` with the extra.
 # It needs root; buildah, iproute2, mmdebstrap and runc of Debian are installed where they are
 # missing. The images stay in build/images, and the bases, too: remove base-*.tar for newer
 # packages of Debian. With --run they are not built again, only run.
@@ -14,15 +14,15 @@ only_run=
 [ "${1-}" != --run ] || { only_run=yes && shift; }
 wheel=$(realpath "$1") model=$(realpath "$2")
 shift 2
-[ $# -gt 0 ] || set -- slim full onnx
+[ $# -gt 0 ] || set -- slim onnx
 here=$(cd "$(dirname "$0")" && pwd)
 python=$(command -v "${PYTHON:-python3}")
 out=$(pwd)/build/images
 user=1000
 
 for target in "$@"; do
-  case $target in slim | full | onnx) ;; *)
-    echo "image.sh: '$target' is none of slim, full and onnx" >&2
+  case $target in slim | onnx) ;; *)
+    echo "image.sh: '$target' is neither slim nor onnx" >&2
     exit 2
     ;;
   esac
@@ -101,7 +101,7 @@ prepare() { # the bases, and the wheels that are installed
     --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
     --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" \
     --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" --platform any \
-    "pinnace[$extras,compiler] @ file://$wheel"
+    "pinnace[$extras] @ file://$wheel"
   cp "$wheel" "$scratch/context/"
 }
 
@@ -154,9 +154,9 @@ inside() { # PYTHON: run by the container's interpreter, beside the server
 }
 
 build() { # TARGET FILE: the image, its ID in the file
-  local stage=$1 extras=grpc
-  [ "$1" != onnx ] || { stage=full && extras=grpc,onnx; }
-  store bud --quiet --timestamp 0 --format oci --target "$stage" --iidfile "$2" \
+  local extras=grpc
+  [ "$1" != onnx ] || extras=grpc,onnx
+  store bud --quiet --timestamp 0 --format oci --target slim --iidfile "$2" \
     --build-arg BUILD_IMAGE=localhost/pinnace-build --build-arg RUN_IMAGE=localhost/pinnace-run \
     --build-arg PIP_NO_INDEX=1 --build-arg EXTRAS="$extras" -f "$here/Dockerfile" \
     -t "localhost/pinnace:$1" "$scratch/context" 2>&1 >/dev/null |
@@ -251,7 +251,7 @@ assert not os.path.exists('/bin/sh'), 'there is a shell'
   inside "
 import importlib.util as find
 found = [one for one in ('llvmlite', 'onnxruntime') if find.find_spec(one)]
-assert found == {'slim': [], 'full': ['llvmlite'], 'onnx': ['llvmlite', 'onnxruntime']}['$target'], found
+assert found == {'slim': [], 'onnx': ['onnxruntime']}['$target'], found
 "
   inside "
 from pinnace.engine.ahead import reading

@@ -346,7 +346,7 @@ async def full(world: World, seconds: float) -> Counter[str]:
 # Refused before its body was read, a client may see no more of it than that the connection closes.
 _NO_MEMORY = {"200", "429", "503", "504", "0", "OK", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
 
-# Seen once in five runs: where memory ends inside of a library that cannot do without (LLVM, gRPC),
+# Seen once in five runs: where memory ends inside of a library that cannot do without (gRPC),
 # the process ends. The full form shows it; the short one is to say the same thing each time.
 MAY_END_THE_SERVER = frozenset({"no memory is left"})
 

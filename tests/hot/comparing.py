@@ -11,7 +11,6 @@ import numpy as np
 from hot import tiers
 from hot.bounds import Undecided, Verdict, bounds_of
 from hot.drawing import of_unknown_sizes
-from hot.kernels import NATIVE, WALKED
 from hot.memory import NOT_A_NUMBER, SMALL_NUMBER
 from pinnace.framework import denormals
 from pinnace.serving.running import batching
@@ -89,23 +88,17 @@ class Comparison:
                 self._check(report, way, found, bounds)
                 if is_exact:
                     self._check_equal(report, way, found, wanted)
-        ways = [WALKED, NATIVE] if tiers.has_loops(graph) else [WALKED]
-        for way in ways:
-            made = (
-                self._run(report, way, lambda way=way: self._compiled.run(graph, arrays, way)) or {}
-            )
-            for form, found in made.items():
-                report.counts[f"{way} runs"] += 1
-                self._check(report, f"{form}, {way}", found, bounds)
-                if case.exact:
-                    self._check_equal(report, f"{form}, {way}", found, wanted)
-            if made and (number % 16 == 0 or every_way):
-                both = self._run(
-                    report, "two threads", lambda w=way: self._compiled.together(graph, arrays, w)
-                )
-                for found in both or ():
-                    report.counts["runs beside another thread"] += 1
-                    self._check(report, f"two threads, {way}", found, bounds)
+        made = self._run(report, "compiled", lambda: self._compiled.run(graph, arrays)) or {}
+        for form, found in made.items():
+            report.counts["compiled runs"] += 1
+            self._check(report, form, found, bounds)
+            if case.exact:
+                self._check_equal(report, form, found, wanted)
+        if made and (number % 16 == 0 or every_way):
+            both = self._run(report, "two threads", lambda: self._compiled.together(graph, arrays))
+            for found in both or ():
+                report.counts["runs beside another thread"] += 1
+                self._check(report, "two threads", found, bounds)
         if case.rows and bounds is not None and (number % 4 == 0 or every_way):
             self._join(report, case, bounds)
         after = [np.array(one).tobytes() for one in arrays]
@@ -167,12 +160,12 @@ class Comparison:
         if graph is None:
             return
         many = list(joined.values())
-        made = self._run(report, "joined", lambda: self._compiled.run(graph, many, WALKED))
+        made = self._run(report, "joined", lambda: self._compiled.run(graph, many))
         # One plan, first for one call, then for many, then for one again.
         in_turn = self._run(
             report,
             "joined in turn",
-            lambda: self._compiled.in_turn(graph, [case.inputs, many, case.inputs], WALKED),
+            lambda: self._compiled.in_turn(graph, [case.inputs, many, case.inputs]),
         )
         if in_turn is not None:
             made = {**(made or {}), "in turn": in_turn[1]}

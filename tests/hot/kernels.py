@@ -8,7 +8,6 @@ touch.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +19,8 @@ from pinnace.engine.codegen.statement_rows import walk_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pinnace.engine.codegen.statement_functions import Function
+    from pinnace.engine.codegen.walks import Function
 
-# How tables over scalars run; others are always walked.
-WALKED, NATIVE = "walked", "machine code"
 # First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
 # what is read and written (lists that change, and tables of numbers that go in and out).
 READ, WRITTEN, BOTH = frozenset("xkclnap"), frozenset("y"), frozenset("ugqfvs")
@@ -63,32 +60,15 @@ class KernelError(Exception):
     """A kernel touched what it does not declare."""
 
 
-class Guarded:
-    """A table that is called in guarded memory, and stays as it is however long it runs."""
-
-    def __init__(self, call: Callable[..., Any]) -> None:
-        self._call = call
-
-    def __call__(self, *arguments: Any) -> Any:
-        """See `walks.Walk`."""
-        return self._call(*arguments)
-
-    def compile(self) -> None:
-        """The maker has decided."""
-
-
 class Maker:
     """Takes the place of `kernels.function`, and of `statement_rows.walk_of`.
 
     Attributes:
-        way: `WALKED` or `NATIVE`.
         poison: what memory is filled with before a kernel runs.
-        calls: kernels that ran, by way.
     """
 
     def __init__(self) -> None:
-        self.way, self.poison = WALKED, NOT_A_NUMBER
-        self.calls: Counter[str] = Counter()
+        self.poison = NOT_A_NUMBER
 
     def function(self, name: str) -> Callable[..., Any]:
         """A kernel of the library, in guarded memory."""
@@ -100,12 +80,10 @@ class Maker:
         return self.guarded([one.strip() for one in match[1].split(",")], name, function)
 
     def walk_of(self, function: Function, *functions: Any) -> Callable[..., Any]:
-        """A table in guarded memory: walked, or as machine code where it is over scalars."""
+        """A table in guarded memory."""
         names = [one.name for one in function.arguments]
         walk = walk_of(function, *functions)
-        if self.way == NATIVE:
-            walk.compile()
-        return Guarded(self.guarded(names, "\n".join(function.lines), walk))
+        return self.guarded(names, "\n".join(function.lines), walk)
 
     def guarded(  # noqa: C901 (one case after the other)
         self, names: Sequence[str], text: str, function: Callable[..., Any]
@@ -117,13 +95,11 @@ class Maker:
             text: what it computes, for messages.
             function: is called.
         """
-        way = self.way
         by_rows = names[:3] == ["start", "stop", "width"]
         # A table may be for some rows of what it writes: the others are another call's.
         written = frozenset() if "first" in names else WRITTEN
 
         def run(*arguments: Any) -> Any:  # noqa: C901 (one case after the other)
-            self.calls[way] += 1
             lender = Lender.of_thread()
             given: list[Any] = list(arguments)
             held = []

@@ -7,7 +7,7 @@ that still differs. Workers are watched: one that dies of what it read or wrote
 goes on behind the graph that it died of.
 
 Every graph runs as eager ops, as a plan, in leased memory, and by its regions and tables, in memory
-with guard pages; tables over scalars are walked, and run as the machine code that they become.
+with guard pages.
 """
 
 from __future__ import annotations
@@ -125,11 +125,10 @@ def _summary(
     write("graphs, by what they are made of\n")
     for name, count in sorted(drawn.items()):
         write(f"  {name:<44}{count:>10}\n")
-    write("regions that ran, by kind: tables over scalars walked, as machine code\n")
-    kinds = sorted({n[4:].rpartition(", ")[0] for n in counts if n.startswith("way/")})
-    for kind in kinds:
-        both = [counts[f"way/{kind}, {way}"] for way in ("walked", "machine code")]
-        write(f"  {kind:<44}{both[0]:>10}{both[1]:>10}\n")
+    write("regions that ran, by kind\n")
+    ran = {name[4:]: n for name, n in counts.items() if name.startswith("way/")}
+    for kind, count in sorted(ran.items()):
+        write(f"  {kind:<44}{count:>10}\n")
     write("what was done\n")
     for name, count in sorted(counts.items()):
         if not name.startswith(("graph/", "way/")):

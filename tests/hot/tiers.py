@@ -18,13 +18,14 @@ from pinnace.engine import tiers
 from pinnace.engine.build import build, drop_plan, plan_of
 from pinnace.engine.codegen import (
     clusters,
-    iteration_text,
     kernels,
     looped,
     loops,
+    recurrences,
     small_plans,
     statement_rows,
 )
+from pinnace.engine.codegen.loop_clusters import LoopClusters
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks import finding
 from pinnace.engine.tiers import Prepared, Workspace
@@ -78,7 +79,7 @@ def everything_is_worth_it() -> Iterator[None]:
 
 def _write_tables(walk_of: Any) -> None:
     """Let all that have statements make tables of them by this function."""
-    for module in (iteration_text, small_plans, loops):
+    for module in (recurrences, small_plans, loops):
         module.walk_of = walk_of
 
 
@@ -88,11 +89,6 @@ def functions_of(graph: Graph) -> list[Graph]:
     for one in shown:
         shown.extend(ref.graph for ref in one.functions() if ref.graph not in shown)
     return shown
-
-
-def has_loops(graph: Graph) -> bool:
-    """Whether the graph, or a function that it calls, has a loop."""
-    return any(node.op.name in _LOOPS for one in functions_of(graph) for node in ordered(one))
 
 
 def fresh_plan(graph: Graph) -> Plan:
@@ -203,17 +199,15 @@ class Compiled:
         self.maker = maker
         self.regions: Counter[str] = Counter()
 
-    def run(self, graph: Graph, arrays: Sequence[Any], way: str) -> dict[str, Sequence[Any]]:
+    def run(self, graph: Graph, arrays: Sequence[Any]) -> dict[str, Sequence[Any]]:
         """The outputs by each form that the graph has.
 
         Args:
             graph: the graph.
             arrays: its inputs.
-            way: in which tables over scalars run.
         """
         kernels.function = late.find_kernel = self.maker.function
         _write_tables(self.maker.walk_of)
-        self.maker.way = way
         config.settings.tier = "compiled"
         plan = fresh_plan(graph)
         found: dict[str, Sequence[Any]] = {}
@@ -221,7 +215,7 @@ class Compiled:
         with np.errstate(all="ignore"):
             small = small_plans.small_plan_of(plan, arrays)
         if small is not None:
-            self._count("small plan", way)
+            self._count("small plan")
             with np.errstate(all="ignore"):
                 found["small plan"] = small.run(arrays, None)
         steady = [value for value in plan.graph.inputs if value.handle is not None]
@@ -231,14 +225,14 @@ class Compiled:
         made = regions
         for region in made.values():
             if region is not None:
-                self._count(type(region).__name__.lower(), way)
+                self._count(type(region).__name__.lower())
         has_loops = any(step.node.op.name in _LOOPS for step in plan.steps)
         if made or has_loops or any("Conv2" in step.node.op.name for step in plan.steps):
             better = layout.with_regions(made)
             # The first run of a product is BLAS's, later ones have packed weights.
             found["regions"] = _in_memory(better, arrays, self.maker.poison)
             if has_loops:
-                self._count_loops(plan, way)
+                self._count_loops(plan)
                 self._with_loops(plan, layout, arrays, made, found)
         return found
 
@@ -255,15 +249,14 @@ class Compiled:
             more = looped.join(plan, arrays, made, layout.settled, type(plan))
         regions = [one for one in more.values() if isinstance(one, looped.Looped)]
         if regions:
-            self._count("looped", self.maker.way)
+            self._count("looped")
             better = layout.with_regions(more)
             found["looped"] = _in_memory(better, arrays, self.maker.poison)
 
-    def together(self, graph: Graph, arrays: Sequence[Any], way: str) -> list[Sequence[Any]]:
+    def together(self, graph: Graph, arrays: Sequence[Any]) -> list[Sequence[Any]]:
         """The outputs of two threads that run one plan of the tier `compiled` at once."""
         kernels.function = late.find_kernel = self.maker.function
         _write_tables(self.maker.walk_of)
-        self.maker.way = way
         config.settings.tier = "compiled"
         plan = fresh_plan(graph)
         plan(arrays)
@@ -287,33 +280,31 @@ class Compiled:
                 raise result
         return results
 
-    def in_turn(
-        self, graph: Graph, calls: Sequence[Sequence[Any]], way: str
-    ) -> list[Sequence[Any]]:
+    def in_turn(self, graph: Graph, calls: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
         """The outputs of calls, with other shapes each, of one plan of the tier `compiled`."""
         kernels.function = late.find_kernel = self.maker.function
         _write_tables(self.maker.walk_of)
-        self.maker.way = way
         config.settings.tier = "compiled"
         plan = fresh_plan(graph)
         return [plan(arrays) for arrays in calls]
 
-    def _count(self, kind: str, way: str) -> None:
-        self.regions[f"{kind}, {way}"] += 1
+    def _count(self, kind: str) -> None:
+        self.regions[kind] += 1
 
-    def _count_loops(self, plan: Plan, way: str) -> None:
+    def _count_loops(self, plan: Plan) -> None:
         for step in plan.steps:
             if step.node.op.name not in _LOOPS:
                 continue
             loops = plan_of(step.node.attrs["body"].graph).tiers.loops()
             if loops is None or loops._test is None:
                 continue
-            recurrence = loops._recurrence
+            forms = loops.forms
+            regions = [one for one in forms if isinstance(one, LoopClusters)]
             if loops._loop is not None:
-                self._count("scalar loop", way)
-            elif recurrence is not None and recurrence.variants():
-                self._count("recurrence", way)
-            elif loops.turns is not None and any(one.fused for one in loops.turns.made):
-                self._count("turns", way)
+                self._count("scalar loop")
+            elif len(forms) > len(regions):
+                self._count("recurrence")
+            elif any(one.fused for one in regions):
+                self._count("turns")
             else:
-                self._count("loop as a plan", way)
+                self._count("loop as a plan")

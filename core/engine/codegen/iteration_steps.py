@@ -16,7 +16,7 @@ import numpy as np
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
 from pinnace.engine.codegen.number_tables import NumberTables, Slot
 from pinnace.engine.codegen.row_statements import has_statement
-from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
+from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope, checked_index
 from pinnace.engine.codegen.scalar_text import SCALARS, literal
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 CARRIED = frozenset({dtypes.float32, dtypes.int32})
 # Functions that the source of a scalar step may call.
 FUNCTIONS = frozenset({"abs", "max", "min", "sqrt"})
+# The statement that refuses an iteration.
+REFUSAL = "q[-1] = 1"
 
 
-class Variables:
-    """The variables of a loop, and the names of scalars in the source.
+class Variables(Scope):
+    """The variables of a loop, as the scope of the steps on scalars.
 
     Args:
         body: the plan of an iteration.
@@ -50,7 +52,6 @@ class Variables:
         carried: the loop variables that are arrays and change.
         shapes: of those, by loop variable.
         numbers: the kernel's tables of scalars.
-        names: of scalars in the source.
 
     Raises:
         UnsupportedError: a loop variable has none of these roles.
@@ -59,12 +60,12 @@ class Variables:
     def __init__(
         self, body: Plan, values: Sequence[Array], sizes: Mapping[Value, tuple[int, ...]]
     ) -> None:
+        super().__init__()
         self.fixed: dict[Value, int] = {}
         self.known: dict[Value, Array] = {}
         self.carried: list[int] = []
         self.shapes: dict[int, tuple[int, ...]] = {}
         self.numbers = NumberTables()
-        self.names: dict[Value, str] = {}
         self._sizes = sizes
         graph = body.graph
         for place, (value, result) in enumerate(zip(graph.inputs, graph.outputs, strict=True)):
@@ -144,8 +145,7 @@ class Steps:
         self.slices: dict[Value, tuple[Value, str, int]] = {}
         self._watched, self._sizes = watched, sizes
         self._variables, self._lists = variables, lists
-        self._vectors: dict[Value, list[str]] = {}
-        self._flow = ScalarFlow(FUNCTIONS, "q[-1] = 1")
+        self._flow = ScalarFlow(FUNCTIONS, REFUSAL)
         for position, step in enumerate(body.steps):
             if not (self._list_step(step.node) or self._constant_step(step.node)):
                 self._step(position, step.node)
@@ -171,7 +171,7 @@ class Steps:
         if node.op.name == "Pack" and all(
             self._sizes[value] == () and variables.name(value) is not None for value in node.inputs
         ):
-            self._vectors[node.outputs[0]] = [str(variables.name(v)) for v in node.inputs]
+            variables.vectors[node.outputs[0]] = [str(variables.name(v)) for v in node.inputs]
             return True
         return False
 
@@ -185,26 +185,12 @@ class Steps:
             for value in node.outputs:
                 variables.fix(value)
             return
-        if self._numbers(node):
+        if self._flow.has_text(node, variables):
+            self.ahead += self._flow.step(node, variables)
             return
         if not has_statement(node):
             raise UnsupportedError(f"{node.op.name} has no statement")
         self.arrays.append(node)
-
-    def _numbers(self, node: Node) -> bool:
-        """Handle a step on scalars; whether it is one."""
-        variables, scope = self._variables, Scope()
-        for value in node.inputs:
-            name = variables.name(value)
-            if name is None:
-                return False
-            scope.names[value] = name
-        if not self._flow.has_text(node, scope):
-            return False
-        self.ahead += self._flow.step(node, scope)
-        for value in node.outputs:
-            variables.names[value] = scope.names[value]
-        return True
 
     def _is_known(self, node: Node) -> bool:
         """Whether a step's result depends on shapes alone."""
@@ -219,7 +205,7 @@ class Steps:
         at = f"{length} - iterations - 1" if index is None else self._variables.name(index)
         if at is None:
             raise UnsupportedError(f"the index {index} is no number")
-        self.ahead += checked_index(name, at, length)
+        self.ahead += checked_index(name, at, length, REFUSAL)
         self.items[item] = (place, name)
         if not self._lists.items[place]:
             if place in self._lists.changed:
@@ -235,7 +221,7 @@ class Steps:
         """Handle a slice of an invariant array, if it is an index on the first or second axis."""
         array, item = node.inputs[0], node.outputs[0]
         if node.op.name == "StridedSlice":
-            begin = self._vectors.get(node.inputs[1])
+            begin = self._variables.vectors.get(node.inputs[1])
             if begin is None or node.attrs["ellipsis_mask"] or node.attrs["new_axis_mask"]:
                 return False
             axis = len(begin) - 1
@@ -263,28 +249,10 @@ class Steps:
             return False
         name = f"o{len(self.ahead)}"
         whole = f"x{self._variables.fixed[array]}"
-        self.ahead += checked_index(name, index, f"{whole}.shape[{axis}]", backwards=backwards)
+        length = f"{whole}.shape[{axis}]"
+        self.ahead += checked_index(name, index, length, REFUSAL, backwards=backwards)
         self.slices[item] = (array, name, axis)
         if not shape:
             self._variables.names[item] = f"v{name}"
             self.ahead.append(f"v{name} = T({whole}[{name}])")
         return True
-
-
-def checked_index(name: str, index: str, length: str, *, backwards: bool = False) -> list[str]:
-    """A named index; an iteration in which it is out of range is refused.
-
-    Args:
-        name: of the index in the source.
-        index: the number.
-        length: of the indexed axis or list.
-        backwards: whether negative ones count from the end.
-    """
-    ahead = [f"if {name} < 0:", f"    {name} += {length}"] if backwards else []
-    return [
-        f"{name} = int64({index})",
-        *ahead,
-        f"if {name} < 0 or {name} >= {length}:",
-        "    q[-1] = 1",
-        "    break",
-    ]

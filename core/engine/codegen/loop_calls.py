@@ -1,58 +1,115 @@
-"""The lines of a plan's kernel that call one of its loops, and the storage of its results."""
+"""A loop inside a plan's kernel: the lines that call its function, and where its results are."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from pinnace import late
 from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise
+from pinnace.engine.codegen.iteration import Iteration
 from pinnace.engine.codegen.watching import ITERATIONS
 from pinnace.framework import dtypes
+from pinnace.ops.state.list_values import TensorList, handle_of_list, list_of_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from pinnace.engine.codegen.inner_loops import InnerLoop
     from pinnace.engine.codegen.places import Place
     from pinnace.engine.codegen.plan_statements import PlanStatements
+    from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
+
+# Most multiplications of a call without polling the stop flag.
+_MULTIPLICATIONS = 1 << 26
+# Rows from which threads share a loop, if it is long enough.
+_SHARED_ROWS, _SHARED_MULTIPLICATIONS = 8, 1 << 21
 
 
 class LoopCall:
-    """The lines that call a loop.
+    """The lines that call a loop; one of its iterations is executed and recorded.
 
     Args:
         writer: of the enclosing plan.
-        node: the loop's.
-        loop: the loop's function.
+        node: the loop's; it has no effects.
+        values: the loop variables at the recorded call.
+        count: number of iterations from these.
         name: of its function.
+
+    Attributes:
+        iteration: the loop's function.
+        sizes: the shape of each value of an iteration.
+
+    Raises:
+        UnsupportedError: it takes long, or contains steps that kernels do not support.
     """
 
-    def __init__(self, writer: PlanStatements, node: Node, loop: InnerLoop, name: str) -> None:
-        self._writer, self._node, self._loop, self._name = writer, node, loop, name
+    def __init__(
+        self, writer: PlanStatements, node: Node, values: Sequence[Array], count: int, name: str
+    ) -> None:
+        self._writer, self._node, self._name = writer, node, name
+        self._values = [_own_rows(value) for value in values]
+        test, body = (late.plan_of(node.attrs[which].graph) for which in ("cond", "body"))
+        with np.errstate(all="ignore"):
+            try:
+                watched = body.source.recording()(self._values)
+            except Exception as error:  # such as an index out of range, if there are no iterations
+                raise UnsupportedError(f"an iteration cannot be recorded: {error}") from error
+            self.iteration = Iteration(test, body, self._values, watched, count)
+        self.sizes = {value: np.shape(array) for value, array in watched.items()}
+        self._inputs = {value: place for place, value in enumerate(body.graph.inputs)}
+        self._hoisted = [body.steps[position].node for position in self.iteration.hoisted]
+        # The addresses of lists, by loop variable.
         self._lists: dict[int, str] = {}
+        self._check(self.iteration, count)
+
+    def _check(self, iteration: Iteration, count: int) -> None:
+        lists = iteration.lists
+        states = [self._node.inputs[place] for place in iteration.variables.carried]
+        if any(value.dtype is not dtypes.float32 for value in states):
+            raise UnsupportedError("integers that an iteration changes")
+        shares = (iteration.rows or 1) >= _SHARED_ROWS
+        if iteration.work * count > (_SHARED_MULTIPLICATIONS if shares else _MULTIPLICATIONS):
+            raise UnsupportedError("a loop that takes long")
+        if lists.pushed or lists.popped or lists.repeated or lists.twins:
+            raise UnsupportedError("lists that grow, shrink or are added")
+        for place in (*lists.read, *lists.changed):
+            kind = lists.holds(place)
+            if kind != "float32" and (
+                kind != "bool" or place in lists.changed or not lists.items[place]
+            ):
+                raise UnsupportedError(f"a list of {kind}")
+            if place in lists.changed and self._list(place).snapshot_size():
+                raise UnsupportedError("elements are set of a list that has some")
+
+    def _list(self, place: int) -> Any:
+        return self._values[place][()]
 
     def write(self) -> None:
         """Generate them, and record where the loop's results are stored."""
-        writer, loop, name = self._writer, self._loop, self._name
-        variables, text = loop.variables, loop.text
+        writer, name = self._writer, self._name
+        variables = self.iteration.variables
         self._hoist()
         arguments = [str(ITERATIONS)]
-        if text.rows is not None:
-            arguments += ["0", str(text.rows)]
+        if self.iteration.rows is not None:
+            arguments += ["0", str(self.iteration.rows)]
         arguments += [*self._tables(), self._lengths()]
         fixed = list(variables.fixed)
-        arguments += [self._shaped(*self._fixed(fixed[place])) for place in text.fixed_arrays]
+        arguments += [
+            self._shaped(*self._fixed(fixed[place])) for place in self.iteration.fixed_arrays
+        ]
         states = [self._node.inputs[place] for place in variables.carried]
         arguments += [self._shaped(writer._whole(one), writer.size(one)) for one in states]
         made: dict[int, str] = {}
         for place in variables.carried:
             size = math.prod(variables.shapes[place])
-            address = made[place] = writer._reserve(size if place in text.summed else 2 * size)
-            count = size if place in text.summed else 2 * size
+            count = size if place in self.iteration.summed else 2 * size
+            address = made[place] = writer._reserve(count)
             arguments.append(f"floats({address}, {count})")
-        arguments += [self._read(place) for place in loop.lists.read]
-        for place in loop.lists.changed:
+        arguments += [self._read(place) for place in self.iteration.lists.read]
+        for place in self.iteration.lists.changed:
             arguments += self._changed(place)
         writer.lines += [
             f"{name}_taken = {name}({', '.join(arguments)})",
@@ -63,7 +120,7 @@ class LoopCall:
 
     def _tables(self) -> list[str]:
         """The loop's tables of scalars; all are known before."""
-        variables, fixed = self._loop.variables, list(self._loop.variables.fixed)
+        variables, fixed = self.iteration.variables, list(self.iteration.variables.fixed)
         names = []
         for letter, kind, sources in (
             ("q", "int64", variables.numbers.integers),
@@ -85,41 +142,39 @@ class LoopCall:
         return names
 
     def _lengths(self) -> str:
-        name, used = f"{self._name}_lengths", self._loop.lists.used
+        name, used = f"{self._name}_lengths", self.iteration.lists.used
         self._writer.lines.append(f"{name} = np.zeros({len(used) + 1}, np.int64)")
         for index, place in enumerate(used):
-            length = self._loop.length(place)
-            self._writer.lines.append(f"{name}[{index}] = {length}")
+            self._writer.lines.append(f"{name}[{index}] = {self._list(place).length}")
         return name
 
     def _outer(self, value: Value) -> Value:
         """The plan's value for an input of the loop."""
-        place = self._loop.inputs.get(value)
+        place = self._inputs.get(value)
         if place is None:
             raise UnsupportedError(f"{value}: made in the loop")
         return self._node.inputs[place]
 
     def _hoist(self) -> None:
         """The statements of the loop-invariant steps."""
-        writer, loop = self._writer, self._loop
-        for node in loop.hoisted:
+        writer = self._writer
+        for node in self._hoisted:
             if node.op.name == "ReadVariableOp":
                 (value,) = node.outputs
                 if value.dtype is dtypes.float32:
                     handle = self._outer(node.inputs[0])
-                    writer.places[value] = writer.variable(handle, loop.sizes[value])
+                    writer.places[value] = writer.variable(handle, self.sizes[value])
                 continue
             for value in node.inputs:
-                if value in loop.inputs and value.dtype in {dtypes.float32, dtypes.bool}:
-                    outer = self._outer(value)
-                    writer.places[value] = writer._place(outer)
+                if value in self._inputs and value.dtype in {dtypes.float32, dtypes.bool}:
+                    writer.places[value] = writer._place(self._outer(value))
             if is_elementwise(node) or not all(map(writer._is_there, node.inputs)):
                 raise UnsupportedError(f"{node}: before the loop")
             writer._single(node)
 
     def _fixed(self, value: Value) -> tuple[Place, tuple[int, ...]]:
         """The storage of an invariant value, and its shape."""
-        if value in self._loop.inputs:
+        if value in self._inputs:
             value = self._outer(value)
         return self._writer._whole(value), self._writer.size(value)
 
@@ -127,17 +182,20 @@ class LoopCall:
         sizes = "".join(f"{size}, " for size in shape)
         return f"shaped({place.address}, ({sizes}))"
 
+    def _shape(self, place: int) -> tuple[int, ...]:
+        """The shape of a list's elements together."""
+        return (self._list(place).length, *self.iteration.lists.items[place])
+
     def _read(self, place: int) -> str:
         items = self._writer._place(self._node.inputs[place])
-        shape = (self._loop.length(place), *self._loop.lists.items[place])
         self._lists[place] = items.address
-        if self._loop.lists.holds(place) == "bool":
-            return f"truths({items.address}, {math.prod(shape)})"
-        return self._shaped(items, shape)
+        if self.iteration.lists.holds(place) == "bool":
+            return f"truths({items.address}, {math.prod(self._shape(place))})"
+        return self._shaped(items, self._shape(place))
 
     def _changed(self, place: int) -> list[str]:
         """A list of which no element is set: zeros, with cleared flags."""
-        writer, shape = self._writer, (self._loop.length(place), *self._loop.lists.items[place])
+        writer, shape = self._writer, self._shape(place)
         home = writer.reserve(shape)
         self._lists[place] = home.address
         writer.lines += [
@@ -148,17 +206,25 @@ class LoopCall:
 
     def _results(self, made: Mapping[int, str]) -> None:
         """The storage of the values after the last iteration."""
-        writer, loop, node = self._writer, self._loop, self._node
-        for place, (given, value) in enumerate(zip(loop.inputs, node.outputs, strict=True)):
+        writer, node, variables = self._writer, self._node, self.iteration.variables
+        for place, (given, value) in enumerate(zip(self._inputs, node.outputs, strict=True)):
             if place in made:
-                shape = loop.variables.shapes[place]
+                shape = variables.shapes[place]
                 address = made[place]
-                if place not in loop.text.summed:
+                if place not in self.iteration.summed:
                     size = 4 * math.prod(shape)
                     address = f"({address} + {size} * (({self._name}_taken - 1) & 1))"
                 writer._hand_on(value, writer.at(address, shape))
             elif place in self._lists:
-                shape = (loop.length(place), *loop.lists.items[place])
-                writer.places[value] = writer.at(self._lists[place], shape)
-            elif given in loop.variables.fixed and value.dtype is dtypes.float32:
+                writer.places[value] = writer.at(self._lists[place], self._shape(place))
+            elif given in variables.fixed and value.dtype is dtypes.float32:
                 writer._hand_on(value, writer._whole(node.inputs[place]))
+
+
+def _own_rows(value: Array) -> Array:
+    """A list with separate rows: that all are the same array holds for this call only."""
+    held = value[()] if value.dtype.kind == "O" and not value.ndim else None
+    if not isinstance(held, TensorList) or held.whole is None:
+        return value
+    rows = np.ascontiguousarray(held.whole)
+    return handle_of_list(list_of_rows(rows, held.dtype, held.shape))

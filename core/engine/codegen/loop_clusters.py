@@ -1,26 +1,24 @@
 """Loops over arrays: regions of an iteration become kernels.
 
 Products with weights and the elementwise steps around them are networks, other elementwise steps
-are clusters. Inference seldom knows the shapes in a loop's body (an element of a tensor list has
-any shape), so one iteration is executed and recorded. A later call may have other shapes: these
+are clusters. Their shapes are those of a recorded iteration. A later one may have others: these
 regions check their inputs.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.codegen.regions import fuse
-from pinnace.engine.steps import may_run_again
+from pinnace.framework import config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
 
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
-    from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
 # Regions called with other shapes this often are dropped.
@@ -34,6 +32,9 @@ class LoopClusters:
         plan: of the body.
         fused: the regions, and the indices of their steps.
         sizes: of the plan's values, in the recorded iteration.
+
+    Attributes:
+        uses: how often it was requested recently.
     """
 
     def __init__(
@@ -43,47 +44,46 @@ class LoopClusters:
         sizes: Mapping[Value, tuple[int, ...]],
     ) -> None:
         self._plan = plan
-        self._plain: Callable[..., Any] = plan.run
+        self._sizes = sizes
         self.fused = fused
-        self.sizes = sizes
-        self._clusters = [one for one in fused.values() if one is not None]
-        self._made: Callable[..., Any] | None = None
+        self.uses = 0
 
     def function(self) -> Callable[..., Any]:
         """The current function for an iteration."""
-        if not self._clusters:
-            return self._plain
-        if self._made is None:
-            self._made = self._compiled()
-        if any(one.misses > _MISSES for one in self._clusters):
-            self._clusters, self._made = [], None
-            return self._plain
+        if config.settings.check:
+            return self._checked
+        if any(one is not None and one.misses > _MISSES for one in self.fused.values()):
+            return self._plan.run
         return self._made
 
-    def _compiled(self) -> Callable[..., Any]:
+    @functools.cached_property
+    def _made(self) -> Callable[..., Any]:
         source = self._plan.source
         return source.compiled(
             lambda: [source.unpacking(), "    pass", *source.body({}, self.fused, owns=True)]
         )
 
+    @functools.cached_property
+    def _checked(self) -> Callable[..., Any]:
+        from pinnace.engine.checking import checks_of, compiled_with
+
+        return compiled_with(
+            self._plan, checks_of(self._plan, self.fused, self._sizes, "turns"), {}
+        )
+
 
 def loop_clusters_of(
-    plan: Plan, values: Sequence[Array], steady: Collection[Value] = ()
+    plan: Plan, watched: Mapping[Value, Any], steady: Collection[Value] = ()
 ) -> LoopClusters | None:
     """A loop's body with regions; None if nothing can be gained.
 
     Args:
-        plan: of the body; executed for one iteration, whose results are dropped.
-        values: the loop variables.
-        steady: variables among them whose values do not change.
+        plan: of the body, without effects.
+        watched: every value of an iteration.
+        steady: variables among the loop's whose values do not change.
     """
-    if not all(may_run_again(step.node) for step in plan.steps):
-        return None  # an additional iteration would have effects
-    with np.errstate(all="ignore"):
-        try:
-            watched = plan.source.recording()(values)
-        except Exception:
-            return None  # such as an index out of range: an additional iteration is not possible
+    from pinnace.engine.codegen.regions import fuse
+
     sizes = {value: np.shape(array) for value, array in watched.items()}
     fused = fuse(plan.steps, sizes, plan.graph.outputs, watched=watched, steady=steady)
     return LoopClusters(plan, fused, sizes) if fused else None

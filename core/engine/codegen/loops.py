@@ -15,9 +15,8 @@ from pinnace.engine.codegen.number_tables import NumberTables, Slot
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import FUNCTIONS, SCALARS, is_scalar
-from pinnace.engine.codegen.statement_functions import Function
 from pinnace.engine.codegen.statement_rows import walk_of
-from pinnace.engine.codegen.walks import Argument
+from pinnace.engine.codegen.walks import Argument, Function
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
 # many seconds.
 _FIRST, _ITERATIONS = 1 << 12, 1 << 20
 _LOOK_S = 0.02
-# Seconds of running after which a table becomes machine code: LLVM takes 0.01 s, 0.05 the first
-# time.
-_WORTH_S = 0.05
 # How a kernel may return before all iterations: the condition is false, the plan must run the next
 # one, or inner loops have run for long.
 _ENDED, _REFUSED, _LONG = range(3)
@@ -63,13 +59,10 @@ class Loop:
             number of iterations, with the state at the end of the integers.
         numbers: the tables of scalars.
         arrays: the indices of the arrays that it takes.
-
     """
 
     def __init__(self, walk: Walk, numbers: NumberTables, arrays: Sequence[int]) -> None:
         self._walk, self._numbers, self._arrays = walk, numbers, arrays
-        # Seconds of running so far, until it is compiled.
-        self._spent_s = 0.0
 
     def run(self, values: Sequence[Array], check: Any) -> tuple[Sequence[Array], bool]:
         """The loop variables after the last iteration that the kernel can run.
@@ -85,18 +78,11 @@ class Loop:
         while True:
             start = perf_counter()
             state, iterations, values = self._advance(values, most)
-            self._spend(perf_counter() - start)
             if iterations < most and (state != _LONG or not iterations):
                 return values, state == _ENDED
             check()
             iteration_s = max((perf_counter() - start) / iterations, 1e-9)
             most = min(_ITERATIONS, max(_FIRST, int(_LOOK_S / iteration_s)))
-
-    def _spend(self, seconds: float) -> None:
-        """Compile the table once that is little beside what it has taken."""
-        before, self._spent_s = self._spent_s, self._spent_s + seconds
-        if before < _WORTH_S <= self._spent_s:
-            self._walk.compile()
 
     def advance(self, values: Sequence[Array], most: int) -> Advance:
         """Run at most `most` iterations.

@@ -2,7 +2,7 @@
 
 A recurrent layer with one row is some ten steps around a loop, each with a microsecond or two of
 Python for less arithmetic; here they and the loop are one kernel. A list is the rows of an array;
-the loop is the function that `iteration_text` generates, called with parts of the kernel's memory.
+the loop is the function of its `Iteration`, called with parts of the kernel's memory.
 If a call differs from the recorded one, for example in the number of iterations, the plan runs it.
 """
 
@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.engine.codegen import row_statements, whole_numbers
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.inner_loops import inner_loop_of
 from pinnace.engine.codegen.loop_calls import LoopCall
 from pinnace.engine.codegen.row_statements import RowStatements
 from pinnace.framework import dtypes
@@ -23,7 +21,7 @@ from pinnace.framework import dtypes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pinnace.engine.codegen.statement_functions import Function
+    from pinnace.engine.codegen.walks import Function
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
@@ -88,13 +86,12 @@ class PlanStatements(RowStatements):
     # Loops.
 
     def _loop(self, node: Node) -> None:
-        test, body = (late.plan_of(node.attrs[name].graph) for name in ("cond", "body"))
         found = [self._watched_one(value) for value in node.inputs]
-        loop = inner_loop_of(test, body, found, self._counts[node])
-        self._inner = {**self._inner, **loop.sizes}
         name = f"loop{len(self.functions)}"
-        self.functions[name] = loop.text.function
-        LoopCall(self, node, loop, name).write()
+        call = LoopCall(self, node, found, self._counts[node], name)
+        self._inner = {**self._inner, **call.sizes}
+        self.functions[name] = call.iteration.function
+        call.write()
 
     def _watched_one(self, value: Value) -> Array:
         found = self._constant(value)

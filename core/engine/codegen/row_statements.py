@@ -16,7 +16,6 @@ from pinnace.engine.codegen import whole_numbers
 from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise
 from pinnace.engine.codegen.function_numbers import BINARY, UNARY
 from pinnace.engine.codegen.places import Place
-from pinnace.engine.codegen.statements import is_known
 from pinnace.engine.codegen.strides import Part, contiguous, key_of, sliced
 from pinnace.engine.codegen.whole_numbers import WholeNumbers
 from pinnace.framework import dtypes
@@ -24,6 +23,7 @@ from pinnace.framework import dtypes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pinnace.framework.dtypes import DType
     from pinnace.graph.graph import Node, Value
     from pinnace.ops.opdef import OpDef
 
@@ -44,23 +44,21 @@ class RowStatements(WholeNumbers):
         super().write(nodes, homes, wanted)
 
     def _single(self, node: Node) -> None:
-        write, whole = _writer(node), whole_numbers.writer_of(node)
+        whole, write = whole_numbers.writer_of(node), _writer(node)
         if whole is not None:
             whole(self, node)
-        elif write is not None:
-            kinds = _MOVED if node.op.moves == "split" else _KEPT
-            if node.op.moves and any(value.dtype not in kinds for value in node.outputs):
-                raise UnsupportedError(f"{node.op.name} of {node.outputs[0].dtype.name}")
-            write(self, node)
-        elif whole_numbers.is_reshaped(node):
-            self._pass(node)
-        else:
-            super()._single(node)
+            return
+        if write is None:
+            raise UnsupportedError(f"{node.op.name} has no statement")
+        kinds = _MOVED if node.op.moves == "split" else _KINDS.get(write)
+        if kinds is not None and any(value.dtype not in kinds for value in node.outputs):
+            raise UnsupportedError(f"{node.op.name} of {node.outputs[0].dtype.name}")
+        write(self, node)
 
     # Storage.
 
     def _same(self, node: Node) -> None:
-        if node.inputs[0].dtype is not dtypes.float32 and not whole_numbers.is_reshaped(node):
+        if node.inputs[0].dtype not in {dtypes.float32, dtypes.int32, dtypes.int64}:
             raise UnsupportedError(f"{node}: {node.inputs[0].dtype.name}")
         self._pass(node)
 
@@ -260,17 +258,27 @@ class RowStatements(WholeNumbers):
         self.lines.append(f"apply_two({which}, {given})")
 
 
-# Steps that move numbers support these dtypes; those that reverse rows or slice also support
-# booleans.
-_MOVED = frozenset({dtypes.float32, dtypes.int32})
-_KEPT = _MOVED | {dtypes.bool}
+# An expression that is a function of the operands, in their order.
+_CALL = re.compile(r"(\w+)\(\{\w+\}(?:, \{\w+\})?\)")
 _MOVERS: dict[str, Callable[[RowStatements, Node], None]] = {
+    "concatenate": RowStatements._concat,
+    "repeat": RowStatements._repeat,
     "reverse": RowStatements._reverse,
     "stack": RowStatements._stack,
     **dict.fromkeys(("slice", "split", "unstack"), RowStatements._slices),
 }
-# An expression that is a function of the operands, in their order.
-_CALL = re.compile(r"(\w+)\(\{\w+\}(?:, \{\w+\})?\)")
+# The dtypes of results, where a method does not look at them itself; parts of a split are copied.
+_FLOATS = frozenset({dtypes.float32})
+_MOVED = _FLOATS | {dtypes.int32}
+_KEPT = _MOVED | {dtypes.bool}
+_KINDS: dict[Callable[[RowStatements, Node], None], frozenset[DType]] = {
+    **dict.fromkeys((RowStatements._concat, RowStatements._product, RowStatements._sum), _FLOATS),
+    **dict.fromkeys((RowStatements._reverse, RowStatements._slices, RowStatements._stack), _KEPT),
+    RowStatements._pass: _KEPT | {dtypes.int64},
+    RowStatements._repeat: _FLOATS | {dtypes.bool},
+}
+_SUM = ("sum", "{total}")
+_NAMED = {"BroadcastTo": RowStatements._repeat, "Softmax": RowStatements._softmax}
 
 
 def _function_of(op: OpDef) -> str:
@@ -284,33 +292,29 @@ def _writer(node: Node) -> Callable[[RowStatements, Node], None] | None:
     op = node.op
     if op.alias and len(node.inputs) == 1:
         return RowStatements._same
-    if op.view == "permuted":
-        return RowStatements._transpose
+    if op.view is not None:
+        return RowStatements._transpose if op.view == "permuted" else RowStatements._pass
     if op.moves in _MOVERS:
         return _MOVERS[op.moves]
+    if op.product == "matrix":
+        return RowStatements._product
+    total = RowStatements._sum if op.fuse_row == _SUM or op.name == "BiasAddGrad" else None
     if not node.inputs or node.inputs[0].dtype is not dtypes.float32 or is_elementwise(node):
-        return None
+        return total
     made, function = node.outputs[0].dtype, _function_of(op)
     if op.name == "ArgMax" and made in {dtypes.int32, dtypes.int64}:
         return RowStatements._largest_places
     if made is not dtypes.float32:
-        return None
+        return total
     if function in UNARY or function in BINARY:
         return RowStatements._function if function in UNARY else RowStatements._function_of_two
     if op.fuse_row is not None:
         return RowStatements._reduced
-    if op.name == "BroadcastTo":
-        return RowStatements._repeat
-    return RowStatements._softmax if op.name == "Softmax" else None
+    return _NAMED.get(op.name, total)
 
 
 def has_statement(node: Node) -> bool:
     """Whether there may be a statement for a step, if it is no loop."""
     if node.op.runs or any(one.dtype is dtypes.variant for one in (*node.inputs, *node.outputs)):
         return False
-    return (
-        _writer(node) is not None
-        or is_known(node)
-        or whole_numbers.writer_of(node) is not None
-        or whole_numbers.is_reshaped(node)
-    )
+    return is_elementwise(node) or any(one(node) for one in (_writer, whole_numbers.writer_of))

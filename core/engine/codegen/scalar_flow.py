@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
 
-# Limits of nested branches and loops, and of statements, which LLVM compiles in a second or so.
+# Limits of nested branches and loops, and of statements.
 _DEPTH, _STATEMENTS = 12, 1500
 # Iterations of inner loops in one call of a kernel: any of them could be infinite.
 MOST_INNER = 1 << 20
@@ -134,11 +134,13 @@ class ScalarFlow:
         if written is None:
             raise UnsupportedError(f"{node.op.name} has no text")
         name = scope.names[node.outputs[0]] = self._fresh()
-        lines = [line for one in written.refusals for line in self._refused(one)]
+        lines = [line for one in written.refusals for line in _refused(one, self._refusal)]
         return [*lines, f"{name} = {written.text}"]
 
     def has_text(self, node: Node, scope: Scope) -> bool:
         """Whether there is an expression for a step that is neither a branch nor a loop."""
+        if any(scope.name(one) is None for one in node.inputs):
+            return False
         names = [scope.name(one) for one in node.inputs]
         return expression(node, names, self._functions) is not None
 
@@ -155,9 +157,6 @@ class ScalarFlow:
         if found is None:
             raise UnsupportedError(f"{value} is no number")
         return found
-
-    def _refused(self, condition: str) -> list[str]:
-        return [f"if {condition}:", f"    {self._refusal}", "    break"]
 
     def _enter(self) -> None:
         self._depth += 1
@@ -258,10 +257,8 @@ class ScalarFlow:
         for axis, index in enumerate(indices):
             place = self._fresh()
             places.append(place)
-            lines.append(f"{place} = int64({index})")
-            if backwards:
-                lines += [f"if {place} < 0:", f"    {place} += {array}.shape[{axis}]"]
-            lines += self._refused(f"{place} < 0 or {place} >= {array}.shape[{axis}]")
+            length = f"{array}.shape[{axis}]"
+            lines += checked_index(place, index, length, self._refusal, backwards=backwards)
         name = scope.names[item] = self._fresh()
         kind = SCALARS[item.dtype.name]
         return [*lines, f"{name} = {kind}({array}[{', '.join(places)}])"]
@@ -291,3 +288,24 @@ class ScalarFlow:
         if node.attrs["shrink_axis_mask"] != (1 << len(found)) - 1:
             raise UnsupportedError(f"{node}: not an element")
         return found
+
+
+def checked_index(
+    name: str, index: str, length: str, refusal: str, *, backwards: bool = False
+) -> list[str]:
+    """A named index; an iteration in which it is out of range is refused.
+
+    Args:
+        name: of the index in the source.
+        index: the number.
+        length: of the indexed axis or list.
+        refusal: see `ScalarFlow`.
+        backwards: whether negative ones count from the end.
+    """
+    ahead = [f"if {name} < 0:", f"    {name} += {length}"] if backwards else []
+    refused = _refused(f"{name} < 0 or {name} >= {length}", refusal)
+    return [f"{name} = int64({index})", *ahead, *refused]
+
+
+def _refused(condition: str, refusal: str) -> list[str]:
+    return [f"if {condition}:", f"    {refusal}", "    break"]

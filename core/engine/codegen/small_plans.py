@@ -18,9 +18,8 @@ from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.plan_parts import parts_of
 from pinnace.engine.codegen.plan_statements import PlanStatements
-from pinnace.engine.codegen.statement_functions import Function
 from pinnace.engine.codegen.statement_rows import walk_of
-from pinnace.engine.codegen.walks import Argument
+from pinnace.engine.codegen.walks import Argument, Function
 from pinnace.engine.codegen.watching import watched
 from pinnace.engine.steps import may_run_again
 from pinnace.engine.versions import Versions
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     from pinnace.ops.running import RunContext
 
 # Argument dtypes of a kernel.
-_KINDS = {dtypes.float32: "float32", dtypes.bool: "boolean"}
-_WHOLE_KINDS = {**_KINDS, dtypes.int32: "int32", dtypes.int64: "int64"}
+_KINDS = frozenset({dtypes.float32, dtypes.bool})
+_WHOLE_KINDS = _KINDS | {dtypes.int32, dtypes.int64}
 # Fewer steps cost less than calling a kernel.
 _FEWEST_STEPS = 3
 # Most multiplications of products, and numbers in an array, for one thread.
@@ -70,7 +69,6 @@ class SmallPlan:
         arrays: its arguments at one call.
 
     Attributes:
-        products: multiplications of its products.
         lines: the kernel's statements.
         functions: the loops among them.
 
@@ -109,7 +107,7 @@ class SmallPlan:
         return writer
 
     def _check_work(self, nodes: Sequence[Node]) -> None:
-        self.products = work = sum(multiplications(node, self._sizes) for node in nodes)
+        work = sum(multiplications(node, self._sizes) for node in nodes)
         largest = max(
             (math.prod(self._sizes[value]) for node in nodes for value in node.outputs), default=0
         )

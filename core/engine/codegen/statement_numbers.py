@@ -294,7 +294,7 @@ class StatementNumbers(StatementRegisters):
         if not isinstance(base, ast.Name):
             raise UnsupportedError(f"no row: {ast.unparse(tree)}")
         dtype, address = self._place(base.id, tree.slice)
-        if base.id == "lengths":  # nothing changes them
+        if base.id == "lengths" and base.id not in self._held:  # nothing changes them
             key = ("length", address.register)
             if key not in self._steady:
                 self._steady[key] = made = Number(self._register(), STEADY)

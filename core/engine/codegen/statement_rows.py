@@ -13,7 +13,6 @@ import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.nests import LOOP, Nest, View, nest_of
-from pinnace.engine.codegen.statement_functions import called
 from pinnace.engine.codegen.statement_numbers import LOADS, StatementNumbers, numbers_at
 from pinnace.engine.codegen.statement_registers import CHANGING, CONSTANT, STEADY, Held, Number
 from pinnace.engine.codegen.statement_walk import OPERATION, ROW
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pinnace.engine.codegen.cluster_programs import Program
-    from pinnace.engine.codegen.statement_functions import Function
+    from pinnace.engine.codegen.walks import Argument, Function
     from pinnace.framework.tensor import Array
 
 _NO_FUNCTIONS: Mapping[str, Function] = MappingProxyType({})
@@ -37,7 +36,7 @@ def walk_of(function: Function, functions: Mapping[str, Function] = _NO_FUNCTION
     """A kernel's statements as a table.
 
     Args:
-        function: the statements; see `statements` and `iteration_text`.
+        function: the statements; see `statements` and `iteration`.
         functions: what they call by these names.
 
     Raises:
@@ -50,10 +49,11 @@ class _Translation(StatementNumbers):
     def __init__(self, function: Function, functions: Mapping[str, Function]) -> None:
         super().__init__(function.arguments)
         self._kept: list[Array] = []
-        self._hold("", function)
+        self._hold(function)
         self._functions = functions
         self._tree = parsed("\n".join(function.lines)).body
         self._changing = _changed(self._tree)
+        self._base = self._names["w"]
         # The jumps out of each loop, whose targets are not known yet.
         self._breaks: list[list[list[int]]] = []
         # The loop that `leave` leaves: of the function whose statements these are.
@@ -244,40 +244,53 @@ class _Translation(StatementNumbers):
         return begin
 
     def _called_function(self, target: str, name: str, args: Sequence[ast.expr]) -> None:
-        """The statements of a function, and the number that it returns."""
-        function, prefix = self._functions[name], f"{target}_"
-        body, result = called(function, prefix)
-        for argument, tree in zip(function.arguments, args, strict=True):
-            self._bind(prefix + argument.name, argument.dtype, tree)
-        self._hold(prefix, function)
-        self._names[f"{prefix}w"] = self._memory(function.scratch)
-        self._changing |= _changed(body)
-        outermost, self._outermost = self._outermost, len(self._breaks)
-        self._block(body)
-        self._outermost = outermost
-        self._set(target, self._number(result))
+        """The statements of a function, and the number that it returns.
 
-    def _hold(self, prefix: str, function: Function) -> None:
+        They stand where it is called, with names of their own and memory behind that of the caller.
+        """
+        function = self._functions[name]
+        *body, end = parsed("\n".join(function.lines)).body
+        if not isinstance(end, ast.Return) or end.value is None:
+            raise UnsupportedError("a function that returns nothing")
+        if any(isinstance(line, ast.Return) for line in _all_of(body)):
+            raise UnsupportedError("a function that returns in several places")
+        names, held = {"ACROSS": self._names["ACROSS"]}, dict[str, Held]()
+        for argument, tree in zip(function.arguments, args, strict=True):
+            self._bind(names, held, argument, tree)
+        names["w"] = self._memory(function.scratch)
+        outer = self._names, self._held, self._begins, self._changing, self._outermost
+        self._names, self._held, self._begins, self._changing = names, held, {}, _changed(body)
+        self._outermost = len(self._breaks)
+        self._hold(function)
+        self._block(body)
+        number = self._copied(self._number(end.value))
+        self._names, self._held, self._begins, self._changing, self._outermost = outer
+        self._set(target, number)
+
+    def _hold(self, function: Function) -> None:
         """The constants of a function, by their names."""
         for index, array in enumerate(function.constants):
             begin = self._constant(address_of(array))
-            self._held[f"{prefix}k{index}"] = Held(array.dtype.name, begin, array.shape)
+            self._held[f"k{index}"] = Held(array.dtype.name, begin, array.shape)
             self._kept.append(array)
 
-    def _bind(self, name: str, dtype: str | None, tree: ast.expr) -> None:
-        """What a parameter of a function is in one call."""
+    def _bind(
+        self, names: dict[str, Number], held: dict[str, Held], argument: Argument, tree: ast.expr
+    ) -> None:
+        """What a parameter of a function is in one call: a number or an array."""
+        name, dtype = argument.name, argument.dtype
         match tree:
             case ast.Name(id=given) if given in self._held:
-                self._held[name] = self._held[given]
+                held[name] = self._held[given]
             case ast.Call(func=ast.Name(id="shaped"), args=[address, ast.Tuple(elts=sizes)]):
                 shape = tuple(int(self._number(size).value) for size in sizes)
                 begin = self._copied(self._number(address))
-                self._held[name] = Held(str(dtype), begin, shape)
+                held[name] = Held(str(dtype), begin, shape)
             case ast.Call() if (found := numbers_at(tree)) is not None:
                 shape = (int(self._number(tree.args[1]).value),)
-                self._held[name] = Held(str(dtype), self._copied(self._number(found[1])), shape)
+                held[name] = Held(str(dtype), self._copied(self._number(found[1])), shape)
             case _ if dtype is None:
-                self._names[name] = self._copied(self._number(tree))
+                names[name] = self._copied(self._number(tree))
             case _:
                 raise UnsupportedError(f"no array: {ast.unparse(tree)}")
 
@@ -436,8 +449,7 @@ class _Translation(StatementNumbers):
         if key not in self._steady:
             offset = self._register()
             self._offsets.append((offset, what, count))
-            base = self._names["w"]
-            self._steady[key] = self._computed("ADD", (base, Number(offset, STEADY)))
+            self._steady[key] = self._computed("ADD", (self._base, Number(offset, STEADY)))
         return self._steady[key]
 
 

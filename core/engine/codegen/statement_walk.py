@@ -44,5 +44,4 @@ _OTHERS = (
     "UNLESS",  # to row B if register A is 0
     "END",  # with register A
 )  # fmt: skip
-OPERATIONS = (*_NUMBERS, *_REALS, *_MEMORY, *_OTHERS)
-OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
+OPERATION = {name: number for number, name in enumerate((*_NUMBERS, *_REALS, *_MEMORY, *_OTHERS))}

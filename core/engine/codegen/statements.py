@@ -29,7 +29,7 @@ from pinnace.graph.graph import constant_of
 from pinnace.graph.walk import users
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
@@ -127,14 +127,8 @@ class Statements(Places):
         return node.inputs if sum_of is None else (*node.inputs, sum_of.first)
 
     def _single(self, node: Node) -> None:
-        write = _writer(node)
-        if write is None:
-            raise UnsupportedError(f"{node.op.name} has no statement")
-        takes_truths = node.op.view or node.op.moves == "repeat"
-        kinds = {dtypes.float32, dtypes.bool} if takes_truths else {dtypes.float32}
-        if any(value.dtype not in kinds for value in node.outputs):
-            raise UnsupportedError(f"{node.op.name} does not give float32")
-        write(self, node)
+        """Generate the statements of a step that is not elementwise."""
+        raise NotImplementedError
 
     def _home(self, value: Value) -> Place:
         """The destination of a value."""
@@ -382,27 +376,6 @@ class Statements(Places):
         self.lines.append(
             f"sum_rows({source.address}, {source.step}, {home.address}, {rows}, {width})"
         )
-
-
-_MOVERS = {"concatenate": Statements._concat, "repeat": Statements._repeat}
-_SUM = ("sum", "{total}")
-
-
-def _writer(node: Node) -> Callable[[Statements, Node], None] | None:
-    """The method for a step that is not elementwise."""
-    op = node.op
-    if op.product == "matrix":
-        return Statements._product
-    if op.view == "reshaped":
-        return Statements._pass
-    if op.moves in _MOVERS:
-        return _MOVERS[op.moves]
-    return Statements._sum if op.fuse_row == _SUM or op.name == "BiasAddGrad" else None
-
-
-def is_known(node: Node) -> bool:
-    """Whether there may be a statement for a step."""
-    return _writer(node) is not None or is_elementwise(node)
 
 
 def _view(kind: str, place: Place, dtype: DType) -> str:

@@ -41,6 +41,22 @@ class Argument(NamedTuple):
     rank: int = 0
 
 
+class Function(NamedTuple):
+    """A kernel's statements with what belongs to them; others may call it.
+
+    Attributes:
+        arguments: the parameters.
+        lines: the statements; the last returns a number.
+        scratch: float32 numbers of the memory at the address `w`.
+        constants: the arrays `k0`, `k1`, …
+    """
+
+    arguments: Sequence[Argument]
+    lines: Sequence[str]
+    scratch: int = 0
+    constants: Sequence[Array] = ()
+
+
 class _State(NamedTuple):
     """What one call at a time works with.
 
@@ -68,14 +84,11 @@ class Walk:
         taken: what a call says of its arguments: the register, the argument's index, and "at", an
             axis of "strides" or "shape", or "value" for a number.
         memory: float32 numbers of scratch memory.
-
-    Attributes:
-        is_native: whether it is machine code of its own.
     """
 
     __slots__ = (
-        "_addressed", "_filled", "_filled_registers", "_kept", "_memory", "_operands", "_registers",
-        "_rows", "_states", "_taken", "_walk", "is_native",
+        "_addressed", "_filled", "_kept", "_memory", "_operands", "_registers", "_rows", "_states",
+        "_taken", "_walk",
     )  # fmt: skip
 
     def __init__(
@@ -90,7 +103,6 @@ class Walk:
         self._rows, self._registers, self._operands = rows, registers, operands
         self._kept, self._memory = kept, memory
         taken = sorted(taken)
-        self._filled_registers = [one[0] for one in taken]
         self._taken = [one[1:] for one in taken]
         self._addressed = None
         if all(what == "at" for _, what, _ in self._taken):
@@ -105,7 +117,6 @@ class Walk:
         # Calls of several threads need as many.
         self._states: list[_State] = []
         self._walk: Callable[..., Any] | None = None
-        self.is_native = False
 
     def __call__(self, *given: Any) -> int:
         """The kernel's result for these arguments, numbers or arrays."""
@@ -128,16 +139,6 @@ class Walk:
         found: int = self._walk(self._rows, state.registers, state.operands)
         self._states.append(state)
         return found
-
-    def compile(self) -> None:
-        """Become machine code, with the same results, if every row is over scalars."""
-        from pinnace.engine.codegen import native_rows
-
-        given = {0, *self._filled_registers}
-        found = native_rows.compiled(self._rows, self._registers, given)
-        if found is not None:
-            self._walk = lambda _, registers, __: found(address_of(registers))
-            self.is_native = True
 
     def _state(self) -> _State:
         """A new one: all that is not written by each call is in it."""

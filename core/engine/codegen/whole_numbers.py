@@ -316,12 +316,6 @@ def _is_of_each(node: Node, kinds: Sequence[DType], made: DType) -> bool:
     return of_each(node, ["x"] * len(kinds), _FUNCTIONS) is not None
 
 
-def is_reshaped(node: Node) -> bool:
-    """Whether a step reshapes integers without moving them."""
-    is_same = node.op.view == "reshaped" or (bool(node.op.alias) and len(node.inputs) == 1)
-    return is_same and node.outputs[0].dtype in _WHOLE
-
-
 def is_refusing(node: Node) -> bool:
     """Whether the statement of a step may leave numbers to the plan."""
     return (

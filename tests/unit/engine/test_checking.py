@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pinnace.engine.codegen.statement_functions import Function
+    from pinnace.engine.codegen.walks import Function
 
 # Text that right statements contain, and what makes them wrong; the others are programs of one
 # kernel, and a network.

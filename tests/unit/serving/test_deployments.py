@@ -165,17 +165,10 @@ def test_images_have_what_was_built_for_them() -> None:
     stages = dict(re.findall(r"^FROM \S+ AS (\S+)\n(.*?)(?=^FROM|\Z)", DOCKERFILE, re.M | re.S))
     script = (CONTAINERS / "image.sh").read_text()
     named = re.findall(r"case \$target in ([a-z |]+)\) ;;", script)
-    # `onnx` is `full` with another extra.
-    assert (
-        {one.strip() for one in named[0].split("|")}
-        == {"slim", "full", "onnx"}
-        <= {*stages, "onnx"}
-    )
-    for stage in ("slim", "full"):
-        brought = re.findall(r"^COPY --from=(\S+)", stages[stage], re.MULTILINE)
-        assert set(brought) == {f"build-{stage}"}
-    assert "compiler]" in stages["build-full"]
-    assert "compiler]" not in stages["build-slim"]
+    # `onnx` is `slim` with another extra.
+    assert {one.strip() for one in named[0].split("|")} == {"slim", "onnx"}
+    assert set(stages) == {"build", "slim"}
+    assert set(re.findall(r"^COPY --from=(\S+)", stages["slim"], re.MULTILINE)) == {"build"}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ from scipy import special
 
 import pinnace as tf
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import kernels, loops, recurrences
+from pinnace.engine.codegen import iteration, kernels, loops
+from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.framework import config
 
 if TYPE_CHECKING:
@@ -250,6 +251,10 @@ def recurrence(x: Any, w: Any) -> Any:
     return tf.while_loop(lambda i, *_: i < 20, body, (tf.constant(0), x))[1]
 
 
+def unsupported(*_: Any) -> Any:
+    raise UnsupportedError("for the test")
+
+
 @pytest.mark.parametrize("rows", [[64], [64, 3, 64, 1]])
 def test_turns_are_what_the_plan_gives_for_every_shape(
     rows: list[int], monkeypatch: pytest.MonkeyPatch
@@ -261,7 +266,7 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
     )
     monkeypatch.setattr(config.settings, "tier", "auto")
     # A loop of which there is no kernel as a whole.
-    monkeypatch.setattr(recurrences.Recurrence, "_variant", lambda *_: None)
+    monkeypatch.setattr(iteration, "Iteration", unsupported)
     first = normal(rows[0], 32)
     for _ in range(20):
         f(first, w)
@@ -272,9 +277,7 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
     ]
     loops = plan_of(node.attrs["body"].graph).tiers.loops()
     assert loops is not None
-    assert loops.turns is not None
-    clusters = loops.turns.made[0]
-    assert clusters._clusters
+    assert loops.forms[0].fused
     for count in rows:
         x = normal(count, 32)
         h = x.astype(np.float64)
@@ -283,7 +286,7 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
             h = np.tanh(a) / (1 + np.exp(-b)) + np.exp(-a * a) * x
         # float32 through 20 turns that do not magnify.
         np.testing.assert_allclose(f(x, w).numpy(), h, rtol=1e-3, atol=1e-4)
-    assert clusters._made is not None
+    assert "_made" in vars(loops.forms[0])
 
 
 def test_a_turn_with_effects_is_not_watched() -> None:

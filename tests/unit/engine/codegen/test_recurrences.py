@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.engine.codegen import inner_loops, recurrences
+from pinnace.engine.codegen import loop_calls, recurrences
 from pinnace.framework import config
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def normal(*shape: int) -> Any:
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops are kernels of their own, and no part of their plan's."""
-    monkeypatch.setattr(inner_loops, "_MULTIPLICATIONS", 0)
-    monkeypatch.setattr(inner_loops, "_SHARED_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(loop_calls, "_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(loop_calls, "_SHARED_MULTIPLICATIONS", 0)
 
 
 class Taken:
@@ -290,7 +290,7 @@ def rows_of(function: Any) -> list[int | None]:
     found = []
 
     def init(variant: Any, iteration: Any) -> None:
-        found.append(iteration.kernel.rows)
+        found.append(iteration.rows)
         made(variant, iteration)
 
     made = recurrences.Variant.__init__

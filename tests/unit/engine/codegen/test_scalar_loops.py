@@ -29,18 +29,6 @@ INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 FLOATS = ["float32", "float64"]
 
 
-@pytest.fixture(autouse=True, params=["table", "machine code"])
-def form(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whether loops are walked, or machine code of their own."""
-    global _is_native
-    _is_native = request.param == "machine code"
-    yield
-    _is_native = False
-
-
-_is_native = False
-
-
 def loop_and_plan(function: Any, *arguments: Any) -> tuple[Loop, Plan]:
     """The compiled loop of the one `While` of a function, and the plan of an iteration."""
     graph = function.get_concrete_function(*arguments).graph
@@ -48,9 +36,6 @@ def loop_and_plan(function: Any, *arguments: Any) -> tuple[Loop, Plan]:
     body = plan_of(node.attrs["body"].graph)
     loop = loop_of(plan_of(node.attrs["cond"].graph), body)
     assert loop is not None
-    if _is_native:
-        loop._walk.compile()
-        assert loop._walk.is_native
     return loop, body
 
 

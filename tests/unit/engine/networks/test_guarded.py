@@ -91,19 +91,18 @@ class Drawn:
         return (h, out.stack()) if self._collects else (h,)
 
 
-def turns_of(function: Any) -> Any:
-    """What runs iterations of the one loop of a function."""
+def loops_of(function: Any) -> Any:
+    """The forms of the one loop of a function."""
     plan = plan_of(function.get_concrete_function().graph)
     (node,) = [step.node for step in plan.steps if "body" in step.node.attrs]
     loops = plan_of(node.attrs["body"].graph).tiers.loops()
     assert loops is not None
-    return loops.turns
+    return loops
 
 
 def networks_of(function: Any) -> list[Guarded]:
     """The networks in an iteration, of all sets of shapes."""
-    turns = turns_of(function)
-    made = [] if turns is None else turns.made
+    made = loops_of(function).forms
     return [one for part in made for one in part.fused.values() if isinstance(one, Guarded)]
 
 
@@ -139,7 +138,7 @@ def test_each_set_of_shapes_has_its_own() -> None:
     drawn = next(one for one in map(Drawn, range(40)) if len(one.batches) > 1)
     for batch in (2, 5, 2):
         check(drawn, drawn.x(batch))
-    assert len(turns_of(drawn.function).made) == 2
+    assert len(loops_of(drawn.function).forms) == 2
 
 
 def test_regions_that_agreed_run_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,7 +332,7 @@ def test_a_word_is_one_network() -> None:
         np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-5)
     (network,) = networks_of(run)
     assert not network.misses
-    left = [step.node.op.name for step in turns_of(run)._body.steps]
+    left = [step.node.op.name for step in loops_of(run).body.steps]
     assert left.count("BatchMatMulV2") == 2
     kinds = {layer.kind for layer in network.network.layers}
     assert "ATTENTION" in kinds
