@@ -13,8 +13,6 @@ from pinnace.engine.networks.guarded import guarded
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from pinnace.engine.networks.guarded import Guarded
-    from pinnace.engine.networks.region import Network
     from pinnace.engine.steps import Region, Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
@@ -40,34 +38,18 @@ def fuse(
         steady: variables among the arguments whose values do not change.
     """
     checked = watched is not None
-    networks = _networks(steps, sizes, results, watched, settled, steady)
-    taken = {place for network in networks for place in network.cluster.members}
-    pairs = [] if checked else find_pairs(steps, sizes, results, taken)
-    taken |= {place for pair in pairs for place in pair.cluster.members}
     found: dict[int, Region | None] = {}
-    for cluster in clusters.find(steps, sizes, results, taken, alone=not checked):
-        found.update(dict.fromkeys(cluster.members))
-        found[cluster.place] = Fused(cluster, steps, sizes, checked)
-    for network in networks:
-        found.update(dict.fromkeys(network.cluster.members))
-        found[network.cluster.members[-1]] = network
-    for pair in pairs:
-        found.update(dict.fromkeys(pair.cluster.members))
-        found[pair.place] = pair
+
+    def put(region: Region, place: int) -> None:
+        found.update(dict.fromkeys(region.cluster.members))
+        found[place] = region
+
+    for network in find_networks(steps, sizes, results, settled, steady):
+        guards = network if watched is None else guarded(network, steps, watched, steady)
+        if guards is not None:
+            put(guards, guards.cluster.members[-1])
+    for pair in [] if checked else find_pairs(steps, sizes, results, found):
+        put(pair, pair.place)
+    for cluster in clusters.find(steps, sizes, results, found, alone=not checked):
+        put(Fused(cluster, steps, sizes, checked), cluster.place)
     return found
-
-
-def _networks(
-    steps: Sequence[Step],
-    sizes: Mapping[Value, tuple[int, ...]],
-    results: Sequence[Value],
-    watched: Mapping[Value, Array] | None,
-    settled: Collection[Value],
-    steady: Collection[Value],
-) -> Sequence[Network | Guarded]:
-    """The networks of a plan, with guards if shapes may differ at another call."""
-    found = find_networks(steps, sizes, results, settled, steady)
-    if watched is None:
-        return found
-    looking = (guarded(one, steps, watched, steady) for one in found)
-    return [one for one in looking if one is not None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import forms
 from pinnace.engine.codegen.strides import Loop, contiguous, loops_of
@@ -17,11 +17,17 @@ from pinnace.engine.networks import fields
 from pinnace.engine.networks.elementwise import Program, can_be, fixed
 from pinnace.engine.networks.layers import Layer, Operand, Reach, Spread
 from pinnace.engine.networks.parts import destination
-from pinnace.engine.networks.strided import Strided, is_somewhere, lies, outside_slice, spread_to
+from pinnace.engine.networks.strided import (
+    Strided,
+    is_somewhere,
+    lies,
+    outside_slice,
+    spread_to,
+)
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
@@ -160,7 +166,7 @@ def _add(reader: Reader, steps: _Steps, out: Value) -> bool:
         arranged = None if lying is None else _arranged(reader, steps, lying)
         if arranged is None or lying is None:
             continue
-        layer = _layer(reader, steps, lying, arranged)
+        layer = _layer(reader, steps, *arranged)
         if layer is None:
             return False
         if lying is there:
@@ -175,21 +181,10 @@ def _add(reader: Reader, steps: _Steps, out: Value) -> bool:
     return False
 
 
-class _Arranged(NamedTuple):
-    """The loops of a program: their sizes, its operands, and their strides.
-
-    Attributes:
-        sizes: images, rows, columns and width.
-        operands: one per leaf.
-        steps: strides of images, rows and columns, of the result first, then of each leaf.
-    """
-
-    sizes: tuple[int, int, int, int]
-    operands: dict[Value, Operand]
-    steps: list[tuple[int, int, int]]
-
-
-def _arranged(reader: Reader, steps: _Steps, lying: Strided) -> _Arranged | None:
+def _arranged(
+    reader: Reader, steps: _Steps, lying: Strided
+) -> tuple[Spread, dict[Value, Operand]] | None:
+    """The loops of a program and its operands; None if it has no loops over blocks."""
     along: list[Sequence[int]] = [lying.along]
     for value, found in steps.leaves.items():
         along.append(spread_to(found, reader.sizes[value], steps.shape) or ())
@@ -201,38 +196,36 @@ def _arranged(reader: Reader, steps: _Steps, lying: Strided) -> _Arranged | None
         return None
     alone = Loop(1, tuple(inner.size if step else 1 for step in inner.steps))
     choices = [(outer[:-1], outer[-1])] if outer else []
+    # Operands by their strides between columns and within them: full, one row for all columns, or
+    # one number for each.
+    kinds = {(inner.size, 1): ("tensor", False), (0, 1): ("image", False), (1, 0): ("tensor", True)}
     for around, columns in [*choices, (outer, alone)]:
-        kinds = [
-            _kind(column, step, inner.size)
-            for column, step in zip(columns.steps, inner.steps, strict=True)
-        ]
+        ways = [kinds.get(one) for one in zip(columns.steps, inner.steps, strict=True)]
         together = columns.size * inner.size
         is_worth_it = together >= _FEWEST_TOGETHER or math.prod(steps.shape) <= _MOST_ALONE
-        if len(around) > _OUTER or kinds[0] != "tensor" or None in kinds or not is_worth_it:
+        is_full = ways[0] == ("tensor", False)
+        if len(around) > _OUTER or not is_full or None in ways or not is_worth_it:
             continue
-        around = [Loop(1, (0,) * len(along))] * (_OUTER - len(around)) + list(around)
         operands = {
-            value: Operand("tensor", value, by_row=True)
-            if kind == "by row"
-            else Operand(str(kind), value)
-            for value, kind in zip(steps.leaves, kinds[1:], strict=True)
+            value: Operand(one[0], value, by_row=one[1])
+            for value, one in zip(steps.leaves, ways[1:], strict=True)
+            if one is not None
         }
-        places = zip(around[0].steps, around[1].steps, columns.steps, strict=True)
-        sizes = around[0].size, around[1].size, columns.size, inner.size
-        return _Arranged(sizes, operands, list(places))
+        images, rows = [Loop(1, (0,) * len(along))] * (_OUTER - len(around)) + list(around)
+        places = zip(images.steps, rows.steps, columns.steps, strict=True)
+        values = zip([lying, *steps.leaves.values()], places, strict=True)
+        own, *others = (Reach(one.base, one.first, *place) for one, place in values)
+        sizes = images.size, rows.size, columns.size, inner.size
+        return Spread(sizes, dict(zip(steps.leaves, others, strict=True)), own), operands
     return None
 
 
-def _kind(column: int, step: int, width: int) -> str | None:
-    """The kind of an operand per block: full, one row for all rows, or one number per row."""
-    kinds = {(width, 1): "tensor", (0, 1): "image", (1, 0): "by row"}
-    return kinds.get((column, step))
-
-
-def _layer(reader: Reader, steps: _Steps, lying: Strided, arranged: _Arranged) -> Layer | None:
+def _layer(
+    reader: Reader, steps: _Steps, spread: Spread, operands: Mapping[Value, Operand]
+) -> Layer | None:
     first = reader.steps[steps.place].node
     program = Program()
-    known = {**arranged.operands, **steps.fixed}
+    known = {**operands, **steps.fixed}
     for node in steps.nodes:
         result = program.step(node, [known[value] for value in node.inputs])
         if result is None:
@@ -241,11 +234,6 @@ def _layer(reader: Reader, steps: _Steps, lying: Strided, arranged: _Arranged) -
     lines = program.ended(known[steps.nodes[-1].outputs[0]])
     if lines is None:
         return None
-    own, *others = arranged.steps
-    reaches = {
-        value: Reach(found.base, found.first, *step)
-        for (value, found), step in zip(steps.leaves.items(), others, strict=True)
-    }
-    xs = list(dict.fromkeys(reach.base for reach in reaches.values()))
-    spread = Spread(arranged.sizes, reaches, Reach(lying.base, lying.first, *own))
-    return Layer("PROGRAM", max(steps.places), first, lying.base, xs, program=lines, spread=spread)
+    xs = list(dict.fromkeys(reach.base for reach in spread.reaches.values()))
+    out = spread.out.base
+    return Layer("PROGRAM", max(steps.places), first, out, xs, program=lines, spread=spread)

@@ -126,8 +126,9 @@ class Table:
             self._row(number, layer, form, row)
             rows.append([row[name] for name in fields.NAMES])
         self.rows = np.array(rows, np.int64).reshape(-1, len(fields.NAMES))
-        self.programs = _matrix(self._instructions, len(fields.INSTRUCTION))
-        self.tensors = _matrix(self._tensors, len(fields.TENSOR_COLUMNS))
+        no_line, no_tensor = [0] * len(fields.INSTRUCTION), [0] * len(fields.TENSOR_COLUMNS)
+        self.programs: Array = np.array(self._instructions or [no_line], np.int64)
+        self.tensors: Array = np.array(self._tensors or [no_tensor], np.int64)
 
     def _row(self, number: int, layer: Layer, form: Packed | None, row: dict[str, int]) -> None:
         if layer.spread is not None:
@@ -524,11 +525,6 @@ def _pixels(image: Image) -> dict[str, int]:
 def _steps(name: str, image: int, row: int, step: int) -> dict[str, int]:
     """The strides of x, y or z."""
     return {f"{name}_IMAGE": image, f"{name}_ROW": row, f"{name}_STEP": step}
-
-
-def _matrix(lines: list[list[int]], columns: int) -> Array:
-    made: Array = np.array(lines or [[0] * columns], np.int64)
-    return made
 
 
 def products_of(memory: Memory, packed: Sequence[Packed | None]) -> int:
