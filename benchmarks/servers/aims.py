@@ -17,7 +17,7 @@ ECHO, BARE, FASTAPI = "uvicorn echo", "bare protocol", "fastapi"
 _BARE_US = {"json": 22.9, "binary": 10.5}  # of processor time for a request
 _ECHO_TRIP_MS = 0.047  # of a request at one connection
 _FASTAPI_START_S = 0.33
-_START_S, _START_MIB = 0.4, 90
+_START_S, _START_MIB = 0.3, 90
 # Metrics, limits and validation are on, and cost something: so much of an aim is enough.
 _ENOUGH = 0.7
 MISSED = "missed"
