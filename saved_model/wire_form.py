@@ -7,15 +7,34 @@ text stands after those that begin with it.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
     from google.protobuf.message import Message
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
-# Field number -> the type of a field in which maps are, and whether it is a map itself.
-_Fields: TypeAlias = "dict[int, tuple[Descriptor, bool]]"
+# The first number that takes two bytes.
+_TWO_BYTES = 128
+# The tags of a key that is text, and of a value, in an entry of a map.
+_TEXT_KEY, _VALUE = 10, 18
+# The largest number of a field whose tag is one byte.
+_LAST_OF_ONE_BYTE = 15
+
+
+class _Field(NamedTuple):
+    """A field in which maps are.
+
+    Attributes:
+        kind: the type of its messages.
+        is_map: whether it is a map itself.
+        deep: the fields of a map's values in which maps are, and the tags one of which is below
+            them then; None if a value may have several fields. Those of attributes have one.
+    """
+
+    kind: Descriptor
+    is_map: bool
+    deep: dict[int, tuple[int, ...]] | None
 
 
 def canonical(message: Message) -> bytes:
@@ -37,25 +56,25 @@ def _sorted(data: bytes, kind: Descriptor) -> bytes:
     at, size, last = 0, len(data), -1
     while at < size:
         start = at
-        tag, at = _varint(data, at)
+        # Most numbers are one byte, and this loop reads hundreds of thousands.
+        tag, at = (data[at], at + 1) if data[at] < _TWO_BYTES else _varint(data, at)
         if entries and tag != last:
             parts += _values_of(entries)
         last = tag
         wire = tag & 7
         if wire == _BYTES:
-            length, begin = _varint(data, at)
+            length = data[at]
+            length, begin = (length, at + 1) if length < _TWO_BYTES else _varint(data, at)
             at = begin + length
-            if tag >> 3 in fields:
-                inner_kind, is_map = fields[tag >> 3]
-                inner = _sorted(data[begin:at], inner_kind)
-                # The order within does not change its length.
-                part = data[start:begin] + inner
-                if is_map:
-                    entries.append((_key(inner), part))
-                else:
-                    parts.append(part)
-                continue
-        elif wire == _VARINT:
+            field = fields.get(tag >> 3)
+            if field is None:
+                parts.append(data[start:at])
+            elif field.is_map:
+                entries.append(_entry(data, start, begin, at, field))
+            else:  # the order within does not change its length
+                parts += data[start:begin], _sorted(data[begin:at], field.kind)
+            continue
+        if wire == _VARINT:
             _, at = _varint(data, at)
         elif wire == _EIGHT_BYTES:
             at += 8
@@ -78,10 +97,41 @@ def _key(entry: bytes) -> bytes | int:
     return entry[at : at + number] if entry[0] & 7 == _BYTES else number
 
 
+def _entry(
+    data: bytes, start: int, begin: int, end: int, field: _Field
+) -> tuple[bytes | int, bytes]:
+    """The key and the bytes of a map's entry.
+
+    Args:
+        data: has the entry.
+        start: of its tag.
+        begin: of the entry itself.
+        end: of the entry.
+        field: of the map.
+    """
+    if field.deep is not None and data[begin] == _TEXT_KEY:
+        size, text = _varint(data, begin + 1)
+        if _is_plain(data, text + size, end, field.deep):
+            return data[text : text + size], data[start:end]
+    inner = _sorted(data[begin:end], field.kind)
+    return _key(inner), data[start:begin] + inner
+
+
+def _is_plain(data: bytes, at: int, end: int, deep: dict[int, tuple[int, ...]]) -> bool:
+    """Whether there are no maps in a value: most attributes are shapes, dtypes or numbers."""
+    if at >= end or data[at] != _VALUE:
+        return False
+    _, at = _varint(data, at + 1)
+    if at == end:
+        return True
+    below = deep.get(_varint(data, at)[0] >> 3)
+    return below is None or not any(data.find(tag, at, end) >= 0 for tag in below)
+
+
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = data[at]
     at += 1
-    if value < 128:
+    if value < _TWO_BYTES:
         return value, at
     value &= 127
     shift = 7
@@ -95,13 +145,31 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 @functools.cache
-def _fields_with_maps(kind: Descriptor) -> _Fields:
-    found: _Fields = {}
-    for field in kind.fields:
-        inner = field.message_type
-        if inner is not None and _has_maps(inner, set()):
-            found[field.number] = inner, inner.GetOptions().map_entry
+def _fields_with_maps(kind: Descriptor) -> dict[int, _Field]:
+    """The fields of a message in which maps are, by number."""
+    found: dict[int, _Field] = {}
+    for number, inner in _inner_with_maps(kind):
+        is_map = inner.GetOptions().map_entry
+        found[number] = _Field(inner, is_map, _deep(inner) if is_map else None)
     return found
+
+
+def _deep(entry: Descriptor) -> dict[int, tuple[int, ...]] | None:
+    value = entry.fields_by_name["value"].message_type
+    if value is None:
+        return {}
+    deep = _inner_with_maps(value)
+    if deep and not (len(value.oneofs) == 1 and len(value.oneofs[0].fields) == len(value.fields)):
+        return None
+    below = {number: [below for below, _ in _inner_with_maps(one)] for number, one in deep}
+    if any(number > _LAST_OF_ONE_BYTE for numbers in below.values() for number in numbers):
+        return None
+    return {number: tuple(one << 3 | _BYTES for one in ones) for number, ones in below.items()}
+
+
+def _inner_with_maps(kind: Descriptor) -> list[tuple[int, Descriptor]]:
+    inner = [(field.number, field.message_type) for field in kind.fields]
+    return [(number, one) for number, one in inner if one is not None and _has_maps(one, set())]
 
 
 def _has_maps(kind: Descriptor, seen: set[str]) -> bool:
