@@ -171,7 +171,14 @@ class Loader:
         self._initialise_what_has_no_handle()
         root = self._public(0)
         self._describe_model(root)
+        self._let_go()
         return root
+
+    def _let_go(self) -> None:
+        """Keep only the objects that functions may capture: the others hold the functions."""
+        for number, one in list(self._objects.items()):
+            if not SavedFunctions.can_capture(one):
+                del self._objects[number]
 
     def prepare(self) -> None:
         """Create and connect all objects; no function is created, and nothing of the model runs.

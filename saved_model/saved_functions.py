@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,8 @@ class SavedFunctions:
 
     Args:
         saved: what its file says of objects and functions.
-        objects: the objects by number; filled before the first function is made.
+        objects: the objects by number; filled before the first function is made. Those that no
+            function can capture may be missing.
         library: the functions as graphs.
         where: the file, for errors.
         lock: held while one is made.
@@ -58,10 +60,23 @@ class SavedFunctions:
         self._lock = lock
         self._signature_inputs = signature_inputs
         self._container = container
-        self._concrete: dict[tuple[str, bool], LazyConcrete] = {}
+        # Weak: what holds a function holds this, and a cycle would keep the weights of a model that
+        # is not used any more until the next garbage collection.
+        self._concrete: weakref.WeakValueDictionary[tuple[str, bool], LazyConcrete] = (
+            weakref.WeakValueDictionary()
+        )
+
+    @staticmethod
+    def can_capture(target: Any) -> bool:
+        """Whether a function can capture an object of this kind.
+
+        Args:
+            target: the object.
+        """
+        return isinstance(target, (Variable, Tensor, Asset, RestoredResource))
 
     def lazy(self, name: str, *, by_name: bool) -> LazyConcrete:
-        """A function that is built on first use, and memoised.
+        """A function that is built on first use; the same one as long as anything holds it.
 
         Args:
             name: of the function.
@@ -179,8 +194,8 @@ class SavedFunctions:
 
     def _check_bound(self, number: int, where: str) -> None:
         """Check that a function can capture an object, and that its file is there."""
-        target = self._objects[number]
-        if not isinstance(target, (Variable, Tensor, Asset, RestoredResource)):
+        target = self._objects.get(number)
+        if not self.can_capture(target):
             raise UnimplementedError(
                 f"{where} captures object {number}, not a variable, constant, asset or table"
             )
@@ -232,7 +247,7 @@ class SavedFunctions:
 
     def _makers_of(self, number: int) -> list[str]:
         """The functions that create and fill an object, if it is a table."""
-        if not isinstance(self._objects[number], RestoredResource):
+        if not isinstance(self._objects.get(number), RestoredResource):
             return []
         names: list[str] = []
         for name, child in self._saved.items[number].children:

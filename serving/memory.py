@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _YOUNG = 20_000  # objects that are made before the young ones are looked at: a few megabytes
-_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # parameters of glibc's mallopt
+_MMAP_THRESHOLD, _TRIM_THRESHOLD, _MOST_ARENAS = -3, -1, -8  # parameters of glibc's mallopt
 # Larger blocks go back to the system at once. Answers of 16 MiB and the lists of large messages are
 # smaller: their pages, given anew for each request, cost more than the request (10 of 23 ms).
 _OWN_PAGES_BYTES = 24 * 2**20
@@ -100,5 +100,8 @@ def keep_pages() -> bool:
     kept = [
         library.mallopt(_MMAP_THRESHOLD, _OWN_PAGES_BYTES),
         library.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES),
+        # Each arena keeps that much at its top, where `malloc_trim` does not look but in the first,
+        # and each thread that loads a version may get one of its own.
+        library.mallopt(_MOST_ARENAS, 1),
     ]
     return all(kept)

@@ -92,10 +92,10 @@ class Limits:
             taken = _taken() if self.counts_free else _held()
             if taken + size > self.data_bytes:
                 return False
-        if not self.process_bytes or _resident() + size <= self.process_bytes:
+        if not self.process_bytes or resident() + size <= self.process_bytes:
             return True
         # Freed memory may remain in the heap, in fragments too small for a new array.
-        return _give_back() and _resident() + size <= self.process_bytes
+        return _give_back() and resident() + size <= self.process_bytes
 
 
 limits = Limits()  # of all runs together
@@ -122,7 +122,7 @@ def _allows(size: int) -> bool:
     return True
 
 
-def _resident() -> int:
+def resident() -> int:
     """Resident bytes of the process that are not backed by a file."""
     try:
         _, resident, shared, *_ = map(int, _STATM.read_bytes().split())

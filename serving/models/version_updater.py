@@ -11,10 +11,12 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from pinnace.engine import allocation
 from pinnace.framework.errors import OpError
 from pinnace.serving.config.model_config import Latest
 from pinnace.serving.config.urls import public_url
 from pinnace.serving.errors import LOG
+from pinnace.serving.memory import give_back
 from pinnace.serving.models.sources import find_places
 from pinnace.serving.models.version_loader import VersionLoader
 from pinnace.serving.models.versions import State, VersionStatus
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pinnace.serving.models.version_loader import Loader
 
 _COLLECT_EVERY = 200  # times as long as it takes
+_MOST_GARBAGE_BYTES = 64 * 2**20  # more of it is not left until then
 
 
 class VersionUpdater:
@@ -67,6 +70,7 @@ class VersionUpdater:
         self._splits = {split.model: split for split in settings.version_weights}
         self._has_garbage = False
         self._collect_at = 0.0
+        self._resident = 0  # bytes after the last collection
 
     def load_wanted(self, model: ServedModel) -> list[int]:
         """Load the versions that are asked for and there; the loaded ones that are to go."""
@@ -180,16 +184,22 @@ class VersionUpdater:
     def collect(self) -> None:
         """Collect the garbage of unloaded versions.
 
-        Weights are freed with the last request. Graphs and their constants are full of reference
-        cycles, and Python collects these after a number of allocations, not when much memory is
-        held. Collection blocks all other threads, so it runs for only a small part of the time.
+        Weights are freed with the last request. Graphs, their constants and what the engine made of
+        the weights are in reference cycles, and Python collects these after a number of
+        allocations, not when much memory is held. Collection blocks all other threads, so it runs
+        for only a small part of the time, unless the process has grown by much.
         """
-        if not self._has_garbage or time.monotonic() < self._collect_at:
+        if not self._has_garbage:
+            return
+        grown = allocation.resident() - self._resident
+        if time.monotonic() < self._collect_at and grown < _MOST_GARBAGE_BYTES:
             return
         self._has_garbage = False
         begin = time.thread_time()
         gc.collect()
+        give_back()
         self._collect_at = time.monotonic() + _COLLECT_EVERY * (time.thread_time() - begin)
+        self._resident = allocation.resident()
 
     def tell_parts(self, model: ServedModel, before: Table) -> None:
         """Log how a model divides its requests, if that is another way than before."""

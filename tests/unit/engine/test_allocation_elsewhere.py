@@ -26,7 +26,7 @@ def test_the_largest_size_is_in_bytes_on_macos_and_in_kibibytes_elsewhere(
     monkeypatch.setitem(sys.modules, "resource", fake)
     monkeypatch.setattr(allocation.sys, "platform", system)
     assert allocation._held() == 300 * MIB
-    assert allocation._resident() == 0
+    assert allocation.resident() == 0
 
 
 @pytest.mark.parametrize(("answers", "held"), [(1, 300 * MIB), (0, 0)])
@@ -50,4 +50,4 @@ def test_windows_says_what_it_promised(
     monkeypatch.setitem(sys.modules, "resource", None)  # there is none
     monkeypatch.setattr(allocation.sys, "platform", "win32")
     assert allocation._held() == held
-    assert allocation._resident() == 0
+    assert allocation.resident() == 0

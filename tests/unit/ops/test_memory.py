@@ -36,7 +36,7 @@ np.ones(size, np.uint8)  # and freed
 kept = [np.ones(size, np.uint8) for _ in range(8)]
 above = np.ones(1 << 20, np.uint8)
 del kept
-allocation.limits.process_bytes = allocation._resident()
+allocation.limits.process_bytes = allocation.resident()
 with allocation.bounded(8 * size):
     assert int(np.ones(4 * size, np.uint8).sum()) == 4 * size
 assert above.all()
@@ -234,7 +234,7 @@ def test_the_last_memory_of_a_process_is_given_to_no_run(monkeypatch: pytest.Mon
     # What earlier tests left free in the heap would be given back for the run, and be enough.
     gc.collect()
     allocation._give_back()
-    monkeypatch.setattr(allocation.limits, "process_bytes", allocation._resident())
+    monkeypatch.setattr(allocation.limits, "process_bytes", allocation.resident())
     with pytest.raises(UnavailableError, match="others have the rest; try again later"):
         run()
     with pytest.raises(ResourceExhaustedError, match=f"may take {MOST} bytes"), bounded(MOST):

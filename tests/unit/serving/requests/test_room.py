@@ -27,7 +27,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], Room]:
     """Makes the room of a process that may have 100 MB and holds some already."""
 
     def make(resident: int, held: int = 0) -> Room:
-        monkeypatch.setattr(allocation, "_resident", lambda: resident * MEGABYTE)
+        monkeypatch.setattr(allocation, "resident", lambda: resident * MEGABYTE)
         monkeypatch.setattr(allocation, "_held", lambda: held * MEGABYTE)
         monkeypatch.setattr(room_module, "memory_limit", lambda: 100 * MEGABYTE)
         monkeypatch.setattr(room_module, "data_limit", lambda: 100 * MEGABYTE if held else 0)
@@ -107,7 +107,7 @@ def test_a_server_without_memory_refuses_what_is_large_and_answers_the_rest(
         assert server.predict(large).json()["predictions"][-1] == 0.5
         with monkeypatch.context() as full:
             # It holds so little that what the body becomes is more than is left.
-            full.setattr(room, "_limits", Limits(allocation._resident() + MEGABYTE))
+            full.setattr(room, "_limits", Limits(allocation.resident() + MEGABYTE))
             full.setattr(room, "_is_full", False)  # as it is again behind the block
             # What earlier tests freed would be given back to the system, and be room enough.
             full.setattr(room_module, "give_back", lambda: False)
