@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pinnace.engine.codegen.pairs import Pair
 from pinnace.engine.networks.region import Network
 from pinnace.engine.standing import why_alone
 from pinnace.framework.dtypes import as_dtype
@@ -172,7 +173,8 @@ def _step(line: Line, unit: Unit) -> Row:
             flops = sum(of_layer(region, layer)[0] for layer in region.layers)
         else:
             flops = of_nodes(nodes, known)
-        tier, kind = "compiled", type(region).__name__
+        tier = "compiled"
+        kind = region.pattern if isinstance(region, Pair) else type(region).__name__
         reason = f"{region.misses} calls had other shapes" if region.misses else ""
     moved = 0
     if node.op.view is None or region is not None:

@@ -26,6 +26,7 @@ from pinnace.engine.codegen import (
     statement_rows,
 )
 from pinnace.engine.codegen.loop_clusters import LoopClusters
+from pinnace.engine.codegen.pairs import Pair
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks import finding
 from pinnace.engine.tiers import Prepared, Workspace
@@ -225,7 +226,8 @@ class Compiled:
         made = regions
         for region in made.values():
             if region is not None:
-                self._count(type(region).__name__.lower())
+                kind = region.pattern if isinstance(region, Pair) else type(region).__name__
+                self._count(kind.lower())
         has_loops = any(step.node.op.name in _LOOPS for step in plan.steps)
         if made or has_loops or any("Conv2" in step.node.op.name for step in plan.steps):
             better = layout.with_regions(made)

@@ -52,6 +52,7 @@ class Pair:
     """A few steps that one kernel fuses, as a region that a plan can call.
 
     Args:
+        pattern: which of the three kinds.
         cluster: the steps.
         place: the index of the step that it replaces.
         run: computes the outputs.
@@ -60,8 +61,8 @@ class Pair:
     # Its shapes are always as expected.
     misses = 0
 
-    def __init__(self, cluster: Part, place: int, run: Run) -> None:
-        self.cluster, self.place, self._run = cluster, place, run
+    def __init__(self, pattern: str, cluster: Part, place: int, run: Run) -> None:
+        self.pattern, self.cluster, self.place, self._run = pattern, cluster, place, run
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
         """The cluster's outputs.
@@ -145,7 +146,7 @@ def _norm(steps: Sequence[Step], place: int, user: int) -> Pair | None:
         made = kernel(*inputs, **options, out=outs[0], rectified=True)
         return batch_norm.with_reserved(made, len(norm.outputs))
 
-    return Pair(part, place, run)
+    return Pair("RectifiedNorm", part, place, run)
 
 
 def _normalised_by(value: Value) -> Node | None:
@@ -206,7 +207,7 @@ def _pool(steps: Sequence[Step], place: int, user: int) -> Pair | None:
         return (maxima.max_gradient(x, y, dy, windows, ties, rectified=True, out=outs[0]),)
 
     part = PlainPart([place, user], list(pool.inputs), list(other.outputs))
-    return Pair(part, user, run)
+    return Pair("RectifiedPool", part, user, run)
 
 
 def _shared(cluster: Cluster, lines: Lines, *, rectified: bool, summed: tuple[int, ...]) -> Pair:
@@ -236,7 +237,7 @@ def _shared(cluster: Cluster, lines: Lines, *, rectified: bool, summed: tuple[in
         outs[1][...] = total
         return made, outs[1]
 
-    return Pair(cluster, cluster.place, run)
+    return Pair("SharedExtremes", cluster, cluster.place, run)
 
 
 @dataclass

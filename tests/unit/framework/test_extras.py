@@ -104,6 +104,7 @@ def test_messages_name_only_what_the_project_depends_on() -> None:
     extras = project["optional-dependencies"].values()
     lines = [*project["dependencies"], *(line for extra in extras for line in extra)]
     known = {"flatbuffers"}  # onnxruntime's
+    known.add(project["name"])
     known.add("ziglang")  # one of the C compilers that somebody may have
     known |= {re.split(r"[\[<>=;! ]", line)[0].lower() for line in lines}
     named = {
