@@ -171,14 +171,8 @@ class Loader:
         self._initialise_what_has_no_handle()
         root = self._public(0)
         self._describe_model(root)
-        self._let_go()
+        self._functions.let_go()
         return root
-
-    def _let_go(self) -> None:
-        """Keep only the objects that functions may capture: the others hold the functions."""
-        for number, one in list(self._objects.items()):
-            if not SavedFunctions.can_capture(one):
-                del self._objects[number]
 
     def prepare(self) -> None:
         """Create and connect all objects; no function is created, and nothing of the model runs.
@@ -231,6 +225,7 @@ class Loader:
             pairs: a variable by the number of the one that it stands for.
         """
         self._objects.update(pairs)
+        self._functions.use_instead(pairs)
 
     def _fill_from_assets(self) -> None:
         """Fill tables that may be filled from files now: later the folder may hold another model.

@@ -34,8 +34,7 @@ class SavedFunctions:
 
     Args:
         saved: what its file says of objects and functions.
-        objects: the objects by number; filled before the first function is made. Those that no
-            function can capture may be missing.
+        objects: the objects by number; filled before the first function is made.
         library: the functions as graphs.
         where: the file, for errors.
         lock: held while one is made.
@@ -66,14 +65,18 @@ class SavedFunctions:
             weakref.WeakValueDictionary()
         )
 
-    @staticmethod
-    def can_capture(target: Any) -> bool:
-        """Whether a function can capture an object of this kind.
+    def let_go(self) -> None:
+        """Keep only the objects that functions may capture: the others hold the functions."""
+        kept = {number: one for number, one in self._objects.items() if _can_be_captured(one)}
+        self._objects = kept
+
+    def use_instead(self, pairs: Mapping[int, Variable]) -> None:
+        """Capture other variables.
 
         Args:
-            target: the object.
+            pairs: a variable by the number of the one that it stands for.
         """
-        return isinstance(target, (Variable, Tensor, Asset, RestoredResource))
+        self._objects = {**self._objects, **pairs}
 
     def lazy(self, name: str, *, by_name: bool) -> LazyConcrete:
         """A function that is built on first use; the same one as long as anything holds it.
@@ -195,7 +198,7 @@ class SavedFunctions:
     def _check_bound(self, number: int, where: str) -> None:
         """Check that a function can capture an object, and that its file is there."""
         target = self._objects.get(number)
-        if not self.can_capture(target):
+        if not _can_be_captured(target):
             raise UnimplementedError(
                 f"{where} captures object {number}, not a variable, constant, asset or table"
             )
@@ -258,6 +261,10 @@ class SavedFunctions:
                 elif isinstance(kind, ConcreteObject):
                     names.append(kind.name)
         return [name for name in names if name in self._saved.functions]
+
+
+def _can_be_captured(target: Any) -> bool:
+    return isinstance(target, (Variable, Tensor, Asset, RestoredResource))
 
 
 def decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
