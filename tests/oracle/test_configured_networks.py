@@ -14,12 +14,7 @@ from oracle import comparing
 from oracle.drawing import ASKED
 from oracle.networks import ANSWER_S, Case, close, differ, exactly
 from oracle.programs import applications, configured
-from pinnace.keras.applications import (
-    convnext_network,
-    efficientnet_network,
-    efficientnet_v2_network,
-    published,
-)
+from pinnace.keras.applications import convnext, efficientnet, efficientnet_v2, published
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,9 +138,9 @@ def test_published_weights_are_those_of_keras(
 
 def test_published_weights_of_every_member_have_the_digests_of_keras(peer: Peer) -> None:
     tables: dict[str, Any] = {
-        "efficientnet": efficientnet_network.SCALES,
-        "efficientnet_v2": efficientnet_v2_network.KINDS,
-        "convnext": convnext_network.KINDS,
+        "efficientnet": efficientnet.DIGESTS,
+        "efficientnet_v2": efficientnet_v2.DIGESTS,
+        "convnext": convnext.DIGESTS,
     }
     for module, table in tables.items():
         (found,) = ask(peer, "digests", module)
@@ -153,7 +148,7 @@ def test_published_weights_of_every_member_have_the_digests_of_keras(peer: Peer)
             name.removeprefix("convnext_").lstrip("-"): tuple(both)
             for name, both in json.loads(found.item()).items()
         }
-        assert {name: (one.top, one.no_top) for name, one in table.items()} == theirs
+        assert table == theirs
 
 
 def written_here(name: str, size: int) -> tuple[Any, Any]:

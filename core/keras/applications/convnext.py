@@ -34,7 +34,7 @@ _SCALE = 1e-6
 _MEAN = (0.485, 0.456, 0.406)
 _DEVIATION = (0.229, 0.224, 0.225)
 # The digests of the files, with the classes and without.
-_DIGESTS = {
+DIGESTS = {
     "tiny": (
         "8ae6e78ce2933352b1ef4008e6dd2f17bc40771563877d156bc6426c7cf503ff",
         "d547c096cabd03329d7be5562c5e14798aa39ed24b474157cef5e85ab9e49ef1",
@@ -165,7 +165,7 @@ def _convnext(
         x = asked.classified(x, f"{name}_head_dense")
     else:
         x = LayerNormalization(epsilon=_EPSILON)(asked.pooled(x))
-    file = pair(f"{_URL}{which}", *_DIGESTS[which])[asked.include_top]
+    file = pair(f"{_URL}{which}", *DIGESTS[which])[asked.include_top]
     if asked.input_tensor is not None:
         # Of this network alone Keras makes a model of one input, and not of a list of one.
         asked, image = replace(asked, input_tensor=None), sources(image)[0]

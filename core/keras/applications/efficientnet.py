@@ -45,7 +45,7 @@ _STAGES = (
 )
 
 # The digests of the files, with the classes and without.
-_DIGESTS = {
+DIGESTS = {
     "b0": ("902e53a9f72be733fc0bcb005b3ebbac", "50bc09e76180e00e4465e1a485ddc09d"),
     "b1": ("1d254153d4ab51201f1646940f018540", "74c4e6b3e1f6a1eea24c589628592432"),
     "b2": ("b15cce36ff4dcbd00b6dd88e7857a6ad", "111f8e2ac8aa800a7a99e3239f7bfb39"),
@@ -135,7 +135,7 @@ def _efficientnet(
     x = _blocks(x, width, depth)
     x = mbconv.convolved(x, multiple_near(1280 * width), 1, "top_", _MOMENTUM)
     x = mbconv.topped(asked, x, dropout, "zeros")
-    files = pair(f"{_URL}{which}", *_DIGESTS[which])
+    files = pair(f"{_URL}{which}", *DIGESTS[which])
     return asked.model(image, x, files[asked.include_top])
 
 

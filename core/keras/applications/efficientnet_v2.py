@@ -72,7 +72,7 @@ _LARGE = (
     _Stage(False, 7, 640, 6, 1),
 )
 # The digests of the files, with the classes and without.
-_DIGESTS = {
+DIGESTS = {
     "b0": ("21ecbf6da12460d5c40bb2f29ceb2188", "893217f2bb855e2983157299931e43ff"),
     "b1": ("069f0534ff22adf035c89e2d9547a9dc", "0e80663031ca32d657f9caa404b6ec37"),
     "b2": ("424e49f28180edbde1e94797771950a7", "1dfe2e7a5d45b6632553a8961ea609eb"),
@@ -207,7 +207,7 @@ def _efficientnet_v2(
     x = _blocks(x, stages, width, depth)
     x = mbconv.convolved(x, _wide(1280, width), 1, "top_", _MOMENTUM)
     x = mbconv.topped(asked, x, 0.2, Constant(0.0))
-    files = pair(f"{_URL}efficientnetv2-{which}", *_DIGESTS[which])
+    files = pair(f"{_URL}efficientnetv2-{which}", *DIGESTS[which])
     return asked.model(image, x, files[asked.include_top])
 
 
