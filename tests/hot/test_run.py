@@ -47,7 +47,7 @@ def test_drawn_graphs_do_not_differ(comparison: Comparison) -> None:
 
 
 def test_every_kind_of_region_is_drawn(comparison: Comparison) -> None:
-    wanted = {"fused", "recurrence", "rectifiednorm", "rectifiedpool", "sharedextremes"}
+    wanted = {"fused", "recurrence", "rectifiednorm", "sharedextremes"}
     wanted |= {"scalar loop", "small plan", "turns"}
     kinds, ran = set(), set()
     for number in range(300):
