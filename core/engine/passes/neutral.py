@@ -3,7 +3,8 @@
 A decoder of transformers masks its scores by constants. For the last word, which sees all others,
 they become ones and zeros when constants are folded, and each step is one more over all scores that
 attention is not recognised by. TensorFlow's Grappler leaves out the same steps: of results only the
-sign of a zero may differ, since -0 + 0 is 0.
+sign of a zero may differ, since -0 + 0 is 0. Subtracting -0 is adding 0, which no mask does: that
+step stays.
 """
 
 from __future__ import annotations
@@ -52,9 +53,14 @@ def _unchanged(node: Node) -> Value | None:
         return None
     number, may_be_first = _NEUTRAL[node.op]
     x, y = node.inputs
-    if _is_all(y, number, x):
+    if _is_all(y, number, x) and not (node.op is SUB and _has_minus_zero(y)):
         return x
     return y if may_be_first and _is_all(x, number, y) else None
+
+
+def _has_minus_zero(zeros: Value) -> bool:
+    array = constant_of(zeros)
+    return array is not None and bool(np.signbit(array).any())
 
 
 def _is_all(value: Value, number: int, other: Value) -> bool:

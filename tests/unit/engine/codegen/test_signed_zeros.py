@@ -44,6 +44,13 @@ def loop(x: Any) -> Any:
     return 1.0 / (x * tf.constant(-0.0))
 
 
+def test_minus_minus_zero_is_plus_zero() -> None:
+    x = tf.constant([-0.0, 0.0, 1.0])
+    found = tf.function(lambda x: x - tf.constant(-0.0))(x).numpy()
+    np.testing.assert_array_equal(np.signbit(found), np.signbit((x - tf.constant(-0.0)).numpy()))
+    assert not np.signbit(found).any()
+
+
 @pytest.mark.parametrize("rows", [2, 700])
 @pytest.mark.parametrize(
     "program", [divided, divided_by_both, chosen, by_row, network, loop], ids=lambda f: f.__name__
