@@ -174,6 +174,9 @@ def _library(
     try:
         reasons = _answers(texts, processor, system, scratch, programs, advance)
         kernels = {name: table.symbol_of(text) for name, text in texts.items() if not reasons[name]}
+        if not kernels:  # what is wrong with all is wrong with the first
+            name, reason = next(iter(reasons.items()))
+            raise InternalError(f"{name} could not be compiled for {processor.name}: {reason}")
         with contextlib.closing(_process(processor, system)) as process:
             code = process.join([str(scratch / symbol) for symbol in kernels.values()])
     except EndedError as error:
