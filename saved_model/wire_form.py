@@ -23,13 +23,14 @@ _LAST_OF_ONE_BYTE = 15
 
 
 class _Field(NamedTuple):
-    """A field in which maps are.
+    """A field whose messages may contain maps, or that is a map itself.
 
     Attributes:
         kind: the type of its messages.
         is_map: whether it is a map itself.
-        deep: the fields of a map's values in which maps are, and the tags one of which is below
-            them then; None if a value may have several fields. Those of attributes have one.
+        deep: of a map whose values have one field each (a `oneof`, as attributes are): the numbers
+            of the fields that may contain maps, each with the tags of its own such fields. A value
+            in which none of these tags stands contains no map. None for other fields.
     """
 
     kind: Descriptor
@@ -118,7 +119,14 @@ def _entry(
 
 
 def _is_plain(data: bytes, at: int, end: int, deep: dict[int, tuple[int, ...]]) -> bool:
-    """Whether there are no maps in a value: most attributes are shapes, dtypes or numbers."""
+    """Whether there are no maps in a value: most attributes are shapes, dtypes or numbers.
+
+    Args:
+        data: has the value.
+        at: of its tag.
+        end: of the value.
+        deep: see `_Field`.
+    """
     if at >= end or data[at] != _VALUE:
         return False
     _, at = _varint(data, at + 1)
@@ -139,7 +147,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         byte = data[at]
         at += 1
         value |= (byte & 127) << shift
-        if byte < 128:
+        if byte < _TWO_BYTES:
             return value, at
         shift += 7
 
