@@ -100,8 +100,8 @@ def keep_pages() -> bool:
     kept = [
         library.mallopt(_MMAP_THRESHOLD, _OWN_PAGES_BYTES),
         library.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES),
-        # Each arena keeps that much at its top, where `malloc_trim` does not look but in the first,
-        # and each thread that loads a version may get one of its own.
+        # One arena: each keeps `_KEPT_BYTES` at its top, which `malloc_trim` gives back in the
+        # first alone, and each thread that loads a version could get another one.
         library.mallopt(_MOST_ARENAS, 1),
     ]
     return all(kept)

@@ -7,11 +7,13 @@ that are neither results nor kept by a variable. So no value that leaves a call 
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.engine.blas import has_products
+from pinnace.engine.steps import plan_behind
 from pinnace.graph.walk import users
 from pinnace.ops.nn import batch_norm
 
@@ -47,9 +49,13 @@ class Layout:
         self.slots: list[tuple[tuple[int, ...], Any]] = []
         self._sizes = sizes
         where = self._assign(plan, sizes, fused or {})
-        self._plan = plan
+        self._plan_ref = weakref.ref(plan)
         self._names = {value: f"b{slot}" for value, slot in where.items()}
         self._members = fused or {}
+
+    @property
+    def _plan(self) -> Plan:
+        return plan_behind(self._plan_ref)
 
     @functools.cached_property
     def function(self) -> Any:

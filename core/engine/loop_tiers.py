@@ -10,6 +10,7 @@ plan continues from there: it raises the user's errors.
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from pinnace.engine.codegen.loop_clusters import LoopClusters, loop_clusters_of
 from pinnace.engine.codegen.loop_lists import form_of
 from pinnace.engine.forms import Weights, searched
 from pinnace.engine.shares import Shares
-from pinnace.engine.steps import may_run_again
+from pinnace.engine.steps import may_run_again, plan_behind
 from pinnace.framework import config, float_warnings
 from pinnace.framework.errors import OpError
 
@@ -44,7 +45,7 @@ class LoopTiers:
     """
 
     def __init__(self, body: Plan) -> None:
-        self.body = body
+        self._body_ref = weakref.ref(body)
         self._lock = threading.Lock()
         # The plan of the condition that the fields below belong to; None until the first start.
         self._test: Plan | None = None
@@ -59,6 +60,11 @@ class LoopTiers:
         self._shares: Shares[Variant | LoopClusters] = Shares(self._held, _SHAPES)
         # Whether a table raised where the plan does not, or did not agree with it.
         self._has_failed = False
+
+    @property
+    def body(self) -> Plan:
+        """The plan of an iteration."""
+        return plan_behind(self._body_ref)
 
     @property
     def forms(self) -> list[Variant | LoopClusters]:

@@ -81,7 +81,9 @@ class Source:
             lines = [f"def run({arguments}):", *write()]
             namespace = {**self._globals, **own}
         exec(compile("\n".join(lines) + "\n", self._file, "exec"), namespace)
-        return namespace["run"]  # type: ignore[no-any-return]
+        # Among its own globals the function, and all that these have, would be kept until the next
+        # garbage collection.
+        return namespace.pop("run")  # type: ignore[no-any-return]
 
     def plain(self, *, looks: bool = False, owns: bool = False) -> Callable[..., Any]:
         """The steps, one kernel each, in new memory.

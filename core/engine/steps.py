@@ -11,8 +11,10 @@ from pinnace.graph.graph import constant_of
 from pinnace.graph.walk import ordered
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Sequence
 
+    from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
     from pinnace.ops.running import RunContext
@@ -20,6 +22,20 @@ if TYPE_CHECKING:
 
 class CallError(Exception):
     """A plan cannot run with the arguments of a call; its cause is what it raised."""
+
+
+def plan_behind(reference: weakref.ref[Plan]) -> Plan:
+    """The plan that a form belongs to.
+
+    A plan has its forms: if these had the plan, too, weights that they packed would be kept until
+    the next garbage collection.
+
+    Args:
+        reference: to the plan; whoever asks a form for it holds the plan.
+    """
+    plan = reference()
+    assert plan is not None  # noqa: S101 - for mypy
+    return plan
 
 
 class Step:

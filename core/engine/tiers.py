@@ -12,6 +12,7 @@ All mutable state is here, under one lock; what calls run (plans, layouts, kerne
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from pinnace.engine.blas import has_products
 from pinnace.engine.forms import Weights, form_of, is_compiling, searching
 from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.shares import Shares
-from pinnace.engine.steps import CallError, may_run_again
+from pinnace.engine.steps import CallError, may_run_again, plan_behind
 from pinnace.framework import config, dtypes
 from pinnace.framework.context import state
 from pinnace.graph.graph import constant_of
@@ -77,7 +78,14 @@ class Prepared:
 
 
 class Workspace:
-    """The buffers of one call."""
+    """The buffers of one call.
+
+    Args:
+        prepared: how the call runs.
+
+    Attributes:
+        prepared: the same; not known while no call uses it: a spare one would keep its owner alive.
+    """
 
     __slots__ = ("buffers", "prepared")
 
@@ -126,7 +134,7 @@ class Tiers:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self._plan_ref = weakref.ref(plan)
         self._lock = threading.Lock()
         # What one tier has is not used in another: the tier `plan` calls no regions.
         self._tier = _Tier("auto")
@@ -145,6 +153,11 @@ class Tiers:
         self.has_failed = False
         self._is_searching = False
         self.is_worthwhile = bool(self._candidates) or self.has_products or self._is_small
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that these are forms of."""
+        return plan_behind(self._plan_ref)
 
     # Calls.
 
@@ -197,7 +210,9 @@ class Tiers:
             return prepared.small
         with self._lock:
             if prepared.spare:
-                return prepared.spare.pop()
+                workspace = prepared.spare.pop()
+                workspace.prepared = prepared
+                return workspace
         return Workspace(prepared)
 
     def give_back(self, leased: Leased) -> None:
@@ -208,6 +223,7 @@ class Tiers:
         with self._lock:
             spare = prepared.spare
             if self._may_keep(prepared):
+                del leased.prepared
                 spare.append(leased)
 
     def _may_keep(self, prepared: Prepared) -> bool:

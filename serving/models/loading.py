@@ -91,7 +91,7 @@ class FunctionSignature:
         self.graph = function.graph
         self.is_pure = is_pure(self.graph)
         self.is_bounded = not has_loops(self.graph)
-        self.run_other_shapes = OtherShapes(self, function).run_arrays
+        self.run_other_shapes = OtherShapes(self.inputs, function).run_arrays
 
     @property
     def assigned(self) -> tuple[Resource, ...] | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pinnace.serving.models.version_loader import Loader
 
 _COLLECT_EVERY = 200  # times as long as it takes
-_MOST_GARBAGE_BYTES = 64 * 2**20  # more of it is not left until then
+_MOST_GROWTH_BYTES = 64 * 2**20  # since the last collection; beyond it the next one is due
 
 
 class VersionUpdater:
@@ -184,15 +184,15 @@ class VersionUpdater:
     def collect(self) -> None:
         """Collect the garbage of unloaded versions.
 
-        Weights are freed with the last request. Graphs, their constants and what the engine made of
-        the weights are in reference cycles, and Python collects these after a number of
-        allocations, not when much memory is held. Collection blocks all other threads, so it runs
-        for only a small part of the time, unless the process has grown by much.
+        Weights are freed with the last request, but for models with tables: these, and the graphs
+        and constants of all models, are in reference cycles. Python collects cycles after a number
+        of allocations, not when much memory is held. Collection blocks all other threads, so it
+        runs for only a small part of the time, unless the process has grown by much.
         """
         if not self._has_garbage:
             return
         grown = allocation.resident() - self._resident
-        if time.monotonic() < self._collect_at and grown < _MOST_GARBAGE_BYTES:
+        if time.monotonic() < self._collect_at and grown < _MOST_GROWTH_BYTES:
             return
         self._has_garbage = False
         begin = time.thread_time()

@@ -46,11 +46,16 @@ def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
     return fits
 
 
-def misfits(signature: Runnable, feeds: Arrays) -> str:
-    """Describe arrays with undeclared shapes, for the error of an op that failed on them."""
+def misfits(inputs: Mapping[str, TensorSpec], feeds: Arrays) -> str:
+    """Describe arrays with undeclared shapes, for the error of an op that failed on them.
+
+    Args:
+        inputs: as they are declared.
+        feeds: as they are given.
+    """
     return "; ".join(
         _misfit(name, spec, feeds[name])
-        for name, spec in signature.inputs.items()
+        for name, spec in inputs.items()
         if not fits_shape(feeds[name].shape, spec)
     )
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pinnace.framework.specs import TensorSpec
-    from pinnace.serving.running.signatures import Arrays, Runnable
+    from pinnace.serving.running.signatures import Arrays
 
 _MOST_PLANS = 8  # of one signature; clients choose the shapes
 
@@ -34,12 +34,12 @@ class OtherShapes:
     """The runner of a signature on shapes that it does not declare.
 
     Args:
-        signature: that declares its inputs.
+        inputs: as the signature declares them.
         function: behind it.
     """
 
-    def __init__(self, signature: Runnable, function: Reshapeable) -> None:
-        self._signature = signature
+    def __init__(self, inputs: Mapping[str, TensorSpec], function: Reshapeable) -> None:
+        self._inputs = inputs
         self._function = function
         self._lock = threading.Lock()
         self._plans: dict[tuple[Shape, ...], Callable[[Arrays], Arrays]] = {}
@@ -66,12 +66,10 @@ class OtherShapes:
             raise InvalidArgumentError(self._refusal(error, feeds)) from error
 
     def _refusal(self, error: Exception, feeds: Arrays) -> str:
-        return f"{one_line(error)}\n  {misfits(self._signature, feeds)}"
+        return f"{one_line(error)}\n  {misfits(self._inputs, feeds)}"
 
     def _plan(self, feeds: Arrays) -> Callable[[Arrays], Arrays]:
-        shapes = {
-            name: _open(spec, feeds[name].shape) for name, spec in self._signature.inputs.items()
-        }
+        shapes = {name: _open(spec, feeds[name].shape) for name, spec in self._inputs.items()}
         key = tuple(shapes.values())
         with self._lock:  # one thread makes a plan; the others wait for it
             found = self._plans.get(key)

@@ -161,7 +161,7 @@ class Sequences:
         """
         self._check(signature_name)
         if not fits:
-            raise InvalidArgumentError(misfits(signature, call.feeds))
+            raise InvalidArgumentError(misfits(signature.inputs, call.feeds))
         self._forget_idle()
         sequence = None if mark.starts else self._open.get(mark.id)
         if sequence is None:

@@ -41,16 +41,18 @@ class Looped:
 
     Args:
         part: its steps.
-        small: the steps as a plan, compiled to one kernel.
+        plan: the steps as a plan.
+        small: that plan as one table.
+        shapes: of the inputs that the table is for.
 
     Attributes:
         misses: calls with other shapes, which ran the steps one by one.
     """
 
     def __init__(
-        self, part: PlainPart, small: SmallPlan, shapes: Sequence[tuple[int, ...]]
+        self, part: PlainPart, plan: Plan, small: SmallPlan, shapes: Sequence[tuple[int, ...]]
     ) -> None:
-        self.cluster, self._small, self._shapes = part, small, shapes
+        self.cluster, self._plan, self._small, self._shapes = part, plan, small, shapes
         self.misses = 0
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
@@ -67,7 +69,7 @@ class Looped:
             found = self._small.run(inputs, context)
         else:
             self.misses += 1
-            found = self._small.by_steps(inputs, context)
+            found = self._plan.run(inputs, context)
         results = list(found)
         for index, out in enumerate(outs):
             if out is not None:
@@ -100,10 +102,11 @@ def join(
         values, _ = watched(plan, arrays)
         given = [np.asarray(values[value]) for value in part.inputs]
         graph = _graph_of(plan, part, given, settled)
-        small = SmallPlan(plan_of_part(graph), given)
+        own = plan_of_part(graph)
+        small = SmallPlan(own, given)
     except UnsupportedError:
         return found
-    region = Looped(part, small, tuple(array.shape for array in given))
+    region = Looped(part, own, small, tuple(array.shape for array in given))
     inside = set(part.members)
     lost = {
         place

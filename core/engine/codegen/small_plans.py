@@ -10,6 +10,7 @@ between threads.
 from __future__ import annotations
 
 import math
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from pinnace.engine.codegen.plan_statements import PlanStatements
 from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.codegen.walks import Argument, Function
 from pinnace.engine.codegen.watching import watched
-from pinnace.engine.steps import may_run_again
+from pinnace.engine.steps import may_run_again, plan_behind
 from pinnace.engine.versions import Versions
 from pinnace.framework import dtypes
 from pinnace.ops.kernels.addresses import address_of
@@ -78,7 +79,7 @@ class SmallPlan:
 
     def __init__(self, plan: Plan, arrays: Sequence[Array]) -> None:
         values, counts = watched(plan, arrays)
-        self._plan = plan
+        self._plan_ref = weakref.ref(plan)
         self._sizes = {value: np.shape(array) for value, array in values.items()}
         try:
             writer = self._written(values, counts, with_whole=True)
@@ -94,6 +95,10 @@ class SmallPlan:
         self.functions = writer.functions
         self._held: _Held | None = None
         self._function: Any = None
+
+    @property
+    def _plan(self) -> Plan:
+        return plan_behind(self._plan_ref)
 
     def _written(
         self, values: Mapping[Value, Any], counts: Mapping[Node, int], *, with_whole: bool
@@ -179,7 +184,7 @@ class SmallPlan:
         if self._function is None:
             self._function = self._compiled()
         del looks
-        return self._function(arrays, context)  # type: ignore[no-any-return]
+        return self._function(self, arrays, context)  # type: ignore[no-any-return]
 
     def by_steps(self, arrays: Sequence[Array], context: RunContext) -> tuple[Array, ...]:
         """The plan's outputs by its steps, for arguments with any shapes.
@@ -191,16 +196,14 @@ class SmallPlan:
         return self._plan.run(arrays, context)  # type: ignore[no-any-return]
 
     def _compiled(self) -> Any:
-        """A function like the plan's that calls the kernel."""
+        """A function like the plan's, of this object too, that calls the kernel."""
         own = {
             "kernel": self._walk,
             "fit": fit,
-            "values": self._values,
             "empty": np.empty,
             **{f"kind_{kind.name}": kind.numpy for kind in _WHOLE_KINDS},
-            "steps": self.by_steps,
         }
-        return self._plan.source.compiled(self._calling, own)
+        return self._plan.source.compiled(self._calling, own, "small, arguments, ctx")
 
     def _calling(self) -> list[str]:
         plan, source = self._plan, self._plan.source
@@ -216,8 +219,8 @@ class SmallPlan:
         ]
         calls = [source.call_of(position) for position in sorted({*named, *parts.ahead})]
         # The plan raises errors, and handles variables with other shapes.
-        again = "        return steps(arguments, ctx)"
-        lines += ["    try:", f"        held = values(({handles}))"]
+        again = "        return small.by_steps(arguments, ctx)"
+        lines += ["    try:", f"        held = small.values_of(({handles}))"]
         lines += [*(f"        {call}" for call in calls), "    except Exception:", again]
         unlike = ["held is None", *self._unlike()]
         lines += [f"    if {' or '.join(unlike)}:", again]
@@ -251,7 +254,7 @@ class SmallPlan:
         name = self._plan.source.name
         return [f"{name(v)}.shape != {self._sizes[v]!r}" for v in made if v in used]
 
-    def _values(self, handles: Sequence[Array]) -> _Held | None:
+    def values_of(self, handles: Sequence[Array]) -> _Held | None:
         """The values of the variables, kept alive during the call.
 
         Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,8 +86,8 @@ class _Workspace:
         self.tensors = form.table.tensors.copy()
         lines = 1 + len(self.rows) * (form.threads + 1)
         self.counters = np.zeros(lines * fields.LINE, np.int64)
-        self._kernel = kernel
-        self.offer = team.Offer(self._lead, form.follow)
+        lead = partial(_lead, kernel, form, self.rows, self.tensors, self.counters)
+        self.offer = team.Offer(lead, form.follow)
         # Table, row and column of an address; index of its input or output; offset there.
         self._outside: list[tuple[Array, int, int, int, int]] = []
         begin = self.arena.ctypes.data
@@ -97,22 +98,6 @@ class _Workspace:
             else:
                 number = storage.number + (0 if storage.where == "input" else tensors)
                 self._outside.append((target, row, column, number, 4 * offset))
-
-    def _lead(self, box: Array) -> None:
-        """Run the table, and offer it to helpers if there is a mailbox."""
-        table = self.form.table
-        self._kernel(
-            self.rows,
-            table.programs,
-            self.tensors,
-            self.counters,
-            # Exactly the memory it needs: helpers must have as much.
-            lending.lend("table", table.scratch, np.int64)[: table.scratch],
-            lending.lend("registers", table.room, np.float32)[: table.room],
-            0,
-            self.form.threads,
-            box,
-        )
 
     def point(self, begins: Sequence[int]) -> None:
         """Set the addresses of inputs and outputs."""
@@ -374,6 +359,30 @@ class Network:
         tiled = is_tiled(layer, self._memory)
         folded = 1 if tiled or is_exact else folding_of(layer, self._memory)
         return pack(layer, steady, versions.key, is_tiled=tiled, folded=folded)
+
+
+def _lead(
+    kernel: Callable[..., int],
+    form: _Form,
+    rows: Array,
+    tensors: Array,
+    counters: Array,
+    box: Array,
+) -> None:
+    """Run a table, and offer it to helpers if there is a mailbox."""
+    table = form.table
+    kernel(
+        rows,
+        table.programs,
+        tensors,
+        counters,
+        # Exactly the memory it needs: helpers must have as much.
+        lending.lend("table", table.scratch, np.int64)[: table.scratch],
+        lending.lend("registers", table.room, np.float32)[: table.room],
+        0,
+        form.threads,
+        box,
+    )
 
 
 def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int], int]:

@@ -36,6 +36,7 @@ def kernel_of(function: Any, *arguments: Any) -> Callable[..., Any]:
     def call(*given: Any) -> Any:
         return small.run([*map(np.asarray, given), *captured], None)
 
+    call.plan = plan  # type: ignore[attr-defined]  # a plan has its tables, not they it
     return call
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pinnace.engine import allocation
 from pinnace.framework.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -193,6 +194,24 @@ def test_python_looks_for_the_rest_a_small_part_of_the_time(
     models.refresh()
     models.refresh()
     assert len(looked) == 2
+    models.close()
+
+
+def test_python_looks_at_once_where_the_process_has_grown_by_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pinnace.serving.models.version_updater._COLLECT_EVERY", 1e9)
+    looked: list[int] = []
+    collect, megabytes = gc.collect, [100]
+    monkeypatch.setattr(gc, "collect", lambda: looked.append(collect()))
+    monkeypatch.setattr(allocation, "resident", lambda: megabytes[0] << 20)
+    write_version(tmp_path, 1)
+    models = started(tmp_path)
+    for version, size in ((2, 100), (3, 163), (4, 164), (5, 227), (6, 228)):
+        megabytes[0] = size
+        write_version(tmp_path, version)
+        models.refresh()
+    assert len(looked) == 3  # at the first, and at 64 MiB more each time
     models.close()
 
 
