@@ -17,7 +17,7 @@ LISTED = {
     "test_profile.py": (2, "a step that takes long; telling that takes long"),
     "test_tfserving.py": (1, "a body that is slow"),
     "numpy_models.py": (1, "a model that is slow"),
-    "test_expansion.py": (2, "a parser that is slow; garbage that is not there"),
+    "test_expansion.py": (1, "garbage that is not there"),
     "test_isolation.py": (1, "a client that leaves during a run"),
     "test_lanes.py": (4, "runs that take long; a batch that is not full"),
     "test_late_application.py": (1, "a server that is asked until it is ready"),
