@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# LLVM checks each pair of arrays for overlap before a vector loop, and gives up at too many.
-# Scalars cannot overlap, but passing them costs a little.
-_MOST_INPUTS, _MOST_WITH_NUMBERS = 8, 16
-_MOST_OUTPUTS = 4
 # The cost of calling a kernel, and per array of it; of calling a NumPy kernel, and per element.
 # Measured on one machine: only the order of magnitude matters.
 _ENTRY_US, _ARRAY_US = 2.0, 0.5
@@ -183,7 +179,7 @@ def _grown(
         makers = [places[value.node] for value in step.node.inputs if value.node in places]
         for other in {id(of[maker]): of[maker] for maker in makers if maker in of}.values():
             trial = _union(joined, other, sizes, alone)
-            if trial is not None and _closed(trial, steps, uses, sizes):
+            if trial is not None and _closed(trial, steps, uses):
                 joined = trial
         for member in joined.members:
             of[member] = joined
@@ -300,24 +296,12 @@ def _union(cluster: Cluster, other: Cluster, sizes: Sizes, alone: bool) -> Clust
     return Cluster(other.shape, split, members, inputs, reduces=reduces)
 
 
-def _closed(
-    cluster: Cluster, steps: Sequence[Step], uses: Mapping[Value, Sequence[int]], sizes: Sizes
-) -> bool:
-    """Whether no value is used outside before the cluster runs, and it has few enough arrays."""
+def _closed(cluster: Cluster, steps: Sequence[Step], uses: Mapping[Value, Sequence[int]]) -> bool:
+    """Whether no value is used outside before the cluster runs."""
     members, end = set(cluster.members), cluster.members[-1]
     made = {steps[place].node.outputs[0] for place in cluster.members}
     cluster.inputs = [value for value in cluster.inputs if value not in made]
-    arrays = sum(math.prod(sizes[value]) != 1 for value in cluster.inputs)
-    if arrays > _MOST_INPUTS or len(cluster.inputs) > _MOST_WITH_NUMBERS:
-        return False
-    outside = 0
-    for place in cluster.members:
-        value = steps[place].node.outputs[0]
-        users = [user for user in uses.get(value, ()) if user not in members]
-        if any(user < end for user in users):
-            return False
-        outside += bool(users) and sizes[value] == cluster.shape
-    return outside <= _MOST_OUTPUTS
+    return not any(user < end and user not in members for one in made for user in uses.get(one, ()))
 
 
 def _name_borders(
@@ -344,10 +328,7 @@ def _name_borders(
 
 
 def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
-    whole_outputs = sum(sizes[value] == cluster.shape for value in cluster.outputs)
-    if not 0 < len(cluster.outputs) <= 2 * _MOST_OUTPUTS or cluster.width < _SHORTEST:
-        return False
-    if whole_outputs + len(cluster.totals) > _MOST_OUTPUTS:
+    if not cluster.outputs or cluster.width < _SHORTEST:
         return False
     if any(not cluster.kind(value, sizes) for value in cluster.inputs):
         return False

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Most totals of a cluster: LLVM checks each array for overlap with the others.
-_MOST = 3
 # Fewest rows of a partial sum, and most partial sums: pairwise summation loses less precision. The
 # partition does not depend on threads.
 _FEWEST_ROWS, _MOST_PARTS = 256, 64
@@ -105,7 +103,7 @@ def _can_total(cluster: Cluster, node: Node, sizes: Sizes) -> bool:
     if shape != cluster.shape or value.dtype is not dtypes.float32:
         return False
     axes = summed_axes(node, shape)
-    if axes is None or len(cluster.totals) >= _MOST or node.outputs[0] not in sizes:
+    if axes is None or node.outputs[0] not in sizes:
         return False
     if cluster.split not in {None, axes}:
         return False

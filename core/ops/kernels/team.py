@@ -229,7 +229,9 @@ class _Helpers:
                 if not has_idle_core(sum(self._up)):
                     self.rest_until = start + _LOOK_S
                     awake = helpers = 0
-            if awake < helpers and (wakes or start - self._offered < _AWAKE_S):
+            # Starting a thread takes as long as 20 small calls: the first call of a process does it.
+            is_first = len(self._bells) < helpers
+            if awake < helpers and (wakes or is_first or start - self._offered < _AWAKE_S):
                 awake = self._wake(offer, post, helpers)
             offer.lead(post.box if awake else mailbox.NONE)
             self._offered = perf_counter()

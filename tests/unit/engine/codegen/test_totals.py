@@ -291,3 +291,34 @@ def test_factors_of_each_image_and_group_are_rows_however_few_channels(
     np.testing.assert_allclose(found.numpy(), wanted, rtol=0, atol=4e-6)
     is_long = np.prod(sizes[1:]) >= 8
     assert len(regions) == is_long
+
+
+@pytest.mark.parametrize(("rows", "width", "threads"), [(7, 9, 1), (300, 64, 2), (1000, 513, 3)])
+def test_one_kernel_takes_any_number_of_inputs_results_and_totals(
+    rows: int, width: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(rows)
+    arrays = [random.standard_normal((rows, width)).astype(np.float32) for _ in range(24)]
+
+    @tf.function
+    def f(*arrays: Any) -> Any:
+        sums, x = [], arrays[0]
+        for array in arrays[1:]:
+            x = x * 0.5 + array
+            sums.append(x)
+        return sums[-1], *sums[:9], *[tf.reduce_sum(one, 0) for one in sums[10:16]]
+
+    monkeypatch.setattr(fused, "_SHARED", 1)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
+    monkeypatch.setattr(team, "size", lambda: threads)
+    found, regions = settled(f, *map(tf.constant, arrays))
+    (region,) = regions
+    assert len(region.cluster.inputs) >= len(arrays)
+    assert (len(region.cluster.outputs), len(region.cluster.totals)) == (16, 6)
+    sums, x = [], arrays[0].astype(np.float64)
+    for array in arrays[1:]:
+        x = x * 0.5 + array
+        sums.append(x)
+    wanted = [sums[-1], *sums[:9], *[one.sum(0) for one in sums[10:16]]]
+    for got, exact in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(got.numpy(), exact, rtol=1e-5, atol=1e-5 * np.sqrt(rows))

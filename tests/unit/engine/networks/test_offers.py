@@ -136,6 +136,18 @@ def test_drawn_networks_give_the_same_bits_with_a_helper(
     assert offered > 3
 
 
+def test_the_first_offer_of_a_process_starts_the_helper(
+    helpers: team._Helpers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(team, "_AWAKE_S", 0.0)  # no call follows closely on another
+    offered: list[bool] = []
+    small = team.Offer(lambda box: offered.append(box.size > 0), lambda *_: 0)
+    for _ in range(3):
+        team.offer(small, 2, wakes=False)
+    assert offered == [True, False, False]
+    assert len(helpers._threads) == 1
+
+
 def test_a_setting_of_one_thread_is_heard_at_once(
     helpers: team._Helpers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
