@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pinnace.engine.networks.layers import Depth
+    from pinnace.engine.networks.layers import Depth, Image
 
 # The kernel that interprets a table, by its name in `codegen.general`.
 KERNEL = "network"
@@ -118,6 +118,23 @@ def constants() -> str:
     lines += [f"REGISTER, ADDRESS, TENSOR = {REGISTER}, {ADDRESS}, {TENSOR}"]
     lines += [f"REGISTER_SIZE = {REGISTER_SIZE}"]
     return "\n".join(lines)
+
+
+def pixel_columns(image: Image) -> dict[str, int]:
+    """The loops over all pixels of some images."""
+    return {"IMAGES": image.batch, "ROWS_": image.height, "COLUMNS": image.width}
+
+
+def stride_columns(name: str, image: int, row: int, step: int) -> dict[str, int]:
+    """The strides of an operand between images, rows and pixels.
+
+    Args:
+        name: of the operand, X, Y or Z.
+        image: numbers between images.
+        row: between rows of pixels.
+        step: between pixels.
+    """
+    return {f"{name}_IMAGE": image, f"{name}_ROW": row, f"{name}_STEP": step}
 
 
 # The columns of `Depth`.

@@ -229,7 +229,7 @@ class _Helpers:
                 if not has_idle_core(sum(self._up)):
                     self.rest_until = start + _LOOK_S
                     awake = helpers = 0
-            # Starting a thread takes as long as 20 small calls: the first call of a process does it.
+            # Starting a thread takes as long as 20 small calls: the first of a process does it.
             is_first = len(self._bells) < helpers
             if awake < helpers and (wakes or is_first or start - self._offered < _AWAKE_S):
                 awake = self._wake(offer, post, helpers)

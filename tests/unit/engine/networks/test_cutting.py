@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.networks import table
+from pinnace.engine.networks import product_row
 from pinnace.framework import config
 from pinnace.ops.kernels import team
 from unit.engine.networks.drawn import Drawn
@@ -14,7 +14,7 @@ from unit.engine.networks.test_region import arrays_of, check, networks_of
 
 def shared(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     """Have so many threads, and work worth sharing wherever there is any."""
-    monkeypatch.setattr(table, "_PIECE_PRODUCTS", 16)
+    monkeypatch.setattr(product_row, "_PIECE_PRODUCTS", 16)
     monkeypatch.setattr(team, "WORTH_OFFERING", 0)
     monkeypatch.setattr(team, "_MOST", threads)
 
