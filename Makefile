@@ -85,6 +85,11 @@ test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
 test: $(READY) $(PROTOC)/.installed ## the fast tests, in parallel
 	$(VENV)/bin/pytest -n $(JOBS) -q $(ARGS)
 
+# Circles, layers, names of ops: each reads the whole tree, which takes more than two seconds.
+.PHONY: architecture
+architecture: $(READY) ## the rules of the tree that `make test` leaves out because they are slow
+	$(VENV)/bin/pytest -n $(JOBS) -q -m slow tests/architecture $(ARGS)
+
 # ARGS="--since main" takes what a branch changed, ARGS=--list says which tests these are.
 .PHONY: quick
 quick: links $(READY) ## lint, types and tests of what changed, nearest first, within 90 s

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine import agreement, rejections
-from pinnace.engine.codegen.small_plans import SmallPlan
 from pinnace.engine.source import Source
 from pinnace.engine.steps import steps_of
-from pinnace.engine.tiers import Tiers, Workspace
 from pinnace.engine.versions import version_of
 from pinnace.framework import float_warnings
 from pinnace.framework.context import state
@@ -30,61 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.loops import Advance
+    from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.layout import Layout
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
-    from pinnace.engine.tiers import Leased
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
 # Iterations of a loop in each comparison, iterations of its table between the first two, and the
 # most between two polls of the stop flag.
 _COMPARED, _BETWEEN, _MOST_BETWEEN = 8, 64, 1 << 20
-
-
-class CheckedTiers(Tiers):
-    """Tiers of a plan that is made while `Settings.check` is on."""
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._checks: dict[Layout | SmallPlan, CheckedRegions | CheckedTable] = {}
-
-    def lease(self, arrays: Sequence[Array]) -> Leased | None:
-        """As `Tiers.lease`, what compares in place of what is compared."""
-        leased = super().lease(arrays)
-        if isinstance(leased, SmallPlan):
-            return Checked(self._check_of(leased), leased)
-        if isinstance(leased, Workspace):
-            return Checked(self._check_of(leased.prepared.layout), leased)
-        return leased
-
-    def give_back(self, leased: Leased) -> None:
-        """End the call."""
-        super().give_back(leased.leased if isinstance(leased, Checked) else leased)
-
-    def _check_of(self, form: Layout | SmallPlan) -> CheckedRegions | CheckedTable:
-        """What compares a form with the plan."""
-        found = self._checks.get(form)
-        if found is None:
-            if isinstance(form, SmallPlan):
-                found = CheckedTable(self.plan, form)
-            else:
-                found = CheckedRegions(self.plan, form)
-            found = self._checks.setdefault(form, found)
-        return found
-
-
-class Checked:
-    """The lease of a call that is compared.
-
-    Args:
-        check: compares its form with the plan.
-        leased: the lease that would run it otherwise.
-    """
-
-    def __init__(self, check: CheckedRegions | CheckedTable, leased: Leased) -> None:
-        self.run = check.run
-        self.leased = leased
 
 
 class RegionCheck:

@@ -203,7 +203,7 @@ def _tiers(plan: Plan) -> Tiers:
 
         return PoisonedTiers(plan)
     if config.settings.check:
-        from pinnace.engine.checking import CheckedTiers
+        from pinnace.engine.checked_tiers import CheckedTiers
 
         return CheckedTiers(plan)
     return Tiers(plan)

@@ -30,7 +30,7 @@ from pinnace.ops.kernels.blas import one_thread
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from pinnace.engine.checking import Checked
+    from pinnace.engine.checked_tiers import Checked
     from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.loop_tiers import LoopTiers
     from pinnace.engine.plan import Plan
