@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from pinnace.framework.errors import DataLossError
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
-from pinnace.ops.strings.fingerprints import farm64, joined_hash
+from pinnace.ops.kernels.fingerprints import farm64, joined_hash
 from pinnace.proto.saved_model_pb2 import FileChecksum, FingerprintDef, MetaGraphDef, SavedModel
 from pinnace.proto.types_pb2 import DT_STRING
 from pinnace.saved_model import layout

@@ -7,7 +7,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from pinnace.checkpoint.restoring import stored_objects
+from pinnace.checkpoint.stored import stored_objects
 from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.errors import (
     InvalidArgumentError,
