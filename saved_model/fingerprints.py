@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _PRODUCER = 4
 # Larger messages are written with a CRC alone.
 LARGEST_HASHED = 1 << 25
-# Comparing takes some 45 ms for each megabyte, in which a megabyte is loaded and answers: messages of
-# TensorFlow above this size, which have no CRC, are compared if asked.
+# Comparing hashes takes some 45 ms for each megabyte, as long as a first call: larger messages of
+# TensorFlow, which have no CRC, are compared if asked.
 LARGEST_COMPARED = 1 << 18
 _LARGEST_FILE = 1 << 16  # bytes of fingerprint.pb, which has some dozens
 _UID = re.compile(r"(?<=_)[0-9]+\Z")
