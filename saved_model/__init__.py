@@ -13,6 +13,9 @@
   mapped from the bundle on first read, and `Function`-like restored functions.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from pinnace.saved_model import experimental as experimental
 from pinnace.saved_model.assets import Asset as Asset
 from pinnace.saved_model.constants import ASSETS_DIRECTORY as ASSETS_DIRECTORY
@@ -42,8 +45,27 @@ from pinnace.saved_model.constants import TRAINING as TRAINING
 from pinnace.saved_model.constants import VARIABLES_DIRECTORY as VARIABLES_DIRECTORY
 from pinnace.saved_model.constants import VARIABLES_FILENAME as VARIABLES_FILENAME
 from pinnace.saved_model.constants import contains_saved_model as contains_saved_model
-from pinnace.saved_model.frozen_graphs import load_frozen_graph as load_frozen_graph
 from pinnace.saved_model.options import LoadOptions as LoadOptions
 from pinnace.saved_model.options import SaveOptions as SaveOptions
 from pinnace.saved_model.reading import load as load
-from pinnace.saved_model.writing import save as save
+
+if TYPE_CHECKING:
+    from pinnace.saved_model.frozen_graphs import load_frozen_graph as load_frozen_graph
+    from pinnace.saved_model.writing import save as save
+
+# What loading does not need is imported when somebody asks for it: a first answer comes sooner.
+_LATE = {"load_frozen_graph": "frozen_graphs", "save": "writing"}
+
+
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +46,8 @@ def name_assets(assets: Iterable[Asset]) -> dict[int, str]:
 
 def copy_assets(folder: Path, assets: Iterable[Asset], names: Mapping[int, str]) -> None:
     """Put the files into the folder of assets."""
+    import shutil  # brings all formats of archives, which loading never uses
+
     for asset in assets:
         target = asset_path(folder, names[id(asset)])
         with explained("copy asset", asset.path):

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from pinnace.framework.errors import DataLossError
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
-from pinnace.ops.strings.fingerprints import farm64, joined_hash
+from pinnace.ops.kernels.fingerprints import farm64, joined_hash
 from pinnace.proto.saved_model_pb2 import FileChecksum, FingerprintDef, MetaGraphDef, SavedModel
 from pinnace.proto.types_pb2 import DT_STRING
 from pinnace.saved_model import layout
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
 # The format of TensorFlow 2.21; fingerprints of others are neither written nor compared.
 _PRODUCER = 4
-# Hashing takes about 60 ms for each megabyte: larger messages have a CRC alone.
+# Larger messages are written with a CRC alone.
 LARGEST_HASHED = 1 << 25
+# Comparing hashes takes some 45 ms for each megabyte, as long as a first call: larger messages of
+# TensorFlow, which have no CRC, are compared if asked.
+LARGEST_COMPARED = 1 << 18
 _LARGEST_FILE = 1 << 16  # bytes of fingerprint.pb, which has some dozens
 _UID = re.compile(r"(?<=_)[0-9]+\Z")
 _CALLS = (PARTITIONED_CALL.name, STATEFUL_PARTITIONED_CALL.name)
@@ -94,7 +97,7 @@ def check_fingerprint(message: SavedModel, data: bytes, folder: Path, *, whole: 
         raise _damaged(folder, f"{path} is damaged: it is empty or cut off")
     if own.HasField("saved_model_crc32c"):
         same = own.saved_model_crc32c == crc32c(data)
-    elif stored.version.producer == _PRODUCER and (whole or len(data) <= LARGEST_HASHED):
+    elif stored.version.producer == _PRODUCER and (whole or len(data) <= LARGEST_COMPARED):
         same = stored.saved_model_checksum == _hash(message)
     else:
         return

@@ -25,7 +25,6 @@ from pinnace.saved_model.fingerprints import check_fingerprint
 from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.restoring import Loader
 from pinnace.saved_model.text_form import parse_text
-from pinnace.saved_model.v1_graphs import load_main_graph
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
@@ -106,6 +105,9 @@ def _load(
         read_messages(folder, whole=options.verify), tags, layout.model_path(folder)
     )
     if not meta.HasField("object_graph_def"):
+        # Imported here: it needs the ops of datasets and trees, and few models are so old.
+        from pinnace.saved_model.v1_graphs import load_main_graph
+
         return meta, None, load_main_graph(folder, meta, options)
     loader = Loader(folder, meta, options)
     return meta, loader, loader.load()

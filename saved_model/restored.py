@@ -13,6 +13,7 @@ from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import FailedPreconditionError, OpError
+from pinnace.framework.process_effects import collector_paused
 from pinnace.framework.resources import TrackableResource
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, Tensor
@@ -126,7 +127,7 @@ class LazyConcrete:
         """The function, always the same one."""
         found = self._made
         if found is None:
-            with self._lock:
+            with self._lock, collector_paused():
                 found = self._made
                 if found is None:
                     found = self._made = self._make()

@@ -7,7 +7,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from pinnace.checkpoint.restoring import stored_objects
+from pinnace.checkpoint.stored import stored_objects
 from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.errors import (
     InvalidArgumentError,
@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 # Lists may leave out elements, all together at most this many; no index has more digits.
 _MOST_LEFT_OUT = 1 << 20
 _INDEX_DIGITS = 7
+_SYNCHRONIZATIONS = frozenset(VariableSynchronization)
+_AGGREGATIONS = frozenset(VariableAggregation)
 # Attributes of restored objects that are not their children.
 _BOOKKEEPING = frozenset(
     {
@@ -335,9 +337,9 @@ class Loader:
 
     def _make_variable(self, kind: VariableObject) -> Variable:
         variable = Variable.uninitialized(kind.dtype, kind.shape, kind.name, kind.trainable)
-        if kind.synchronization in set(VariableSynchronization):
+        if kind.synchronization in _SYNCHRONIZATIONS:
             variable._synchronization = VariableSynchronization(kind.synchronization)
-        if kind.aggregation in set(VariableAggregation):
+        if kind.aggregation in _AGGREGATIONS:
             variable._aggregation = VariableAggregation(kind.aggregation)
         return variable
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.ops.shared_resources import PREFIX
-from pinnace.saved_model.v1_resources import makes_named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from pinnace.ops.shared_resources import Container
     from pinnace.proto.function_pb2 import FunctionDef
+    from pinnace.proto.node_def_pb2 import NodeDef
 
 
 def functions_in(
@@ -29,7 +29,7 @@ def functions_in(
         creators: those that make a table of their own for an object.
     """
     for function in functions:
-        places = [n for n, node in enumerate(function.node_def) if makes_named(node)]
+        places = [n for n, node in enumerate(function.node_def) if _makes_named(node)]
         if not places or function.signature.name in creators:
             yield function
             continue
@@ -38,6 +38,16 @@ def functions_in(
         for place in places:
             copy.node_def[place].attr["container"].s = container.name.encode()
         yield copy
+
+
+def _makes_named(node: NodeDef) -> bool:
+    """Whether a node makes a table that other nodes may know by a name."""
+    if "shared_name" not in node.attr or node.attr["shared_name"].s == b"":
+        return False
+    # Imported here: it needs the ops of datasets and trees, and few functions have such a node.
+    from pinnace.saved_model.v1_resources import makes_named
+
+    return makes_named(node)
 
 
 def without_container(function: FunctionDef) -> FunctionDef:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.keys import VARIABLE_VALUE
 from pinnace.checkpoint.object_graph import ObjectGraph, matched
-from pinnace.checkpoint.restoring import stored_under
+from pinnace.checkpoint.stored import stored_under
 from pinnace.framework.errors import DataLossError, NotFoundError
 from pinnace.framework.variable import Variable
 from pinnace.saved_model.restored import RestoredResource

@@ -72,9 +72,8 @@ def makes_resource(node: NodeDef) -> bool:
 
 
 def makes_named(node: NodeDef) -> bool:
-    """Whether a node makes a resource that other nodes may know by a name."""
-    named = "shared_name" in node.attr and node.attr["shared_name"].s != b""
-    return named and _op_of(node) in _BY_NAME
+    """Whether a node that has a shared name makes a resource."""
+    return _op_of(node) in _BY_NAME
 
 
 def fills_resource(node: NodeDef) -> bool:

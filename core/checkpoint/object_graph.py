@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -23,8 +23,7 @@ Message = TrackableObjectGraph.TrackableObject
 ChildrenOf: TypeAlias = Callable[[Trackable], Mapping[str, Trackable]]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTensor:
+class StoredTensor(NamedTuple):
     """One value of an object: its name there, the key it is stored under, the object's own name."""
 
     name: str
@@ -32,8 +31,7 @@ class StoredTensor:
     full_name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SlotVariable:
+class SlotVariable(NamedTuple):
     """An optimizer's value for a variable; the numbers are those of nodes."""
 
     original: int
@@ -41,8 +39,7 @@ class SlotVariable:
     variable: int
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectNode:
+class ObjectNode(NamedTuple):
     """One object: its children as (name, number), its values, its slot variables."""
 
     children: tuple[tuple[str, int], ...] = ()

@@ -12,15 +12,14 @@ import numpy as np
 
 from pinnace.checkpoint.keys import OBJECT_CONFIG, OBJECT_GRAPH_KEY, VARIABLE_VALUE, value_name
 from pinnace.checkpoint.object_graph import (
-    ObjectGraph,
     StoredTensor,
     kept_by_optimizers,
     own_children,
-    parse_object_graph,
     tree_of,
     values_of,
 )
-from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
+from pinnace.checkpoint.stored import stored_objects, stored_under
+from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.listing import first_of
 from pinnace.framework.trackable import Trackable, is_variable
 from pinnace.storage.bundle import BundleReader, index_path
@@ -263,12 +262,6 @@ class Restoration:
         """Accepted for TensorFlow's sake: values are in place already."""
 
 
-def stored_under(reader: BundleReader, prefix: str) -> dict[str, Any]:
-    """The values whose keys begin with `prefix`, by what comes after it."""
-    keys = [key for key in reader.keys() if key.startswith(f"{prefix}-")]  # noqa: SIM118 (no dict)
-    return {key.removeprefix(prefix): np.array(reader.read(key)) for key in keys}
-
-
 class NamedRestoration(Restoration):
     """A checkpoint of TensorFlow 1, whose values are those of variables by their names."""
 
@@ -348,21 +341,6 @@ def restore(
     reader = BundleReader(path)
     kind = Restoration if OBJECT_GRAPH_KEY in reader else NamedRestoration
     return kind(reader, root, children_of)
-
-
-def stored_objects(reader: BundleReader) -> ObjectGraph:
-    """The objects of a checkpoint.
-
-    Raises:
-        DataLossError: it has none, or they are damaged.
-    """
-    where = index_path(reader.prefix)
-    if OBJECT_GRAPH_KEY not in reader:
-        raise DataLossError(f"{where} has no object graph, it is not a TensorFlow 2 checkpoint")
-    data = reader.read(OBJECT_GRAPH_KEY)
-    if data.shape != () or not isinstance(data[()], bytes):
-        raise DataLossError(f"{where}: the object graph is not one string")
-    return parse_object_graph(data[()], where)
 
 
 def write_variable(variable: Any, value: Any, where: str) -> None:

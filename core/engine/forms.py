@@ -128,9 +128,11 @@ def form_of(
 
     def joined() -> Mapping[int, Region | None]:
         """The regions, loops with the steps around them among them."""
-        from pinnace.engine.codegen import looped
-
         found = regions() if fused is None else fused
+        if not any(step.node.op.runs == "loop" for step in plan.steps):
+            return found
+        from pinnace.engine.codegen import looped  # and what makes tables of small plans
+
         return looped.join(plan, arrays, found, layout.settled, type(plan))
 
     made = searched(plan.graph, joined) or {}

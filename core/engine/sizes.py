@@ -37,6 +37,8 @@ def sizes_for(
     """
     copy = Copy(GraphBuilder(plan.graph.name))
     for value, array, name in zip(plan.graph.inputs, arrays, plan.graph.input_names, strict=True):
+        if value.dtype is dtypes.resource:
+            continue  # it is as it is; see below
         spec = TensorSpec.of(Shape.of(array.shape), value.dtype)
         copy.values[value] = copy.target.add_input(value.node.op, spec, name, value.handle)
     found: dict[Value, tuple[int, ...]] = {}
@@ -44,11 +46,7 @@ def sizes_for(
     for step in plan.steps:
         node = step.node
         for value in node.inputs:
-            if value not in copy.values:  # a constant
-                made = copy.target.add_raw(
-                    value.node.op, (), value.node.attrs, value.node.name, [value.spec]
-                )
-                copy.values[value] = made.outputs[0]
+            copy.values.setdefault(value, value)  # a constant, or a handle
         try:
             made = copy.target.add(
                 node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name
@@ -80,10 +78,10 @@ def _settle(plan: Plan, sizes: dict[Value, tuple[int, ...]], settled: dict[Value
     left = _MOST_BYTES
     for step in plan.steps:
         node = step.node
-        if not _is_pure(node) or all(value in settled for value in node.outputs):
-            continue
         arrays = [settled.get(value, constant_of(value)) for value in node.inputs]
-        if any(array is None for array in arrays):
+        if any(array is None for array in arrays) or not _is_pure(node):
+            continue
+        if all(value in settled for value in node.outputs):
             continue
         # Checked before it is computed: a few bytes of a file can request gigabytes.
         wanted = sum(_bytes(value, sizes, left) for value in node.outputs)

@@ -24,6 +24,7 @@ from pinnace.engine.shares import Shares
 from pinnace.engine.steps import CallError, may_run_again, plan_behind
 from pinnace.framework import config, dtypes
 from pinnace.framework.context import state
+from pinnace.framework.process_effects import collector_paused
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels.blas import one_thread
 
@@ -246,7 +247,7 @@ class Tiers:
 
     def _prepare(self, tier: _Tier, key: Hashable, arrays: Sequence[Array]) -> Prepared | None:
         """Make the form for these arguments' shapes, if they get one."""
-        with searching:
+        with searching, collector_paused():
             if key in tier.prepared:
                 return tier.prepared[key]  # another call has just made it
             if self._is_searching:

@@ -40,8 +40,8 @@ class Copy:
             [self.values[value] for value in node.inputs],
             node.attrs,
             f"{prefix}{node.name}",
-            [TensorSpec.of(value.spec.shape, value.spec.dtype) for value in node.outputs],
-            self.controls(node.controls, extra),
+            [_unnamed(value.spec) for value in node.outputs],
+            self.controls(node.controls, extra) if node.controls or extra else (),
         )
         made.source = node.source
         for here, there in zip(node.outputs, made.outputs, strict=True):
@@ -70,3 +70,7 @@ class Copy:
                 if there.op.stateful:
                     effects[there] = None
         self.target.effects = list(effects)
+
+
+def _unnamed(spec: TensorSpec) -> TensorSpec:
+    return spec if spec.name is None else TensorSpec.of(spec.shape, spec.dtype)

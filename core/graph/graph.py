@@ -295,7 +295,7 @@ class GraphBuilder(Readable):
     ) -> Node:
         """A new node whose output specs are known already; nothing is inferred or checked."""
         node = Node(op, self.unique_name(name), tuple(inputs), tuple(controls), attrs)
-        node.outputs = tuple(Value(node, index, spec) for index, spec in enumerate(specs))
+        node.outputs = tuple([Value(node, index, spec) for index, spec in enumerate(specs)])
         self.nodes.append(node)
         return node
 

@@ -61,6 +61,19 @@ def ordered(graph: Graph) -> list[Node]:
     of weights, and keep alive what these are computed from: a program that frees its
     intermediate results early would not be a graph that does.
     """
+    wanted = {*(value.node for value in graph.outputs), *graph.effects}
+    for node in reversed(graph.nodes):
+        if node in wanted:
+            wanted.update([value.node for value in node.inputs])
+            wanted.update(node.controls)
+    written = [node for node in graph.nodes if node in wanted]
+    # Where nodes are written behind their inputs, none was passed before it was wanted.
+    is_whole = len(written) == len(wanted) and _can_run(written)
+    return written if is_whole else _sorted(graph)
+
+
+def _sorted(graph: Graph) -> list[Node]:
+    """As `ordered`, of a graph that may list nodes before their inputs, or lack some."""
     nodes = needed(graph.outputs, graph.effects)
     place = {node: index for index, node in enumerate(graph.nodes)}
     if not all(node in place for node in nodes):
@@ -73,9 +86,10 @@ def _can_run(nodes: Sequence[Node]) -> bool:
     """Whether nodes are in topological order: a loaded graph may list them otherwise."""
     seen: set[Node] = set()
     for node in nodes:
-        if not all(value.node in seen for value in node.inputs) or not seen.issuperset(
-            node.controls
-        ):
+        for value in node.inputs:
+            if value.node not in seen:
+                return False
+        if node.controls and not seen.issuperset(node.controls):
             return False
         seen.add(node)
     return True

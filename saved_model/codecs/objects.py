@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pinnace.framework.errors import DataLossError, InvalidArgumentError
 from pinnace.graph.codec.dtypes import decode_dtype
@@ -28,8 +29,7 @@ _CONSTANT_NAME = "tf.TrackableConstant"
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class CallSpec:
+class CallSpec(NamedTuple):
     """The parameters of a Python function, as `inspect.getfullargspec` returns them.
 
     Attributes:
@@ -47,7 +47,7 @@ class CallSpec:
     varkw: str | None = None
     defaults: tuple[Any, ...] = ()
     kwonlyargs: tuple[str, ...] = ()
-    kwonlydefaults: Mapping[str, Any] = field(default_factory=dict)
+    kwonlydefaults: Mapping[str, Any] = MappingProxyType({})
     input_signature: Any = None
 
     def signature(self) -> inspect.Signature:
@@ -110,16 +110,14 @@ class CallSpec:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class UserObject:
+class UserObject(NamedTuple):
     """Any object; the identifier distinguishes containers from others."""
 
     identifier: str = GENERIC
     metadata: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VariableObject:
+class VariableObject(NamedTuple):
     """A variable; its value is in the checkpoint."""
 
     dtype: DType
@@ -130,16 +128,14 @@ class VariableObject:
     aggregation: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionObject:
+class FunctionObject(NamedTuple):
     """A function with several concrete ones, by their names."""
 
     concrete: tuple[str, ...]
     spec: CallSpec
 
 
-@dataclass(frozen=True, slots=True)
-class ConcreteObject:
+class ConcreteObject(NamedTuple):
     """A single concrete function: a trace, or a signature."""
 
     name: str
@@ -148,8 +144,7 @@ class ConcreteObject:
     spec: CallSpec | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantObject:
+class ConstantObject(NamedTuple):
     """A captured tensor: the name of a Const node in the main graph."""
 
     node: str
@@ -162,15 +157,13 @@ class AssetObject:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceObject:
+class ResourceObject(NamedTuple):
     """A table or the like, made by a function among its children."""
 
     device: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedObject:
+class CapturedObject(NamedTuple):
     """A tensor inside another function."""
 
     name: str
@@ -189,8 +182,7 @@ Kind: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SavedItem:
+class SavedItem(NamedTuple):
     """One object: its kind, its children by name, its dependencies.
 
     Attributes:
@@ -206,8 +198,7 @@ class SavedItem:
     saveables: tuple[tuple[str, int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ConcreteInfo:
+class ConcreteInfo(NamedTuple):
     """The calling convention of a concrete function, and the objects bound to its last arguments.
 
     Attributes:
@@ -221,8 +212,7 @@ class ConcreteInfo:
     results: StructuredValue
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(NamedTuple):
     """All objects of a SavedModel; the first is the root."""
 
     items: tuple[SavedItem, ...]

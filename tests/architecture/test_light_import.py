@@ -95,3 +95,37 @@ def test_an_export_of_layers_loads_no_family_that_they_do_not_need(tmp_path: Pat
     rare = ("audio", "image", "linalg", "random", "signal", "sparse", "strings")
     late = (*(f"{converters}.{name}" for name in rare), "pinnace.ops.sparse", "rich")
     assert not [name for name in modules if name.startswith(late)]
+
+
+SAVE = """
+import sys
+import pinnace as tf
+
+model = tf.keras.Sequential([tf.keras.Input((8, 8, 3)), tf.keras.layers.Conv2D(4, 3)])
+model.export(sys.argv[1], verbose=False)
+"""
+ANSWER = """
+import sys
+import pinnace as tf
+
+answer = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+answer(tf.zeros([1, 8, 8, 3]))
+modules = sorted(sys.modules)
+assert "save" in dir(tf.saved_model) and callable(tf.saved_model.save)  # there when it is named
+assert "Checkpoint" in dir(tf.train) and tf.train.Checkpoint(), tf.train
+print(*modules)
+"""
+
+
+def test_loading_and_answering_load_no_family_that_a_model_does_not_need(tmp_path: Path) -> None:
+    run_fresh(SAVE, tmp_path / "model")
+    modules = run_fresh(ANSWER, tmp_path / "model").split()
+    assert "pinnace.saved_model.restoring" in modules
+    families = ("dataset", "image", "io", "linalg", "sparse", "strings", "trees")
+    late = (
+        *(f"pinnace.ops.{name}" for name in families),
+        *("pinnace.checkpoint.checkpoint", "pinnace.checkpoint.manager", "pinnace.keras"),
+        *("pinnace.saved_model.v1_graphs", "pinnace.saved_model.writing"),
+        *("importlib.resources", "tomllib"),
+    )
+    assert not [name for name in modules if name.startswith(late)]

@@ -88,14 +88,14 @@ def join(
     """The regions of a plan, and one more if there is a loop outside them that has a kernel.
 
     Args:
-        plan: the steps.
+        plan: the steps, a loop among them.
         arrays: arguments of a call; it is run once more with them.
         found: the regions so far, by index in the plan.
         settled: values whose steps are omitted.
         plan_of_part: makes a plan of some of the steps.
     """
     steps = [step.node for step in plan.steps]
-    if not any(node.op.runs == "loop" for node in steps) or not all(map(_may_run_again, steps)):
+    if not all(map(_may_run_again, steps)):
         return found
     try:
         part = _Search(plan, found, settled).part()

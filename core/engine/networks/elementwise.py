@@ -11,7 +11,6 @@ from pinnace.engine.networks import fields
 from pinnace.engine.networks.activations import read_activation
 from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive, tensors_of
 from pinnace.framework import dtypes
-from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
 from pinnace.ops.nn.rectifiers import LEAKY_RELU
 from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV3D
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import OpDef
 
 # Ops that read images, by their constant input, and how many elementwise steps to look ahead.
-_OF_IMAGES = frozenset({CONV2D, CONV3D, DEPTHWISE_CONV2D, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR})
+_OF_IMAGES = frozenset({CONV2D, CONV3D, DEPTHWISE_CONV2D})
 _AHEAD = 8
 
 # Most temporaries of a program; its registers limit those that are live at once.
@@ -159,12 +158,22 @@ def is_for_windows(reader: Reader, value: Value) -> bool:
         if len(takers) != 1 or takers[0] not in reader.running:
             return False
         node = reader.steps[takers[0]].node
-        if node.op in _OF_IMAGES:
+        if node.op in _OF_IMAGES or is_resize(node.op):
             return node.inputs[0] is value and reader.is_steady(node.inputs[1])
         if not can_be(node.op) or len(node.outputs) != 1:
             return False
         value = node.outputs[0]
     return False
+
+
+def is_resize(op: OpDef) -> bool:
+    """Whether networks have a row for it that resizes images."""
+    if not op.name.startswith("Resize"):
+        return False
+    # The ops of images are there if a step is one; other programs do without them.
+    from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
+
+    return op in {RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR}
 
 
 def _operand(reader: Reader, value: Value, out: Value) -> Operand | None:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.engine.networks.elementwise import can_be, read_elementwise
+from pinnace.engine.networks.elementwise import can_be, is_resize, read_elementwise
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Window, image_of
 from pinnace.engine.networks.parts import read_reshaped
 from pinnace.engine.networks.row_programs import read_rows
 from pinnace.engine.networks.rules import RULES
+from pinnace.engine.networks.sampled import read_resize
 from pinnace.engine.networks.spreading import read_spread
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -102,7 +103,8 @@ class Reader:
             return False
         if self._is_wanted_early(node):
             return False
-        found = any(rule(self, place, node) for rule in RULES.get(node.op, ()))
+        rules = (read_resize,) if is_resize(node.op) else RULES.get(node.op, ())
+        found = any(rule(self, place, node) for rule in rules)
         if not found and node.op.view == "reshaped":
             found = read_reshaped(self, node) or self.view(node)
         if not found and node.op.fuse_row is not None:

@@ -24,6 +24,7 @@ from pinnace.engine.source import locate
 from pinnace.engine.steps import run_node
 from pinnace.engine.versions import Versions
 from pinnace.framework import config
+from pinnace.framework.process_effects import collector_paused
 from pinnace.ops.kernels import lending, mailbox, team, weights
 from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.kernels.poison import fill
@@ -317,7 +318,7 @@ class Network:
         form = self._form
         if form is None or not form.versions.are_those_of(variables):
             versions = Versions(variables)
-            with self._lock:
+            with self._lock, collector_paused():
                 form = self._form
                 if form is None or form.versions.key != versions.key:
                     form = self._form = self._made(variables, versions)

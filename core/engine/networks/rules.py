@@ -21,7 +21,7 @@ from pinnace.engine.networks.layers import Depth, Image, Layer, Pairs, Scaling
 from pinnace.engine.networks.lookups import read_filled, read_lookup
 from pinnace.engine.networks.parts import copied, read_joined, read_part, read_split, read_turned
 from pinnace.engine.networks.row_programs import read_fused_norm
-from pinnace.engine.networks.sampled import read_crop, read_resize
+from pinnace.engine.networks.sampled import read_crop
 from pinnace.engine.networks.strided import Strided, lies
 from pinnace.engine.networks.windows import (
     kind_of,
@@ -36,7 +36,6 @@ from pinnace.ops.array.padding import PAD, PAD_V2
 from pinnace.ops.array.permutations import TRANSPOSE
 from pinnace.ops.array.selecting import SELECT_V2
 from pinnace.ops.array.slicing import SLICE, STRIDED_SLICE
-from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
 from pinnace.ops.math.division import REAL_DIV
 from pinnace.ops.math.einstein import EINSUM
@@ -322,7 +321,6 @@ RULES: dict[object, tuple[Callable[[Reader, int, Node], bool], ...]] = {
     **dict.fromkeys((CONCAT_V2, PACK), (read_joined,)),
     **dict.fromkeys((STRIDED_SLICE, SLICE), (read_part, read_crop)),
     **dict.fromkeys((SPLIT, SPLIT_V), (read_split,)),
-    **dict.fromkeys((RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR), (read_resize,)),
     SOFTMAX: (_softmax,),
     **dict.fromkeys((GATHER_V2, RESOURCE_GATHER), (read_lookup,)),
     SELECT_V2: (read_filled,),

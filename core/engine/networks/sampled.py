@@ -11,8 +11,6 @@ from pinnace.engine.networks import fields
 from pinnace.engine.networks.elementwise import is_for_windows
 from pinnace.engine.networks.layers import Crop, Layer
 from pinnace.engine.networks.strided import slice_of
-from pinnace.ops.image import interpolation
-from pinnace.ops.image.resizing import RESIZE_NEAREST_NEIGHBOR
 
 if TYPE_CHECKING:
     from pinnace.engine.networks.layers import Image
@@ -73,11 +71,13 @@ def resize_row(node: Node, x: Image, x_row: int, y: Image) -> tuple[int, Array, 
         The length of a contiguous run; offsets of the two runs in a row, then of the rows above and
         below (int64); weights of the second, for runs, then for rows, None for nearest neighbour.
     """
+    from pinnace.ops.image import interpolation, resizing  # see `is_resize`
+
     centres = bool(node.attrs["align_corners"]), bool(node.attrs["half_pixel_centers"])
     run = 1 if x.channels < _RUN else x.channels
     sides: list[tuple[Array, Array, Array | None]] = []
     for size, made in ((x.width, y.width), (x.height, y.height)):
-        if node.op is RESIZE_NEAREST_NEIGHBOR:
+        if node.op is resizing.RESIZE_NEAREST_NEIGHBOR:
             place = interpolation.nearest_places(size, made, *centres)
             sides.append((place, place, None))
         else:

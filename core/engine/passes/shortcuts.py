@@ -15,15 +15,14 @@ from pinnace.engine.passes.rewriting import rewritten
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.graph import Graph, Node, Value, constant_of
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
 from pinnace.ops.array.constants import CONST
 from pinnace.ops.array.joining import PACK
 from pinnace.ops.array.reshaping import EXPAND_DIMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pinnace.graph.copying import Copy
 
 # For each axis the first element that is taken, and the first behind it.
 Ranges: TypeAlias = "list[tuple[int, int]]"
@@ -35,10 +34,11 @@ def shortened(graph: Graph) -> Graph:
     Args:
         graph: constants folded, calls inlined.
     """
-    names = {node.op.name for node in graph.nodes}
-    if "Pack" not in names and not names >= {"StridedSlice", "ConcatV2"}:
-        return graph
-    return rewritten(graph, _shortcut)
+    alone = Copy(GraphBuilder(graph.name))  # what a shortcut adds to it is thrown away
+    alone.values.update((value, value) for node in graph.nodes for value in node.outputs)
+    if any(_shortcut(node, alone) is not None for node in graph.nodes):
+        return rewritten(graph, _shortcut)
+    return graph
 
 
 def _shortcut(node: Node, copy: Copy) -> Value | None:
@@ -46,6 +46,8 @@ def _shortcut(node: Node, copy: Copy) -> Value | None:
 
     A new node is made where it moves less.
     """
+    if node.op is not PACK and node.op.name != "StridedSlice":
+        return None
     if node.controls or any(value.dtype is dtypes.variant for value in node.inputs):
         return None
     if node.op is PACK:
@@ -57,9 +59,7 @@ def _shortcut(node: Node, copy: Copy) -> Value | None:
             # Of a number it is a place in a slice, which loops are recognised by.
             return _expanded(node, parts[0], axis, copy) if parts[0].shape.rank else None
         return _whole(parts, axis)
-    if node.op.name == "StridedSlice":
-        return _taken(node, copy)
-    return None
+    return _taken(node, copy)
 
 
 def _axis_of(node: Node) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from pinnace import late
 from pinnace.framework.errors import InvalidArgumentError, OpError
@@ -28,11 +28,15 @@ from pinnace.ops.functional.calls import BATCH_FUNCTION, PARTITIONED_CALL, STATE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pinnace.framework.specs import TensorSpec
     from pinnace.graph.codec.functions import FunctionLibrary
     from pinnace.graph.codec.gradients import Gradients
     from pinnace.graph.graph import GraphBuilder, Node, Value
     from pinnace.ops.opdef import OpDef
     from pinnace.proto.node_def_pb2 import NodeDef
+
+    # The output arguments of a node, by name: of how many tensors each is.
+    Ranges: TypeAlias = tuple[tuple[str, int], ...]
 
 # A list argument with a count of its own stands for at most this many tensors.
 _MOST_TENSORS = 1 << 16
@@ -107,8 +111,10 @@ class Body:
         self._arguments = arguments
         self._nodes: dict[str, Node] = {}
         # Names of the output arguments of a node, where its op does not define them.
-        self._outputs: dict[str, tuple[tuple[str, int], ...]] = {}
+        self._outputs: dict[str, Ranges] = {}
         self._uses: dict[str, dict[str, int]] | None = None
+        # A reference stands in several nodes, and is read when they are ordered, and when built.
+        self._parsed: dict[str, Reference] = {}
 
     def decode(self, names: Iterable[str]) -> None:
         """Decode these nodes and their inputs.
@@ -212,6 +218,12 @@ class Body:
         return self._arguments is not None and name in self._arguments
 
     def _parse(self, text: str, user: str) -> Reference:
+        found = self._parsed.get(text)
+        if found is None:
+            found = self._parsed[text] = self._parse_anew(text, user)
+        return found
+
+    def _parse_anew(self, text: str, user: str) -> Reference:
         if text[:1] == "^":
             return Reference(text[1:], None, 0)
         parts = text.split(":")
@@ -244,12 +256,12 @@ class Body:
             start += count
         return None
 
-    def _output_ranges(self, node: Node) -> tuple[tuple[str, int], ...]:
+    def _output_ranges(self, node: Node) -> Ranges:
         found = self._outputs.get(node.name)
         if found is None:
-            found = tuple(
-                (arg.name, node.op.input_count(arg, node.attrs)) for arg in node.op.outputs
-            )
+            op = node.op
+            found = tuple([(arg.name, op.input_count(arg, node.attrs)) for arg in op.outputs])
+            self._outputs[node.name] = found
         return found
 
     def _output_names(self, node: Node) -> list[str]:
@@ -267,13 +279,14 @@ class Body:
                     controls.append(self._nodes[text[1:]])
             else:
                 inputs.append(self.value(text, f"node {message.name!r}"))
-        op, attrs, ranges = self._op(message, inputs, where)
-        if self._gradients is not None:
-            self._add_gradient(message, self._gradients, inputs, attrs)
+        op, attrs, ranges, specs = self._op(message, inputs, where)
+        if self._gradients is not None and self._add_gradient(
+            message, self._gradients, inputs, attrs
+        ):
+            specs = declared_specs(op, attrs, message.attr, where)
         check_inputs(op, attrs, inputs, where)
         if op in {BATCH_FUNCTION, PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL}:
             self._check_call(attrs, where)
-        specs = declared_specs(op, attrs, message.attr, where)
         try:
             if specs is None:
                 node = self._graph.add(op, inputs, attrs, message.name, controls)
@@ -294,11 +307,11 @@ class Body:
         gradients: Gradients,
         inputs: list[Value],
         attrs: dict[str, Any],
-    ) -> None:
+    ) -> bool:
         """If a node has a gradient of its own, add what that captures to its inputs."""
         found = gradients.of(message)
         if found is None:
-            return
+            return False
         passed = len(inputs)
         inputs.extend(
             self._captured(one.tensor, message.name)
@@ -307,6 +320,7 @@ class Body:
         )
         attrs["T"] = tuple(value.dtype for value in inputs)
         attrs[ATTRIBUTE] = mark(found, mark_of(message), passed)
+        return True
 
     def _captured(self, tensor: str, user: str) -> Value:
         """A tensor as graphs name it: `node:index`, or `argument:0`."""
@@ -334,19 +348,42 @@ class Body:
 
     def _op(
         self, message: NodeDef, inputs: Sequence[Value], where: str
-    ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...] | None]:
-        """The op, its attributes, and the names of its outputs if the op does not have them."""
-        if message.op in TRANSLATED_XLA:
-            return late.decode_xla(message.op, message.attr, inputs, self._library, where)
+    ) -> tuple[OpDef, dict[str, Any], Ranges | None, list[TensorSpec] | None]:
+        """The op, its attributes, and the names of its outputs if the op does not have them.
+
+        And the specs of the outputs, if the node has them as an attribute.
+        """
         # A reference is treated as its value: ops that assign to one were replaced before.
         name = "Identity" if message.op == "RefIdentity" else message.op
-        op = registry.find(name) or self._library.opaque_op(message.op)
-        if op is not None:
+        found: tuple[OpDef, dict[str, Any], Ranges | None]
+        if message.op in TRANSLATED_XLA:
+            found = late.decode_xla(message.op, message.attr, inputs, self._library, where)
+        elif op := registry.find(name) or self._library.opaque_op(message.op):
+            op, attrs, specs = self._known(op, message, where)
+            return op, dict(attrs), None, specs
+        elif message.op in self._library:
+            found = self._call(message, inputs, where)
+        else:
+            found = self._unknown(message, inputs, where)
+        return (*found, declared_specs(found[0], found[1], message.attr, where))
+
+    def _known(
+        self, op: OpDef, message: NodeDef, where: str
+    ) -> tuple[OpDef, dict[str, Any], list[TensorSpec] | None]:
+        """The op as it may run, attributes and specs: decoded once for nodes that are alike."""
+        attributes = message.attr
+        key = None
+        if "value" not in attributes:  # a tensor may be large
+            written = [(name, one.SerializeToString()) for name, one in attributes.items()]
+            key = message.op, *written
+        found = self._library.alike.get(key)
+        if found is None:
             attrs = self._attrs(op, message, where)
-            return (op if self._library.allow_io else gate.admitted(op, attrs)), attrs, None
-        if message.op in self._library:
-            return self._call(message, inputs, where)
-        return self._unknown(message, inputs, where)
+            kept = op if self._library.allow_io else gate.admitted(op, attrs)
+            found = kept, attrs, declared_specs(kept, attrs, attributes, where)
+            if key is not None:
+                self._library.alike[key] = found
+        return found
 
     def _attrs(self, op: OpDef, message: NodeDef, where: str) -> dict[str, Any]:
         attrs: dict[str, Any] = {}
@@ -391,7 +428,7 @@ class Body:
 
     def _call(
         self, message: NodeDef, inputs: Sequence[Value], where: str
-    ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...]]:
+    ) -> tuple[OpDef, dict[str, Any], Ranges]:
         """A node whose op is a function of the library: a call of it."""
         signature = self._library.signature(message.op)
         results = tuple(self._library.result_types(message.op))

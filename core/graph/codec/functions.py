@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
@@ -75,6 +75,8 @@ class FunctionLibrary:
         self._instead = replaced_on_cpus(self._messages)
         self._ops = {message.name: message for message in ops}
         self._opaque: dict[str, OpDef] = {}
+        # What nodes with the same op and attributes become; see `Body`.
+        self.alike: dict[object, Any] = {}
         self._refs: dict[str, FunctionRef] = {}
         self._graphs: dict[str, Graph] = {}
         self._active: list[str] = []
@@ -278,12 +280,12 @@ def _decode_argument(
         raise InvalidArgumentError(f"{place}: an argument of a function has one fixed dtype")
     dtype = decode_dtype(arg.type, place)
     shape = UNKNOWN
-    if index in message.arg_attr:
+    if dtype is dtypes.resource:
+        shape = SCALAR
+    elif index in message.arg_attr:
         attrs = message.arg_attr[index].attr
         if OUTPUT_SHAPES in attrs and len(attrs[OUTPUT_SHAPES].list.shape) == 1:
             shape = decode_shape(attrs[OUTPUT_SHAPES].list.shape[0], place)
-    if dtype is dtypes.resource:
-        shape = SCALAR
     handle = None
     if len(arg.handle_data) == 1:
         known = arg.handle_data[0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework import missing_names
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import UNKNOWN
@@ -102,6 +101,8 @@ def remedy_for(op: str) -> str:
             return text
     if ">" in op:
         return _NATIVE
+    from pinnace.framework import missing_names  # it parses files: for errors alone
+
     reason = missing_names.reason_of(f"tf.raw_ops.{op}")
     return _UNKNOWN if reason is None else f"{reason.why}\n  Try: {reason.instead}"
 

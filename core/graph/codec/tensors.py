@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
-from pinnace.ops.io.raw import VALUE_FIELDS
+from pinnace.ops.tensor_fields import VALUE_FIELDS
 from pinnace.proto.tensor_pb2 import TensorProto
 
 if TYPE_CHECKING:

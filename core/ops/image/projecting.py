@@ -11,7 +11,6 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants, joining, reshaping, shapes
 from pinnace.ops.execute import execute
-from pinnace.ops.linalg import solving
 from pinnace.ops.opdef import InferCall, OpCall, attr
 from pinnace.ops.registry import define
 
@@ -177,6 +176,8 @@ def _infer(call: InferCall) -> Shape:
 
 def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     """As in TensorFlow: gradients are transformed by the inverse projection, zero at edges."""
+    from pinnace.ops.linalg import solving  # a family of ops that only this gradient needs
+
     images, transforms = call.inputs[:2]
     ones = constants.ones_like(transforms[:, :1])
     matrices = reshaping.reshape(joining.concat([transforms, ones], 1), [-1, 3, 3])

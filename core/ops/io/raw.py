@@ -17,6 +17,7 @@ from pinnace.ops.io.files import string_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
 from pinnace.ops.strings import encoding
+from pinnace.ops.tensor_fields import VALUE_FIELDS
 from pinnace.storage.varints import varint
 
 if TYPE_CHECKING:
@@ -165,20 +166,6 @@ def _message_from(data: bytes) -> TensorProto | None:
         return None
 
 
-# The field of a TensorProto that holds values one by one; of other dtypes it is `int_val`.
-VALUE_FIELDS: dict[DType, str] = {
-    dtypes.float32: "float_val",
-    dtypes.float64: "double_val",
-    dtypes.int64: "int64_val",
-    dtypes.bool_: "bool_val",
-    dtypes.uint32: "uint32_val",
-    dtypes.uint64: "uint64_val",
-    dtypes.complex64: "scomplex_val",
-    dtypes.complex128: "dcomplex_val",
-    dtypes.float16: "half_val",
-    dtypes.bfloat16: "half_val",
-    dtypes.string: "string_val",
-}
 _MOST = 1 << 31
 
 

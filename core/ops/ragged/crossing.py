@@ -11,10 +11,10 @@ import numpy as np
 from pinnace.framework.dtypes import INDEX, DType, int64, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
+from pinnace.ops.kernels.fingerprints import farm64, joined_hash
 from pinnace.ops.memory import LIST, NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
 from pinnace.ops.registry import define
-from pinnace.ops.strings.fingerprints import farm64, joined_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,11 +14,11 @@ import numpy as np
 from pinnace.framework.dtypes import DType, int64, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
+from pinnace.ops.kernels.fingerprints import farm64, joined_hash, sip64
 from pinnace.ops.memory import LIST, NUMBER, claim
 from pinnace.ops.memory import joined as joined_texts
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
 from pinnace.ops.registry import define
-from pinnace.ops.strings.fingerprints import farm64, joined_hash, sip64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,10 +8,10 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
+from pinnace.ops.kernels.fingerprints import farm64, murmur64, sip64
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
 from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.strings.elements import map_numbers
-from pinnace.ops.strings.fingerprints import farm64, murmur64, sip64
 
 __all__ = ["to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong"]
 

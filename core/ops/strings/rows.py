@@ -11,9 +11,9 @@ from pinnace.framework.dtypes import ANY_VALUE, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute_one
+from pinnace.ops.kernels.fingerprints import farm64
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE
 from pinnace.ops.registry import define
-from pinnace.ops.strings.fingerprints import farm64
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike

@@ -185,7 +185,7 @@ def test_a_large_graph_of_tensorflow_is_compared_if_asked(tmp_path, monkeypatch)
     message = SavedModel.FromString((model / PB).read_bytes())
     message.meta_graphs[0].meta_info_def.tensorflow_git_version = "mine"
     (model / PB).write_bytes(message.SerializeToString())
-    monkeypatch.setattr(fingerprints, "LARGEST_HASHED", 1000)
+    monkeypatch.setattr(fingerprints, "LARGEST_COMPARED", 1000)
     tf.saved_model.load(model)
     with pytest.raises(DataLossError, match="checksum"):
         tf.saved_model.load(model, options=tf.saved_model.LoadOptions(verify=True))

@@ -18,7 +18,7 @@ from pinnace.deploy.tokenizer import tokenizer
 from pinnace.deploy.tokenizer.tokenizer import Tokenizer, TokenizerError, farm64, sip64
 from pinnace.framework.errors import OpError
 from pinnace.framework.specs import TensorSpec
-from pinnace.ops.strings import fingerprints
+from pinnace.ops.kernels import fingerprints
 from unit.deploy.tokenizer.programs import PROGRAMS, RISING, WORDS, traced
 
 ROOT = Path(__file__).parents[4]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import pinnace as tf
 from pinnace.ops import strings
 from pinnace.ops.execute import execute
+from pinnace.ops.kernels.fingerprints import farm64, sip64
 from pinnace.ops.registry import lookup
-from pinnace.ops.strings.fingerprints import farm64, sip64
 from pinnace.ops.strings.patterns import compiled
 
 
