@@ -1,4 +1,4 @@
-"""The mean and variance of a batch, of what a mask leaves of it, and of all replicas' batches."""
+"""The mean and variance of a batch, optionally masked, or of the batches of all replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""get_file: a file from a URL, kept in a folder of this user."""
+"""get_file: downloads a file once into a folder of the user."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def get_file(
 
 
 def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
-    """The folder that files are kept in: the given one, that of `KERAS_HOME`, or `~/.keras`."""
+    """The folder for files: the given one, that of `KERAS_HOME`, or `~/.keras`."""
     folder = Path(given or os.environ.get("KERAS_HOME") or Path.home() / ".keras")
     return folder.expanduser()
 
 
 def places(folder: Path, fname: Any, origin: str, unpacks: bool) -> tuple[Path, Path | None]:
-    """The path of the file, and the folder it is extracted to; None if it is no archive.
+    """The path of the file, and the folder it is extracted to; None if it is not an archive.
 
     Args:
         folder: what it is kept in.
@@ -119,7 +119,7 @@ def _has_digest(path: Path, digest: str | None, algorithm: str) -> bool:
 
 
 def _fetch(origin: str, path: Path, digest: str | None, algorithm: str) -> None:
-    """Put the file in its place when it is whole and right, not before."""
+    """Download a file; it appears in its place when it is complete and verified."""
     from urllib.request import urlopen
 
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
@@ -138,7 +138,7 @@ def _fetch(origin: str, path: Path, digest: str | None, algorithm: str) -> None:
 
 
 def _copy(answer: Any, part: Any, origin: str, total: int) -> None:
-    """Copy, with a progress bar on a terminal."""
+    """Copy the answer, with a progress bar on a terminal."""
     if not sys.stderr.isatty():
         shutil.copyfileobj(answer, part, _PIECE)
         return
@@ -154,7 +154,7 @@ def _copy(answer: Any, part: Any, origin: str, total: int) -> None:
 
 
 def _unpack(path: Path, target: Path, formats: str | Sequence[str] | None) -> None:
-    """Unpack beside the archive, then rename: a folder that is there is whole."""
+    """Unpack beside the archive, then rename, so that an existing folder is complete."""
     if formats is None:
         return
     allowed = _ARCHIVES if formats == "auto" else formats

@@ -1,4 +1,4 @@
-"""The default `data_format`: `channels_last`, or what a program set for the process."""
+"""The default `data_format`: `channels_last`, unless a program changes it."""
 
 from __future__ import annotations
 

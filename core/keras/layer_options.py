@@ -1,4 +1,4 @@
-"""LayerOptions: the arguments that every layer takes."""
+"""LayerOptions: the common arguments of all layers."""
 
 from __future__ import annotations
 

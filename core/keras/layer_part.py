@@ -1,4 +1,4 @@
-"""LayerPart: a part of a layer or model, with a subject and state of its own."""
+"""LayerPart: a part of a layer or model with its own subject and state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LayerPart:
         self._owner = owner
 
     def of(self, owner: Any) -> Self:
-        """This part if it is the owner's; else, where the owner is a copy, one like it."""
+        """This part if it belongs to the owner, else a copy for it, since the owner is a copy."""
         if self._owner is owner:
             return self
         twin = copy.copy(self)

@@ -1,4 +1,4 @@
-"""The mask of a KerasTensor, itself a tensor of functional models."""
+"""The mask of a KerasTensor as a tensor of a functional model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pinnace.keras.operation import Operation
 from pinnace.keras.symbolic import KerasTensor
 
 
-# Keras has no such class: files that hold it are for this library alone.
+# Keras has no such class: only this library can read files that contain it.
 @registry.register_keras_serializable(package="pinnace")
 class MaskOf(Operation):
-    """The mask that its input carries; of a KerasTensor, what that one will carry."""
+    """The mask that its input carries or, for a KerasTensor, will carry."""
 
     def call(self, x: Any) -> Any:
         """The mask.

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     import contextlib
     from types import TracebackType
 
-# The Keras whose names, files and numbers these are.
+# The version of Keras whose names, file formats and numbers are reproduced.
 VERSION = "3.15.1"
 
 
 def version() -> str:
-    """The version of Keras whose names, files and numbers these are."""
+    """The version of Keras whose names, file formats and numbers are reproduced."""
     return VERSION
 
 
 class name_scope:  # noqa: N801 (Keras's name)
-    """Variables and nodes made inside the block are named `name/...`.
+    """Prefixes names of variables and nodes created inside the block by `name/`.
 
     A layer's weights are named by the block that the layer was made in.
 

@@ -1,4 +1,4 @@
-"""Pictures of Pillow and arrays of them."""
+"""Conversion between Pillow images and arrays."""
 
 from __future__ import annotations
 

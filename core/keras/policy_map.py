@@ -1,4 +1,4 @@
-"""DTypePolicyMap: policies of layers, by their paths."""
+"""DTypePolicyMap: policies of layers by path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
-    """Policies by paths of layers; given as a layer's `dtype`, each layer finds its own.
+    """Policies by path of layers; given as a layer's `dtype`, each nested layer looks up its own.
 
     A path is looked for among the keys, then among those that match it in full as regular
     expressions. Others have the default policy.
@@ -47,7 +47,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         self._set_present(self.default_policy)
 
     def _set_present(self, policy: DTypePolicy) -> None:
-        """Compute as `policy` does."""
+        """Compute by the rules of `policy`."""
         self._present = policy
         self._compute, self._variable = policy._compute, policy._variable
 
@@ -74,17 +74,17 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
 
     @property
     def name(self) -> str:
-        """`map_` and the name of the default policy."""
+        """`map_` followed by the name of the default policy."""
         return f"map_{self.default_policy.name}"
 
     @property
     def default_policy(self) -> DTypePolicy:
-        """The policy of layers that have none here."""
+        """The policy of layers without an entry."""
         return dtype_policy.get(self._default)
 
     @property
     def quantization_mode(self) -> str | None:
-        """The quantization of the layer's weights; of no layer's, those of the default policy."""
+        """The quantization mode for the current layer; outside of layers, the default policy's."""
         return self._present.quantization_mode
 
     def __getitem__(self, key: str) -> DTypePolicy:

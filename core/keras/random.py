@@ -1,4 +1,4 @@
-"""`keras.random`: draws from distributions, each by its seed; see `SeedGenerator`."""
+"""`keras.random`: random numbers by seed; see `SeedGenerator`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Seed = int | SeedGenerator | None
 
 
 def drawn_seed(name: str, seed: Any) -> Tensor:
-    """Two numbers: of a generator the next ones, of a number always the same."""
+    """Two seed numbers: the next ones of a generator, or fixed ones for a number."""
     if isinstance(seed, SeedGenerator):
         drawn: Tensor = seed.next()
     elif seed is None:
@@ -60,7 +60,7 @@ def _kind(name: str, dtype: Any, floats: bool = True) -> DType:
 def normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Draws from a normal distribution.
+    """Normally distributed numbers.
 
     Args:
         shape: sizes of the result.
@@ -83,7 +83,7 @@ def normal(
 def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Draws from a normal distribution that are within two standard deviations of its mean.
+    """Normally distributed numbers within two standard deviations of the mean.
 
     Args:
         shape: sizes of the result.
@@ -106,7 +106,7 @@ def truncated_normal(
 def uniform(
     shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Draws that are equally likely everywhere from minval up to maxval.
+    """Uniformly distributed numbers in [minval, maxval).
 
     Args:
         shape: sizes of the result.
@@ -129,7 +129,7 @@ def uniform(
 def randint(
     shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Seed = None
 ) -> Tensor:
-    """Draws of whole numbers that are equally likely.
+    """Uniformly distributed integers.
 
     Args:
         shape: sizes of the result.
@@ -156,7 +156,7 @@ def randint(
 
 
 def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
-    """Draws of classes.
+    """Classes drawn by their logits.
 
     Args:
         logits: [batch, classes], logarithms of what is proportional to the probabilities.
@@ -181,7 +181,7 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Seed 
 
 
 def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
-    """Draws from a gamma distribution of rate 1.
+    """Gamma distributed numbers of rate 1.
 
     Args:
         shape: sizes of the result.
@@ -205,7 +205,7 @@ def _gamma(shape: Any, alpha: Any, kind: DType, seed: Tensor) -> Tensor:
 
 
 def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
-    """Draws from a beta distribution.
+    """Beta distributed numbers.
 
     Args:
         shape: sizes of the result.
@@ -230,7 +230,7 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None
 def binomial(
     shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Draws of how often something happens.
+    """Binomially distributed numbers.
 
     Args:
         shape: sizes of the result.
@@ -253,7 +253,7 @@ def binomial(
 
 
 def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Seed = None) -> Tensor:
-    """Each element either 0, or larger, so that the mean stays.
+    """Elements set to 0 at random, the others scaled so that the mean is preserved.
 
     Args:
         inputs: [...], a float type.

@@ -1,4 +1,4 @@
-"""Regularizers: penalties for large weights, which are added to the loss."""
+"""Regularizers: penalties on weights, which are added to the loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Regularizer(Constructed):
-    """A function of a weight, called once per step; what it gives is added to the loss."""
+    """A function of a weight, evaluated in each step; its result is added to the loss."""
 
     def __call__(self, x: Any) -> Tensor:
         """The penalty, a scalar."""
@@ -32,7 +32,7 @@ class Regularizer(Constructed):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Regularizer:
-        """The regularizer with that configuration."""
+        """The regularizer with a configuration."""
         return cls(**config)
 
 
@@ -149,7 +149,7 @@ _TABLE = {
 
 
 def get(identifier: RegularizerLike) -> Any:
-    """The regularizer of a name, a configuration, a function or an object; None for None."""
+    """The regularizer for a name, a configuration, a function or an object; None for None."""
     return registry.by_name("regularizer", identifier, _TABLE)
 
 

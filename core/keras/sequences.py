@@ -1,4 +1,4 @@
-"""Sequences as models take them: padded to one length, or windows of a series."""
+"""Sequences for models: padded to one length, or windows of a time series."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pad_sequences(
     truncating: str = "pre",
     value: Any = 0.0,
 ) -> Any:
-    """Sequences of different lengths as one array.
+    """Sequences of different lengths, padded to one array.
 
     Args:
         sequences: lists or arrays [length, ...]; the sizes behind the length are equal.
@@ -70,7 +70,7 @@ def pad_sequences(
 
 
 def check_dataset_format(name: str, format: Any) -> None:
-    """Refuse what is no format of datasets, and the one of another library.
+    """Raise for a format that is not one of datasets, or that belongs to another library.
 
     Args:
         name: of the function, for messages.
@@ -102,7 +102,7 @@ def timeseries_dataset_from_array(
     end_index: int | None = None,
     format: str = "tf",
 ) -> Any:
-    """Windows of a series in batches, each with the target of its first step.
+    """Windows of a time series in batches, each with the target of its first step.
 
     Args:
         data: [steps, ...].

@@ -1,4 +1,4 @@
-"""`keras.preprocessing.image.smart_resize`: pictures of another size, cropped and not distorted."""
+"""`keras.preprocessing.image.smart_resize`: resizing by cropping, without distortion."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def _cropped(pictures: Any, height: int, width: int) -> Any:
 
 
 def _part(product: Any, by: int, most: Any) -> Any:
-    """`product / by` without what is behind the point, from 1 to `most`."""
+    """`product / by`, truncated and clipped to [1, most]."""
     found = casting.cast(casting.cast(product, "float32") / float(by), "int32")
     return arithmetic.maximum(arithmetic.minimum(found, most), 1)

@@ -1,4 +1,4 @@
-"""StatelessScope: values of variables that hold for a block, which leaves the variables alone."""
+"""StatelessScope: overrides variables' values inside a block, without changing the variables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StatelessScope:
         self.initialize_variables = initialize_variables
         self.losses: list[Any] = []
         self.state_mapping: dict[int, Tensor] = {}
-        # The variables live as long as their ids stand above.
+        # Keeps the variables alive, so that their ids above stay unique.
         self._variables: list[Variable] = []
         self._outer: list[tuple[Stateless | None, Any]] = []
         for variable, value in state_mapping or ():
@@ -74,7 +74,7 @@ class StatelessScope:
         self.losses.append(loss)
 
     def add_update(self, update: tuple[Variable, Any]) -> None:
-        """From here on a variable has another value in the block.
+        """Override the value of a variable in the block, from now on.
 
         Args:
             update: the variable, and its value.
@@ -90,16 +90,16 @@ class StatelessScope:
         """
         return self.state_mapping.get(id(variable))
 
-    # What reads and assignments ask (`framework/context.Stateless`).
+    # The interface of `framework/context.Stateless`.
 
     def value_of(self, variable: Variable) -> Tensor | None:
-        """As `get_current_value`; a scope around this one is asked too."""
+        """Like `get_current_value`, but enclosing scopes are searched too."""
         found = self.state_mapping.get(id(variable))
         outer = self._outer[-1][0] if self._outer else None
         return outer.value_of(variable) if found is None and outer is not None else found
 
     def put(self, variable: Variable, value: Tensor) -> None:
-        """Take an assignment.
+        """Record an assignment.
 
         Raises:
             NotImplementedError: it stands in a branch, a loop or a function that is traced inside
@@ -125,7 +125,7 @@ class StatelessScope:
 
 
 def in_stateless_scope() -> bool:
-    """Whether this is a block of a StatelessScope."""
+    """Whether a StatelessScope is active."""
     return state.stateless is not None
 
 
@@ -168,7 +168,7 @@ def paired(
 
 
 def values_after(scope: StatelessScope, variables: Iterable[Variable]) -> list[Any]:
-    """The variables' values at the end of a block; unknown variables are themselves."""
+    """The variables' values at the end of a block; the variables themselves if unchanged."""
     found = []
     for variable in variables:
         value = scope.get_current_value(variable)

@@ -1,4 +1,4 @@
-"""STFT: the kernel of a convolution that is a short-time Fourier transform."""
+"""STFT: the kernel of a convolution that computes a short-time Fourier transform."""
 
 from __future__ import annotations
 

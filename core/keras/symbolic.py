@@ -1,4 +1,4 @@
-"""KerasTensor: a symbolic output of a layer in a functional model, and the call that gives it."""
+"""KerasTensor: a symbolic output of a layer in a functional model, and its call."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ class KerasTensor:
             no_effect("KerasTensor", "record_history", "calls of layers are always remembered")
         self.spec: Any = spec_of_form(shape, dtype, sparse=sparse, ragged=ragged, **kwargs)
         self.name = name or unique_name("keras_tensor")
-        # The call that gives it; None before it is an output of one.
+        # The call whose output it is; None before there is one.
         self.node: Node | None = None
-        # What is known of the mask that the tensor will carry; None if it will carry none.
+        # The spec of the mask that the tensor will carry; None if it will carry none.
         self.mask_spec: TensorSpec | None = None
         self._mask: KerasTensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without the call: a topology restores it, so that long chains stay flat."""
+        """The state without the call, which a topology restores, so that chains are not nested."""
         return {**self.__dict__, "node": None, "_mask": None}
 
     @property
@@ -111,7 +111,7 @@ class KerasTensor:
 
     @property
     def _keras_history(self) -> KerasHistory:
-        """Where it comes from.
+        """The layer, and the indices of the call and the output.
 
         Raises:
             AttributeError: no layer or operation gave it.
@@ -142,17 +142,17 @@ class KerasTensor:
 
     @property
     def sparse(self) -> bool:
-        """Whether it stands for a SparseTensor."""
+        """Whether it represents a SparseTensor."""
         return is_sparse(self.spec)
 
     @property
     def ragged(self) -> bool:
-        """Whether it stands for a RaggedTensor."""
+        """Whether it represents a RaggedTensor."""
         return is_ragged(self.spec)
 
     @property
     def ragged_rank(self) -> int | None:
-        """The number of ragged axes that are stored as row splits; None if it is not ragged."""
+        """The number of ragged axes stored as row splits; None if it is not ragged."""
         return self.spec.ragged_rank if self.ragged else None
 
     @property
@@ -162,7 +162,7 @@ class KerasTensor:
 
     @classmethod
     def of_spec(cls, spec: Any, name: str | None = None) -> KerasTensor:
-        """The tensor of a TensorSpec, or of the spec of a sparse or ragged one."""
+        """The KerasTensor for a TensorSpec, or for the spec of a sparse or ragged tensor."""
         made = cls(spec.shape, spec.dtype, name=name)
         made.spec = spec
         return made
@@ -210,7 +210,7 @@ class KerasTensor:
             """The same values in another shape, as a layer's output."""
 
         def squeeze(self, axis: Any = None) -> Any:
-            """Without axes of size 1, as a layer's output."""
+            """The values without axes of size 1, as a layer's output."""
 
         def _activated(self, name: str, **settings: Any) -> Any: ...
         def _made_mask(self) -> KerasTensor: ...
@@ -229,7 +229,7 @@ class KerasTensor:
         self._refuse("converting to an array or tensor")
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
-        """Refused: there is no value."""
+        """Raises an error: there is no value."""
         self._refuse("using an op on")
 
     def __int__(self) -> Any:
@@ -251,12 +251,12 @@ class KerasTensor:
 
 
 def is_symbolic(*values: Any) -> bool:
-    """Whether a KerasTensor is among the leaves."""
+    """Whether one of the leaves is a KerasTensor."""
     return any(isinstance(leaf, KerasTensor) for leaf in structure.flatten(values))
 
 
 def spec_of(x: Any) -> Any:
-    """The spec of a tensor, sparse and ragged ones too; anything else as it is."""
+    """The spec of a dense, sparse or ragged tensor; other values unchanged."""
     if isinstance(x, Tensor):
         return TensorSpec.of(x.shape, x.dtype)
     return x.spec if isinstance(x, KerasTensor) or is_composite(x) else x

@@ -1,4 +1,4 @@
-"""Activations that take KerasTensors too."""
+"""Activation functions that accept KerasTensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of KerasTensors that are nodes: operators, `reshape`, `squeeze`, and activations of one.
+"""Methods of KerasTensors that create nodes: operators, `reshape`, `squeeze`, and activations.
 
 Each calls the function of `keras.ops`, which stands above the class: they are bound here, to the
 class that declares them, as those of variables are (`variable_operators`).
@@ -79,7 +79,7 @@ def reshape(self: KerasTensor, newshape: Any) -> Any:
 
 
 def squeeze(self: KerasTensor, axis: Any = None) -> Any:
-    """Without axes of size 1, as a layer's output."""
+    """The values without axes of size 1, as a layer's output."""
     return ops.squeeze(self, axis)
 
 

@@ -1,4 +1,4 @@
-"""`keras.tree`: tensors in lists, tuples and dicts, as Keras takes them apart.
+"""`keras.tree`: nested structures by Keras' rules.
 
 Beside `tf.nest`, an OrderedDict keeps its order here, and None is a leaf.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MAP_TO_NONE:  # noqa: N801 (Keras' name)
-    """The result of a function given to `traverse` that means None: None itself goes on inside."""
+    """A result for `traverse` that means None; None itself continues the traversal."""
 
     def __init__(self) -> None:
         raise NotImplementedError("keras.tree.MAP_TO_NONE: the class itself is the value")
@@ -160,7 +160,7 @@ def assert_same_paths(a: Any, b: Any) -> None:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """Values in the places of the leaves of a structure.
+    """Values in the structure of another one.
 
     Args:
         structure: values in lists, tuples and dicts, or a single one.
@@ -191,7 +191,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 
 
 def traverse(func: Callable[[Any], Any], structure: Any, top_down: bool = True) -> Any:
-    """The structure with parts replaced by what a function gives for them.
+    """The structure with parts replaced by the results of a function.
 
     Args:
         func: takes a part, the whole and the leaves too, gives what replaces it; None if it
@@ -319,7 +319,7 @@ def _differing(who: str, first: Any, others: Iterable[Any]) -> ValueError:
 
 
 def _kind(x: Any) -> str:
-    """`tuple of 2`, `dict of a, b`; the type of what holds nothing."""
+    """`tuple of 2`, `dict of a, b`, or the type of a leaf."""
     if isinstance(x, dict):
         return f"{type(x).__name__} of {', '.join(map(str, x))}"
     return f"{type(x).__name__} of {len(x)}" if is_nested(x) else type(x).__name__

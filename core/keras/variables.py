@@ -1,4 +1,4 @@
-"""keras.Variable: a variable made from an initializer and a shape, or from a value."""
+"""keras.Variable: created from a value, or from an initializer and a shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pinnace.keras.names import unique_name
 
 
 class _Variables(type):
-    """All variables are of this kind: those of layers, and TensorFlow's."""
+    """The metaclass by which all variables, TensorFlow's too, are instances."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, framework.Variable)
@@ -59,7 +59,7 @@ class Variable(metaclass=_Variables):
         layout: Any = None,
         **kwargs: Any,
     ) -> framework.Variable:
-        """See the class."""
+        """See the class docstring."""
         ignored(
             "keras.Variable", "a value is in one place", "auto", synchronization=synchronization
         )

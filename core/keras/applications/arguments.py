@@ -1,4 +1,4 @@
-"""The common arguments of all networks: checked, and made into inputs and models."""
+"""The common arguments of all networks: their checks, and the inputs and models made of them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Arguments:
 
     @classmethod
     def of(cls, who: str, given: dict[str, Any]) -> Self:
-        """Those that a network's function was called with.
+        """The arguments with which a network's constructor was called.
 
         Args:
             who: the network, for messages.
@@ -86,13 +86,13 @@ class Arguments:
 
     @property
     def imagenet(self) -> bool:
-        """Whether the weights are to be those that Keras publishes."""
+        """Whether to load the weights that Keras publishes for ImageNet."""
         return isinstance(self.weights, str) and self.weights == IMAGENET
 
     def checked_shape(
         self, default_size: int = 224, min_size: int = 32, *, flattened: bool | None = None
     ) -> tuple[int | None, ...]:
-        """The shape of a picture, the one asked for or the usual one.
+        """The shape of an image: the requested or the default one.
 
         Args:
             default_size: height and width of the pictures that the weights were trained on.
@@ -127,7 +127,7 @@ class Arguments:
         return self.input_tensor
 
     def check_activation(self) -> None:
-        """Refuse an activation of the last layer that weights were not trained with.
+        """Raise for an activation of the last layer that the weights were not trained with.
 
         Raises:
             ValueError: there are weights, and it is neither None nor `softmax`.
@@ -147,7 +147,7 @@ class Arguments:
         return Dense(self.classes, activation=self.classifier_activation, name=name)(x)
 
     def pooled(self, x: Any, average: str | None = None, maximum: str | None = None) -> Any:
-        """x as `pooling` says, for networks without their top.
+        """x pooled according to `pooling`, for networks without their top.
 
         Args:
             x: [batch, height, width, channels].
@@ -187,7 +187,7 @@ class Arguments:
 
 
 def _exists(weights: Any) -> bool:
-    """Whether it is the path of something: a text or a Path."""
+    """Whether it is a path, text or a Path, that exists."""
     return isinstance(weights, (str, os.PathLike)) and os.path.exists(weights)  # noqa: PTH110 (a text)
 
 
@@ -201,7 +201,7 @@ def image_shape(
     data_format: str | None = None,
     who: str = "input_shape",
 ) -> tuple[int | None, ...]:
-    """The shape of a picture: the one asked for if it can be, or the usual one.
+    """The shape of an image: the requested one if it is valid, or the default one.
 
     Args:
         input_shape: what was asked for, without the batch axis; None asks for the usual one.
@@ -257,7 +257,7 @@ def _joined(
 
 
 def sources(x: KerasTensor) -> list[KerasTensor]:
-    """The inputs that a tensor is computed from, each once."""
+    """The inputs from which a tensor is computed, without duplicates."""
     if x.node is None or not x.node.inputs:
         return [x]
     found = [source for one in x.node.inputs for source in sources(one)]

@@ -1,4 +1,4 @@
-"""The parts of both EfficientNets: convolutions, attention to channels, residuals, the top."""
+"""Common parts of both EfficientNets: convolutions, channel attention, residuals, the top."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from pinnace.keras.layers import (
 if TYPE_CHECKING:
     from pinnace.keras.applications.arguments import Arguments
 
-# At most so many residuals are dropped while training: those of the last block.
+# The drop rate of the residual in the last block, the largest one.
 DROPPED = 0.2
 
 
 def kernels() -> VarianceScaling:
-    """A new initializer of convolutions: two of them must not draw the same numbers."""
+    """A new kernel initializer, since two convolutions must not draw the same numbers."""
     return VarianceScaling(scale=2.0, mode="fan_out", distribution="truncated_normal")
 
 
 def normalized(x: Any, prefix: str, momentum: float, *, activated: bool = True) -> Any:
-    """x after batch normalization, and swish unless it is the end of a block.
+    """x after batch normalization, and swish except at the end of a block.
 
     Args:
         x: [batch, height, width, channels].
@@ -78,7 +78,7 @@ def convolved(
 
 
 def excited(x: Any, reduced: int, prefix: str) -> Any:
-    """x with its channels weighted by what all of the picture says.
+    """x with channels scaled by squeeze and excitation over the whole image.
 
     Args:
         x: [batch, height, width, channels].
@@ -121,7 +121,7 @@ def added(x: Any, start: Any, rate: float, prefix: str) -> Any:
 
 
 def topped(asked: Arguments, x: Any, dropout: float, bias_initializer: Any) -> Any:
-    """x as classes, or pooled if there is no top.
+    """x as class probabilities, or pooled if there is no top.
 
     Args:
         asked: the arguments that all networks have.

@@ -48,7 +48,7 @@ def MobileNetV2(  # noqa: N802 (Keras' name)
     classifier_activation: Any = "softmax",
     name: str | None = None,
 ) -> Model:
-    """MobileNetV2: 17 blocks that widen, filter each channel and narrow again, for 224 x 224.
+    """MobileNetV2: 17 inverted residual blocks, for images of 224 x 224.
 
     Args:
         input_shape: (height, width, channels), at least 32 x 32; height and width may be None
@@ -101,7 +101,7 @@ def MobileNetV2(  # noqa: N802 (Keras' name)
 
 
 def _default_size(asked: Arguments) -> int:
-    """The size that pictures have if the shape asked for does not say another."""
+    """The image size if the requested shape does not determine it."""
     if not isinstance(asked.input_tensor, KerasTensor):
         return usual_size(asked.input_shape, _SIZES)
     here = asked.input_tensor.shape

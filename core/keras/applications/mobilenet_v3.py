@@ -1,4 +1,4 @@
-"""`keras.applications.mobilenet_v3`, and the two networks."""
+"""`keras.applications.mobilenet_v3`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def MobileNetV3Small(  # noqa: N802 (Keras' name)
     include_preprocessing: bool = True,
     name: str | None = "MobileNetV3Small",
 ) -> Model:
-    """MobileNetV3Small: 11 blocks that a search found, with gates and hard swish, for 224 x 224.
+    """MobileNetV3Small: 11 blocks found by search, for images of 224 x 224.
 
     Args:
         input_shape: (height, width, channels), at least 32 x 32; height and width may be None.
@@ -80,7 +80,7 @@ def MobileNetV3Large(  # noqa: N802 (Keras' name)
     include_preprocessing: bool = True,
     name: str | None = "MobileNetV3Large",
 ) -> Model:
-    """MobileNetV3Large: 15 blocks that a search found, with gates and hard swish, for 224 x 224.
+    """MobileNetV3Large: 15 blocks found by search, for images of 224 x 224.
 
     Arguments, result and errors are those of `MobileNetV3Small`; without the top it gives 960
     channels.

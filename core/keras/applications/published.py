@@ -1,4 +1,4 @@
-"""Files that Keras publishes for its applications: in Keras' cache, or fetched to it."""
+"""Files that Keras publishes for its applications, in Keras' cache or downloaded to it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CLASSES = Published(
 
 
 def folder() -> Path:
-    """Where the files are looked for: `~/.keras/models`, `KERAS_HOME` moves it."""
+    """The cache folder: `~/.keras/models`, or a folder below `KERAS_HOME`."""
     return downloads.cache_folder() / _FOLDER
 
 
@@ -90,7 +90,7 @@ def _parsed(path: str) -> dict[str, Any]:
 
 
 def classes_of_imagenet(who: str) -> dict[str, Any]:
-    """Number of a class, as text -> its name in WordNet and its description.
+    """A class's index as text -> its WordNet name and its description.
 
     Args:
         who: for messages.

@@ -1,4 +1,4 @@
-"""Sizes of pictures that published weights of MobileNets were trained on."""
+"""The image sizes for which weights of MobileNets are published."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def trained_size(who: str, shape: tuple[int | None, ...], sizes: tuple[int, ...]
 
 
 def check_one_of(who: str, name: str, given: Any, allowed: tuple[float, ...]) -> None:
-    """Refuse an argument for which no weights are published.
+    """Raise for an argument for which no weights are published.
 
     Raises:
         ValueError: it is not among those allowed.

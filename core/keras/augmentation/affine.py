@@ -1,4 +1,4 @@
-"""Pictures turned, shifted, sheared and zoomed."""
+"""Rotation, shifting, shearing and zooming of images."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def apply_affine_transform(
         whole = np.dot(whole, factor)
     whole = _around_the_middle(whole, x.shape[row_axis], x.shape[col_axis])
     if col_axis > row_axis:
-        # Keras: what is first in the formulas is then the second axis of a plane.
+        # Keras: the first coordinate of the formulas is then the second axis of a plane.
         whole = whole[[1, 0, 2]][:, [1, 0, 2]]
     planes = np.moveaxis(x, channel_axis, 0)
     found = resampled(planes, whole[:2, :2], whole[:2, 2], order, fill_mode, cval)
@@ -80,7 +80,7 @@ def apply_affine_transform(
 
 
 def _factors(theta: float, tx: float, ty: float, shear: float, zx: float, zy: float) -> list[Array]:
-    """The matrices of what is to be done, [3, 3] each."""
+    """The matrices of the transformations, [3, 3] each."""
     found = []
     if theta != 0:
         angle = np.deg2rad(theta)

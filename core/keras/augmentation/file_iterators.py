@@ -1,4 +1,4 @@
-"""Batches of pictures that are in files: of a folder for each class, or named in a table."""
+"""Batches of images from files: in a folder per class, or named in a table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FileIterator(Iterator):
         interpolation: str,
         keep_aspect_ratio: bool,
     ) -> None:
-        """Keep what pictures are made like.
+        """Store the settings of the images.
 
         Args:
             image_data_generator: changes the pictures; None leaves them.
@@ -145,7 +145,7 @@ class FileIterator(Iterator):
 
 
 def check_mode(who: str, mode: str | None, allowed: Iterable[str | None]) -> None:
-    """Refuse a mode that an iterator does not know."""
+    """Raise for a mode that an iterator does not support."""
     if mode not in allowed:
         raise ValueError(
             f"{who}: class_mode must be one of {', '.join(map(str, allowed))}, got {mode!r}"
@@ -153,7 +153,7 @@ def check_mode(who: str, mode: str | None, allowed: Iterable[str | None]) -> Non
 
 
 class DirectoryIterator(FileIterator):
-    """Batches of the pictures in a folder, which has a folder for each class.
+    """Batches of images from a folder with one subfolder per class.
 
     Args:
         directory: the folder.
@@ -235,7 +235,7 @@ class DirectoryIterator(FileIterator):
 
 
 def _pictures_below(folder: Path, endings: tuple[str, ...], follow_links: bool) -> list[str]:
-    """Paths of pictures from a folder on, in the order of the folders and then of the names."""
+    """Paths of images below a folder, ordered by folder and name."""
     found = []
     for root, _, names in sorted(os.walk(folder, followlinks=follow_links), key=lambda x: x[0]):
         for name in sorted(names):

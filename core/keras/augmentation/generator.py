@@ -1,4 +1,4 @@
-"""ImageDataGenerator: pictures changed at random and scaled, in batches."""
+"""ImageDataGenerator: randomly transformed and scaled images, in batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ImageDataGenerator(Standards):
-    """Changes pictures at random, scales them, and makes batches of them.
+    """Randomly transforms and scales images, and yields batches of them.
 
     Newer programs use `image_dataset_from_directory` and layers such as RandomRotation.
 
@@ -131,7 +131,7 @@ class ImageDataGenerator(Standards):
         self._settle()
 
     def _settle(self) -> None:
-        """Change settings that others require or exclude, with a warning."""
+        """Adjust settings that others require or exclude, with a warning."""
         if self.zca_whitening:
             self._set("featurewise_center", True, "zca_whitening")
             self._set("featurewise_std_normalization", False, "zca_whitening")
@@ -165,7 +165,7 @@ class ImageDataGenerator(Standards):
         ignore_class_split: bool = False,
         subset: str | None = None,
     ) -> NumpyArrayIterator:
-        """Batches of pictures that are in memory, without end: see NumpyArrayIterator."""
+        """Endless batches of images in memory; see NumpyArrayIterator."""
         return NumpyArrayIterator(
             x,
             y,
@@ -201,7 +201,7 @@ class ImageDataGenerator(Standards):
         interpolation: str = "nearest",
         keep_aspect_ratio: bool = False,
     ) -> DirectoryIterator:
-        """Batches of the pictures in the folders of classes, without end: see DirectoryIterator."""
+        """Endless batches of images from one folder per class; see DirectoryIterator."""
         return DirectoryIterator(
             directory,
             self,
@@ -245,7 +245,7 @@ class ImageDataGenerator(Standards):
         validate_filenames: bool = True,
         **kwargs: Any,
     ) -> DataFrameIterator:
-        """Batches of the pictures that a table names, without end: see DataFrameIterator."""
+        """Endless batches of images named in a table; see DataFrameIterator."""
         for name in kwargs:
             no_effect("flow_from_dataframe", name, "the table is taken as it is")
         return DataFrameIterator(
@@ -316,7 +316,7 @@ class ImageDataGenerator(Standards):
         }
 
     def apply_transform(self, x: Array, transform_parameters: Mapping[str, Any]) -> Array:
-        """A picture, changed as `get_random_transform` says.
+        """An image, transformed by the parameters of `get_random_transform`.
 
         Args:
             x: of three axes.
@@ -369,7 +369,7 @@ def _either_way(most: float) -> float:
 
 
 def _shift(given: Any, size: int) -> Any:
-    """A shift in pixels: of a share of the size, of a list, or of whole numbers below a number."""
+    """A shift in pixels, from a fraction of the size, a list, or a bound for integers."""
     if np.ndim(given) == 0 and not given:
         return 0
     if np.ndim(given) or (isinstance(given, Integral) and int(given) > 0):

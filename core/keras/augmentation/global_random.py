@@ -1,4 +1,4 @@
-"""NumPy's one generator for the whole process: what programs seed with `numpy.random.seed`.
+"""NumPy's global generator, which programs seed by `numpy.random.seed`.
 
 Keras draws from it here, and so do we: the same seed gives the same pictures.
 """

@@ -1,4 +1,4 @@
-"""Pictures made lighter, darker, and of other channels."""
+"""Changes of brightness and of channels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def apply_channel_shift(x: Array, intensity: float, channel_axis: int = 0) -> Ar
 
 
 def random_channel_shift(x: Array, intensity_range: float, channel_axis: int = 0) -> Array:
-    """`apply_channel_shift` by a number from -intensity_range to intensity_range.
+    """`apply_channel_shift` by a random number in ±intensity_range.
 
     Args:
         x: of any axes.
@@ -67,7 +67,7 @@ def apply_brightness_shift(x: Array, brightness: float, scale: bool = True) -> A
 
 
 def random_brightness(x: Array, brightness_range: Sequence[float], scale: bool = True) -> Array:
-    """`apply_brightness_shift` by a factor from a range.
+    """`apply_brightness_shift` by a random factor from a range.
 
     Args:
         x: [height, width, 1, 3 or 4].

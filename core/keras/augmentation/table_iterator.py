@@ -1,4 +1,4 @@
-"""Batches of pictures that a table names, as pandas has them."""
+"""Batches of images named in a pandas table."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# Modes whose targets are no classes.
+# Modes without classes.
 _WITHOUT_CLASSES = ("input", "multi_output", "raw", None)
 
 
 class DataFrameIterator(FileIterator):
-    """Batches of the pictures whose files a table names.
+    """Batches of images whose files a table names.
 
     Args:
         dataframe: of pandas.
@@ -185,7 +185,7 @@ def _check_column(rows: Any, column: Any, argument: str, kinds: tuple[type, ...]
 
 
 def _of_classes(rows: Any, y_col: Any, classes: Any) -> tuple[Any, list[str]]:
-    """Rows that have a class, of the given ones if there are such; and the classes."""
+    """The rows with a class, restricted to the given classes if any; and the classes."""
     labels = rows[y_col]
     if not classes:
         several = [each if isinstance(each, (list, tuple)) else [each] for each in labels]

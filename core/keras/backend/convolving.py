@@ -1,4 +1,4 @@
-"""Convolutions, pooling and resizing, under the names of Keras' legacy backend."""
+"""Convolutions, pooling and resizing under the names of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Tensor:
-    """Convolution of pictures.
+    """Convolution of images.
 
     Args:
         x: [b, rows, columns, channels], or channels first.
@@ -188,7 +188,7 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Tensor:
-    """Each channel of pictures convolved by itself, with several windows.
+    """Each channel of images convolved separately, with several filters.
 
     Args:
         x: [b, rows, columns, channels], or channels first.
@@ -218,7 +218,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Tensor:
-    """`depthwise_conv2d`, then all channels at each place mixed.
+    """`depthwise_conv2d`, followed by a pointwise convolution.
 
     Args:
         x: [b, rows, columns, channels], or channels first.
@@ -313,7 +313,7 @@ def pool3d(
 def resize_images(
     x: Any, height_factor: int, width_factor: int, data_format: str, interpolation: str = "nearest"
 ) -> Tensor:
-    """Pictures made larger by whole factors.
+    """Images enlarged by integer factors.
 
     Args:
         x: [b, rows, columns, channels], or channels first.
@@ -341,7 +341,7 @@ def resize_images(
 def resize_volumes(
     x: Any, depth_factor: int, height_factor: int, width_factor: int, data_format: str
 ) -> Tensor:
-    """Volumes made larger by whole factors: each element several times.
+    """Volumes enlarged by integer factors, by repeating elements.
 
     Args:
         x: [b, depth, rows, columns, channels], or channels first.
@@ -364,7 +364,7 @@ def resize_volumes(
 def spatial_3d_padding(
     x: Any, padding: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None
 ) -> Tensor:
-    """Zeros around volumes.
+    """Volumes padded with zeros.
 
     Args:
         x: [b, depth, rows, columns, channels], or channels first.

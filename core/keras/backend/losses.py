@@ -1,4 +1,4 @@
-"""Crossentropies of each sample, the truth first."""
+"""Crossentropies per sample, with the targets as the first argument."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 def categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """-sum(target log(output)) along the axis of the classes.
+    """-sum(target log(output)) along the class axis.
 
     Args:
         target: [..., classes], one-hot or probabilities.
@@ -53,7 +53,7 @@ def sparse_categorical_crossentropy(
     axis: int = -1,
     ignore_class: int | None = None,
 ) -> Tensor:
-    """-log(output of the class that target says).
+    """-log(output of the target class).
 
     Args:
         target: [...], class numbers.
@@ -78,7 +78,7 @@ def binary_focal_crossentropy(
     gamma: float = 2.0,
     from_logits: bool = False,
 ) -> Tensor:
-    """(1 - p)^gamma times `binary_crossentropy`, p the probability of the truth.
+    """(1 - p)^gamma times `binary_crossentropy`, with p the probability of the target.
 
     Args:
         target: [...], 0 or 1.
@@ -108,7 +108,7 @@ def categorical_focal_crossentropy(
     from_logits: bool = False,
     axis: int = -1,
 ) -> Tensor:
-    """-sum(alpha (1 - output)^gamma target log(output)) along the axis of the classes.
+    """-sum(alpha (1 - output)^gamma target log(output)) along the class axis.
 
     Args:
         target: [..., classes], one-hot or probabilities.

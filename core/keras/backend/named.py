@@ -1,4 +1,4 @@
-"""Functions that the ops have too, with the argument names of Keras' older backend."""
+"""Ops with the argument names of Keras' older backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalization by given statistics, under the name of Keras' older backend."""
+"""Normalization by given statistics under the name of Keras' older backend."""
 
 from __future__ import annotations
 

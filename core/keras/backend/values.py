@@ -1,4 +1,4 @@
-"""Variables, their values, and properties of tensors."""
+"""Variables and their values, and properties of tensors."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def batch_get_value(tensors: Sequence[Any]) -> list[Array]:
 
 
 def set_value(x: Variable, value: Any) -> None:
-    """Put a value into a variable.
+    """Set the value of a variable.
 
     Args:
         x: the variable.
@@ -146,7 +146,7 @@ def batch_set_value(tuples: Sequence[tuple[Variable, Any]]) -> None:
 
 
 def update(x: Variable, new_x: Any) -> Any:
-    """Assign.
+    """Assign a new value to a variable.
 
     Args:
         x: the variable.
@@ -176,7 +176,7 @@ def update_sub(x: Variable, decrement: Any) -> Any:
 
 
 def moving_average_update(x: Variable, value: Any, momentum: Any) -> Any:
-    """x becomes momentum x + (1 - momentum) value.
+    """Replace x by momentum x + (1 - momentum) value.
 
     Args:
         x: the variable.
@@ -188,12 +188,12 @@ def moving_average_update(x: Variable, value: Any, momentum: Any) -> Any:
 
 
 def dtype(x: Any) -> str:
-    """The name of the type of the elements."""
+    """The name of the dtype."""
     return standardize_dtype(x.dtype)
 
 
 def standardize_dtype(dtype: Any) -> str:
-    """The name of a type; the default float for None, `int64` for Python's integers."""
+    """The name of a dtype; the default float for None, `int64` for Python's int."""
     if dtype is None:
         return floatx()
     # No `==`: tf.int32 is equal to Python's int.
@@ -212,12 +212,12 @@ def is_int_dtype(dtype: Any) -> bool:
 
 
 def is_keras_tensor(x: Any) -> bool:
-    """Whether it is a KerasTensor: something a functional model is made of."""
+    """Whether it is a KerasTensor, a symbolic value of a functional model."""
     return isinstance(x, KerasTensor)
 
 
 def int_shape(x: Any) -> tuple[int | None, ...] | None:
-    """The sizes, None for unknown ones; None if not even their number is known."""
+    """The sizes, None for unknown ones; None if the rank is unknown."""
     shape = as_shape(x.shape)
     return None if shape.rank is None else tuple(shape)
 
@@ -233,7 +233,7 @@ def count_params(x: Any) -> int:
 
 
 def cast_to_floatx(x: Any) -> Any:
-    """Cast to the default float dtype: a tensor stays one, other values become arrays."""
+    """Cast to the default float dtype; a tensor stays a tensor, other values become arrays."""
     if isinstance(x, (Tensor, Variable)):
         return casting.cast(x, floatx())
     return np.asarray(x, floatx())
@@ -257,7 +257,7 @@ def random_normal(
 def truncated_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Tensor:
-    """Normally distributed numbers, none further than two standard deviations from the mean.
+    """Normally distributed numbers within two standard deviations of the mean.
 
     Args:
         shape: sizes.
@@ -272,7 +272,7 @@ def truncated_normal(
 def random_uniform(
     shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Tensor:
-    """Evenly distributed numbers.
+    """Uniformly distributed numbers.
 
     Args:
         shape: sizes.
@@ -285,7 +285,7 @@ def random_uniform(
 
 
 def random_bernoulli(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None) -> Tensor:
-    """Ones with probability p, else zeros.
+    """1 with probability p, else 0.
 
     Args:
         shape: sizes.

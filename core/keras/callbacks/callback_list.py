@@ -1,4 +1,4 @@
-"""CallbackList: several callbacks as one; RunCallbacks: those of a run of `fit` and its kin."""
+"""CallbackList: several callbacks as one; RunCallbacks: those of a run of `fit` and the like."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CallbackList(Callback):
-    """Several callbacks as one, for a training loop of one's own; they are called in order.
+    """Several callbacks as one, for a user's own training loop; called in order.
 
     Args:
         callbacks: one Callback, several, or a CallbackList.
@@ -84,7 +84,7 @@ class CallbackList(Callback):
             callback.set_model(model)
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Tell each of them `epochs`, `steps`, `verbose`."""
+        """Set `epochs`, `steps` and `verbose` of each callback."""
         super().set_params(params)
         if self._moves_bar and self.progress is not None:
             level, steps = int(params.get("verbose", 1)), _Steps(params.get("steps"))
@@ -224,7 +224,7 @@ class RunCallbacks(CallbackList):
             self.set_model(model)
 
     def close(self) -> None:
-        """The run is over, or was broken off."""
+        """Called when the run has ended or was interrupted."""
         if self.progress is not None:
             self.progress.close()
 
@@ -236,13 +236,13 @@ class RunCallbacks(CallbackList):
         return self._history
 
     def others(self) -> list[Callback]:
-        """All except the progress bar: they are also called for validation after an epoch."""
+        """All except the progress bar, which are also called for validation after an epoch."""
         return [callback for callback in self.callbacks if callback is not self.progress]
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The steps of a progress bar: batches in an epoch, None if unknown."""
+    """The number of steps for a progress bar: batches per epoch, None if unknown."""
 
     count: int | None
 

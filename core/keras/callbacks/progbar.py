@@ -1,4 +1,4 @@
-"""`keras.utils.Progbar`: a bar that a training loop of one's own draws."""
+"""`keras.utils.Progbar`: a progress bar for a user's own training loop."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Progbar:
         values: Iterable[tuple[str, Any]] | None = None,
         finalize: bool | None = None,
     ) -> None:
-        """Show that this many steps are done.
+        """Show the number of completed steps.
 
         Args:
             current: the steps so far.
@@ -93,7 +93,7 @@ class Progbar:
             messages.write(f"{self._count(current)} - {elapsed}{self._metrics()}\n")
 
     def add(self, n: int, values: Iterable[tuple[str, Any]] | None = None) -> None:
-        """Show that `n` steps more are done; values as of `update`."""
+        """Advance by `n` steps; values as in `update`."""
         self.update(self._seen + n, values)
 
     def _note(self, name: str, value: Any, steps: int, is_last: bool) -> None:

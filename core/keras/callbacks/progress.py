@@ -1,4 +1,4 @@
-"""ProgbarLogger: a bar on a terminal, a line that changes in a notebook, lines elsewhere."""
+"""ProgbarLogger: a bar on a terminal, an updated line in a notebook, separate lines elsewhere."""
 
 # Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
@@ -23,7 +23,7 @@ _BAR = "━" * 20
 
 
 class ProgbarLogger(Callback):
-    """Shows how far training is, with loss and metrics."""
+    """Shows the progress of training, with loss and metrics."""
 
     of_the_chief = True
     wants_batches = False
@@ -42,7 +42,7 @@ class ProgbarLogger(Callback):
         self._done = 0
 
     def begin(self, level: int, batches: Any, kind: str, epochs: int) -> None:
-        """Told before training.
+        """Called before training.
 
         Args:
             level: 1 for a bar, 2 for lines.

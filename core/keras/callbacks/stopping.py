@@ -137,13 +137,13 @@ class EarlyStopping(Monitor):
         self.best_weights: list[Any] | None = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Called before training: begins anew."""
+        """Called before training: reset the state."""
         self.wait = self.stopped_epoch = self.best_epoch = 0
         self.best = None
         self.best_weights = None
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after an epoch: stops the training if the value stopped improving."""
+        """Called after an epoch: stop training if the value has stopped improving."""
         value = self._value(logs)
         if value is None or epoch < self.start_from_epoch:
             return
@@ -164,7 +164,7 @@ class EarlyStopping(Monitor):
             self.model.stop_training = True
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Called after training: prints that it was stopped, and restores the best weights."""
+        """Called after training: print that it was stopped, and restore the best weights."""
         if self.stopped_epoch and self.verbose:
             sys.stdout.write(f"Epoch {self.stopped_epoch + 1}: early stopping\n")
         if self.restore_best_weights and self.best_weights is not None:

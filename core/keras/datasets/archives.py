@@ -1,4 +1,4 @@
-"""`.npz` files, read without running anything, of sizes that are known before."""
+"""`.npz` files, read without executing anything and with sizes checked in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices of houses in Boston's suburbs in the 1970s: 506 rows of 13 numbers."""
+"""House prices in Boston's suburbs in the 1970s: 506 rows of 13 numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices of houses in California's districts in 1990: 20,640 rows of 8 numbers."""
+"""House prices in California's districts in 1990: 20,640 rows of 8 numbers."""
 
 from __future__ import annotations
 

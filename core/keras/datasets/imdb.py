@@ -1,4 +1,4 @@
-"""Reviews of films and whether they praise: 50,000 texts as numbers of words."""
+"""Film reviews with their sentiment: 50,000 texts as word indices."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def load_data(
 
 
 def get_word_index(path: str = "imdb_word_index.json") -> dict[str, int]:
-    """Word -> its rank; `load_data` moves ranks by `index_from`.
+    """Word -> its rank; `load_data` increases ranks by `index_from`.
 
     Args:
         path: name of the file in `~/.keras/datasets`.

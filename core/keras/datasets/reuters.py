@@ -1,4 +1,4 @@
-"""News of 46 topics: 11,228 texts as numbers of words."""
+"""News articles with 46 topics: 11,228 texts as word indices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHA256 = "d6586e694ee56d7a4e65172e12b3e987c03096cb01eab99753921ef915959916"
 _INDEX_MD5 = "4d44cc38712099c9e383dc6e5f11a921"
-# In the order of the labels.
+# Topics by label.
 _TOPICS = (
     *("cocoa", "grain", "veg-oil", "earn", "acq", "wheat", "copper", "housing", "money-supply"),
     *("coffee", "sugar", "trade", "reserves", "ship", "cotton", "carcass", "crude", "nat-gas"),
@@ -74,7 +74,7 @@ def load_data(
 
 
 def get_word_index(path: str = "reuters_word_index.json") -> dict[str, int]:
-    """Word -> its rank; `load_data` moves ranks by `index_from`.
+    """Word -> its rank; `load_data` increases ranks by `index_from`.
 
     Args:
         path: name of the file in `~/.keras/datasets`.
@@ -88,5 +88,5 @@ def get_word_index(path: str = "reuters_word_index.json") -> dict[str, int]:
 
 
 def get_label_names() -> tuple[str, ...]:
-    """The topics, in the order of their labels."""
+    """The topics by label."""
     return _TOPICS

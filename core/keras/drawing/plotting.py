@@ -1,4 +1,4 @@
-"""model_to_dot and plot_model: a model as a graph for Graphviz, and as a picture."""
+"""model_to_dot and plot_model: a model as a Graphviz graph, and as an image."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _pydot() -> Any:
 
 
 def _shown(path: Path, kind: str) -> Any:
-    """The picture for a notebook; nothing is imported where none runs."""
+    """The image for display in a notebook; imports nothing outside of one."""
     if "IPython" not in sys.modules:
         return None
     display = importlib.import_module("IPython.display")

@@ -84,7 +84,7 @@ class ReLU(Layer):
 
 
 class LeakyReLU(Layer):
-    """x where it is positive, else negative_slope x.
+    """x where positive, else negative_slope x.
 
     Args:
         negative_slope: at least 0.
@@ -115,7 +115,7 @@ class LeakyReLU(Layer):
 
 
 class ELU(Layer):
-    """x where it is positive, else alpha (exp(x) - 1).
+    """x where positive, else alpha (exp(x) - 1).
 
     Args:
         alpha: see above.
@@ -139,7 +139,7 @@ class ELU(Layer):
 
 
 class Softmax(Layer):
-    """exp(x) / sum(exp(x)) along an axis, or along several.
+    """exp(x) / sum(exp(x)) along one or several axes.
 
     Args:
         axis: to sum over, or a list of axes.
@@ -192,7 +192,7 @@ class Softmax(Layer):
 
 
 class PReLU(Layer):
-    """x where it is positive, else alpha x, alpha a weight per element of a sample.
+    """x where positive, else alpha x, with a trainable alpha per element of a sample.
 
     Args:
         alpha_initializer: first value of alpha.

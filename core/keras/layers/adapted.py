@@ -1,4 +1,4 @@
-"""AdaptableLayer: a layer with one large weight, which may get an adapter or few bits."""
+"""AdaptableLayer: a layer with one large weight, which can be adapted (LoRA) or quantized."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class AdaptableLayer(Layer):
         return ops.multiply(self._adapter_factor, ops.matmul(first, second))
 
     def _shown(self, weight: Variable) -> Any:
-        """The weight as a program that reads it is given it."""
+        """The weight as a program sees it."""
         stored = self._stored
         shown: Any = weight if stored is None or stored.mode == "int8" else stored.integers(weight)
         if not self.lora_enabled:
@@ -179,7 +179,7 @@ class AdaptableLayer(Layer):
     # Few bits.
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
-        """Quantize the weight; it is no longer trained.
+        """Quantize the weight, which is no longer trained.
 
         Args:
             mode: "int8" or "int4"; that of `config` if None.
@@ -218,7 +218,7 @@ class AdaptableLayer(Layer):
         self._policy = policy
 
     def _check_mode(self, method: str, mode: str) -> None:
-        """Refuse a mode that is not for this kind of layer.
+        """Raise for a mode that this kind of layer does not support.
 
         Raises:
             NotImplementedError: it is not.
@@ -230,7 +230,7 @@ class AdaptableLayer(Layer):
             )
 
     def _drop_floats(self) -> None:
-        """The weight as floats is no weight of the layer any more."""
+        """Remove the float weight from the layer."""
         weight = self.__dict__[self._main]
         delattr(self, self._main)
         store = self._weight_store
@@ -257,7 +257,7 @@ class AdaptableLayer(Layer):
 
     @property
     def inputs_quantizer(self) -> Any:
-        """The quantizer of the inputs; None for floats, or if the weight is not quantized."""
+        """The quantizer of the inputs; None for floats, or if inputs are not quantized."""
         return None if self._stored is None else self._stored.inputs
 
     def _part_name(self, part: str) -> str:
@@ -289,11 +289,11 @@ class AdaptableLayer(Layer):
 
     @property
     def _is_adapted(self) -> bool:
-        """Whether files store something other than its variables in their order."""
+        """Whether files store other values than its variables in order."""
         return self.lora_enabled or self._stored is not None
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
-        """See Layer; the adapter is added to the weight, which is quantized again.
+        """See Layer; the adapter is merged into the weight, which is quantized again.
 
         Args:
             store: name -> array or variable.
@@ -305,7 +305,7 @@ class AdaptableLayer(Layer):
             store[str(place)] = value
 
     def _kept(self) -> list[tuple[Variable, Any]]:
-        """The variables that files store, and their values there, in order."""
+        """The variables that files store, with the values stored, in order."""
         merged: dict[str, Any] = {}
         if self.lora_enabled:
             merged = self._merged()
@@ -326,7 +326,7 @@ class AdaptableLayer(Layer):
         return {self._part_name(name): value for name, value in parts.items()}
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """See Layer; an adapter begins with what adds nothing.
+        """See Layer; the adapter is reset to contribute nothing.
 
         Args:
             store: name -> array.

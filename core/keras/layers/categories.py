@@ -40,12 +40,12 @@ def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
 
 
 def current_mode(mode: Any) -> Any:
-    """The name of a mode today, for one of an older version of Keras."""
+    """The current name of a mode, which may be that of an older Keras version."""
     return _OLDER_MODES.get(mode, mode) if isinstance(mode, str) else mode
 
 
 def on_elements(compute: Callable[[Tensor], Any], x: Any) -> Any:
-    """`compute` of a tensor, or of the elements that a ragged or a sparse tensor has."""
+    """Apply `compute` to a tensor, or to the elements of a ragged or sparse tensor."""
     if not is_composite(x):
         return compute(convert_to_tensor(x))
     if _is_ragged(x):

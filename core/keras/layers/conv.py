@@ -124,7 +124,7 @@ class BaseConv(Layer):
         self._make_weights(self._kernel_shape(channels), self.filters)
 
     def _channels(self, x: TensorSpec) -> int:
-        """The number of input channels, recorded as a requirement for further inputs."""
+        """The number of input channels, recorded as a requirement on later inputs."""
         axis = channel_axis(self.data_format)
         try:
             channels = x.axis_size(axis)

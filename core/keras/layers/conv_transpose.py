@@ -101,7 +101,7 @@ class BaseConvTranspose(BaseConv):
         )
 
     def _output_shape(self, x: Tensor) -> Any:
-        """The shape to reach: a list, or a tensor where sizes are unknown."""
+        """The output shape: a list, or a tensor if sizes are unknown."""
         last = self.data_format == "channels_last"
         spatial = range(1, self._rank + 1) if last else range(2, self._rank + 2)
         known = x.shape.as_list()
@@ -116,7 +116,7 @@ class BaseConvTranspose(BaseConv):
         return sizes if dynamic is None else joining.stack(sizes)
 
     def _length(self, index: int, size: Any) -> Any:
-        """Size of an output axis. Source: Keras `compute_conv_transpose_output_shape`."""
+        """The size of an output axis. Source: Keras `compute_conv_transpose_output_shape`."""
         stride, dilation = self.strides[index], self.dilation_rate[index]
         window = (self.kernel_size[index] - 1) * dilation + 1
         if self.output_padding is None:

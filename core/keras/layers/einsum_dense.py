@@ -246,7 +246,7 @@ class _Letters(NamedTuple):
     def sizes(
         self, shape: Sequence[int | None], output_shape: Sequence[int | None]
     ) -> dict[str, int]:
-        """The size of each letter as far as input and output tell it."""
+        """The size of each letter, as far as input and output determine it."""
         known: dict[str, int] = {}
         if self.dots == "left":
             pairs = [*zip(self.input[::-1], shape[::-1], strict=False)]

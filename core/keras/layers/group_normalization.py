@@ -1,4 +1,4 @@
-"""Normalizations over groups of channels, and by the root of the mean square."""
+"""Normalization over groups of channels, and by the root mean square."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GroupNormalization(AffineNormalization):
-    """gamma (x - mean) / sqrt(variance + epsilon) + beta, over a group of channels of a sample.
+    """gamma (x - mean) / sqrt(variance + epsilon) + beta, per group of channels of a sample.
 
     Args:
         groups: their number, a divisor of the number of channels; -1 makes a group of each channel.
@@ -125,7 +125,7 @@ class GroupNormalization(AffineNormalization):
 
 
 class RMSNormalization(Layer):
-    """Scale x / sqrt(mean(x²) + epsilon).
+    """scale x / sqrt(mean(x²) + epsilon).
 
     Args:
         axis: or axes over which the mean is.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GroupedQueryAttention(Layer):
-    """Attention with `num_query_heads` heads, of which each group has one key and one value.
+    """Attention with `num_query_heads` heads in groups that share a key and a value.
 
     Args:
         head_dim: size of each head.

@@ -98,7 +98,7 @@ class InputLayer(Layer):
 
     @property
     def dtype(self) -> str:
-        """Name of the dtype of the input."""
+        """The name of the dtype of the input."""
         return self._input_dtype.name
 
     def call(self, *args: Any, **kwargs: Any) -> None:
@@ -112,7 +112,7 @@ class InputLayer(Layer):
 
 
 def _check_tensor(tensor: Any, shape: Any, batch_size: Any, batch_shape: Any) -> None:
-    """Refuse what contradicts the tensor that an input begins with.
+    """Raise for arguments that contradict the tensor of an input.
 
     Raises:
         ValueError: it is none; another shape than its own.
@@ -136,7 +136,7 @@ def _check_tensor(tensor: Any, shape: Any, batch_size: Any, batch_shape: Any) ->
 
 
 def _check_form(tensor: KerasTensor, **given: Any) -> None:
-    """Refuse a dtype or a form that is not that of the tensor an input begins with.
+    """Raise for a dtype or form that is not that of the input's tensor.
 
     Raises:
         ValueError: so it is.

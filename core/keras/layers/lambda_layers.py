@@ -1,4 +1,4 @@
-"""Functions as layers: Lambda and Identity."""
+"""Layers that call a function: Lambda and Identity."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Lambda(Layer):
 
 
 def _told(name: str, value: Any) -> dict[str, Any]:
-    """An argument that was given, as configurations have it; a function without a name is not."""
+    """A given argument in its stored form; functions without a name cannot be stored."""
     if value is None or getattr(value, "__name__", "") == "<lambda>":
         return {}
     return {name: registry.serialize_keras_object(value)}

@@ -143,7 +143,7 @@ class _LocallyConnected(BaseConv):
 
 
 class LocallyConnected1D(_LocallyConnected):
-    """Windows of a sequence, each with separate weights.
+    """Windows of sequences, each with its own weights.
 
     Shapes:
         x [..., steps, in] → [..., new steps, filters].
@@ -153,7 +153,7 @@ class LocallyConnected1D(_LocallyConnected):
 
 
 class LocallyConnected2D(_LocallyConnected):
-    """Windows of images, each with separate weights.
+    """Windows of images, each with its own weights.
 
     Shapes:
         x [..., height, width, in] → [..., new height, new width, filters].

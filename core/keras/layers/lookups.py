@@ -35,7 +35,7 @@ _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
 
 
 class LookupOptions(LayerOptions, total=False):
-    """The arguments that StringLookup and IntegerLookup pass on; see IndexLookup and Layer."""
+    """The common arguments of StringLookup and IntegerLookup; see IndexLookup and Layer."""
 
     vocabulary_size: int | None
     oov_method: str
@@ -112,7 +112,7 @@ class IndexLookup(Layer):
         self._tokens: list[Any] = []
         self._weights: Any = None
         self._given = vocabulary is not None
-        # Told in configurations, for a vocabulary that is read later.
+        # Stored in configurations for a vocabulary that is loaded later.
         self._told_size = vocabulary_size
         self._table: StaticHashTable | None = None
         self._build_at_init()
@@ -216,7 +216,7 @@ class IndexLookup(Layer):
         return len(self._special()) + len(self._tokens)
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
-        """Find the vocabulary: what occurs in data, the most frequent first.
+        """Compute the vocabulary from data, most frequent tokens first.
 
         Args:
             data: an array, a tensor, or a dataset of batches.
@@ -271,7 +271,7 @@ class IndexLookup(Layer):
             raise ValueError(
                 f"{self._described()} has no vocabulary: set_vocabulary or adapt it first"
             )
-        # The vocabulary is found or read after the model is made; shapes do not depend on it.
+        # The vocabulary may be set after the model is built; shapes do not depend on it.
         return constants.fill(shapes.shape(x), constants.constant(unknown, kind))
 
     def _inverted(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""MultiHeadAttention: several attentions over projections of query, value and key."""
+"""MultiHeadAttention: parallel attentions over projections of query, value and key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MultiHeadAttention(Layer):
-    """Several attentions over projections of query, value and key, and a projection of them all.
+    """Multi-head attention over projections of query, value and key, with an output projection.
 
     Args:
         num_heads: number of attentions.
@@ -230,7 +230,7 @@ class MultiHeadAttention(Layer):
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The attentions of projections, and the scores: what classes below this one replace.
+        """The attention outputs for projections, and the scores; subclasses may override it.
 
         Args:
             query: [batch, steps..., heads, key_dim], as `key`; `value` may have another last size.
@@ -320,7 +320,7 @@ class MultiHeadAttention(Layer):
         return causal_between(query, query if value is None else value)
 
     def _masked_softmax(self, attention_scores: Tensor, attention_mask: Any = None) -> Tensor:
-        """Scores as shares, none for steps that the mask hides."""
+        """Scores as weights, 0 for masked steps."""
         if attention_mask is not None:
             attention_mask = self._for_scores(attention_mask, len(attention_scores.shape))
         return self._softmax(attention_scores, mask=attention_mask)  # type: ignore[no-any-return]  # a tensor

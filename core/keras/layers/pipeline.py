@@ -1,4 +1,4 @@
-"""Pipeline: layers in a row, for preprocessing."""
+"""Pipeline: a sequence of preprocessing layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Pipeline(Layer):
-    """Applies layers one after another.
+    """Applies layers one after the other.
 
     Args:
         layers: what each gives, the next one takes.

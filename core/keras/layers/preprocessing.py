@@ -1,4 +1,4 @@
-"""Numeric and image preprocessing in models: Normalization, Rescaling, Resizing."""
+"""Preprocessing of numbers and images: Normalization, Rescaling, Resizing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Rescaling(Layer):
-    """x scale + offset; integers become floats first.
+    """x scale + offset, computed in floats.
 
     Args:
         scale: a number, or an array that broadcasts.
@@ -143,7 +143,7 @@ class Resizing(FollowedLayer):
 
 
 class Normalization(Layer):
-    """(x - mean) / sqrt(variance), per feature, with what `adapt` found or was given.
+    """(x - mean) / sqrt(variance) per feature, with adapted or given statistics.
 
     Args:
         axis: of the features, or axes; None takes all elements as one feature.
@@ -315,7 +315,7 @@ def _is_batches(data: Any) -> bool:
 
 
 def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
-    """The batches for `adapt`: an array at once, a dataset batch by batch."""
+    """The batches for `adapt`: an array as a single one, a dataset batch by batch."""
     if is_composite(data):
         yield data
         return

@@ -1,4 +1,4 @@
-"""Layers for training alone: AlphaDropout, ActivityRegularization."""
+"""Layers with an effect only while training: AlphaDropout, ActivityRegularization."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AlphaDropout(Dropout):
     """
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
-        """The input, thinned out while training."""
+        """The input, with elements dropped while training."""
         if not training or self.rate == 0:
             return x
         sizes = shapes.shape(x) if self.noise_shape is None else self._noise_shape(x)

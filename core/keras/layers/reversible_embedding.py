@@ -1,4 +1,4 @@
-"""ReversibleEmbedding: embedding vectors of indices, and scores of indices for vectors."""
+"""ReversibleEmbedding: vectors for indices, and scores over indices for vectors."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ReversibleEmbedding(Embedding):
             )
 
     def call(self, x: Tensor, reverse: bool = False) -> Tensor:
-        """The rows, or the scores."""
+        """The rows, or the scores if `reverse` is set."""
         if not reverse:
             return super().call(x)
         kind = self.reverse_dtype or self.compute_dtype
@@ -95,7 +95,7 @@ class ReversibleEmbedding(Embedding):
     # Quantized: the other table is stored like the first, transposed.
 
     def quantized_call(self, x: Tensor, reverse: bool = False) -> Tensor:
-        """`call`, with the tables in few bits.
+        """`call` with quantized tables.
 
         Args:
             x: [...], numbers of rows; [..., output_dim] for scores.
@@ -185,7 +185,7 @@ class ReversibleEmbedding(Embedding):
         return {**super().get_config(), **configuration.constructor_config(self), **later}
 
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
-        """A mask of the indices that are not 0, with `mask_zero`; vectors have no mask."""
+        """The mask that excludes index 0, with `mask_zero`; vectors have no mask."""
         return super().compute_mask(inputs, previous_mask) if inputs.dtype.is_integer else None
 
 

@@ -1,4 +1,4 @@
-"""TFSMLayer: a function of a SavedModel as a layer."""
+"""TFSMLayer: a layer that calls a function of a SavedModel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TFSMLayer(Layer):
-    """Calls a function of a SavedModel; the variables that it uses are the layer's weights.
+    """Calls a function of a SavedModel, whose variables are the layer's weights.
 
     Args:
         filepath: the folder.

@@ -1,4 +1,4 @@
-"""Spectrograms: the strength of the frequencies of a signal over time."""
+"""Spectrograms: the strength of a signal's frequencies over time."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ class STFTSpectrogram(Layer):
         return strength if self.mode == "magnitude" else ops.log(ops.maximum(strength, epsilon()))
 
     def _frames(self, x: Tensor, kernel: Any) -> Tensor:
-        """Every channel's transforms, [batch, channels, frames, frequencies]."""
+        """The transforms of every channel, [batch, channels, frames, frequencies]."""
         if self.data_format == "channels_last":
             x = ops.transpose(x, [0, 2, 1])
         _, channels, samples = ops.shape(x)

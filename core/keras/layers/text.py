@@ -149,7 +149,7 @@ class TextVectorization(Layer):
         self._lookup_layer._adapt_to(documents())
 
     def _words(self, x: Tensor) -> Any:
-        """Standardized and split: ragged [b, (tokens)], or a tensor without splitting."""
+        """The tokens: ragged [b, (tokens)], or a tensor without splitting."""
         words = self._cut(self._alike(x))
         if self.ngrams is not None:
             widths = self.ngrams

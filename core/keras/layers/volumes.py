@@ -1,4 +1,4 @@
-"""Layers that pad, crop and enlarge [b, x1, x2, x3, c]."""
+"""Layers that pad, crop and enlarge volumes, [b, x1, x2, x3, c]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ZeroPadding3D(Sided):
-    """Zeros around three axes.
+    """Volumes padded with zeros along three axes.
 
     Args:
         padding: how many; one entry per axis, each a number or a pair.
@@ -47,7 +47,7 @@ class ZeroPadding3D(Sided):
 
 
 class Cropping3D(Sided):
-    """Three axes without their ends.
+    """Volumes cropped along three axes.
 
     Args:
         cropping: how many; one entry per axis, each a number or a pair.
@@ -81,7 +81,7 @@ class Cropping3D(Sided):
 
 
 class UpSampling3D(Layer):
-    """Repeats the elements along three axes.
+    """Volumes enlarged by repeating elements along three axes.
 
     Args:
         size: repetitions along each.

@@ -40,7 +40,7 @@ def checked_padding(who: str, padding: Any, allowed: Sequence[str] = ("valid", "
 
 
 def op_format(data_format: str, rank: int) -> str:
-    """The ops' name of a layout: NHWC, NCW, …."""
+    """The ops' name of a data format: NHWC, NCW, …."""
     letters = _LETTERS[rank]
     return f"N{letters}C" if data_format == "channels_last" else f"NC{letters}"
 

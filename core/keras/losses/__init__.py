@@ -106,7 +106,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 def is_one(fn: Any) -> bool:
-    """Whether this is a loss of this module, a function or an object."""
+    """Whether it is a function or object of this module."""
     return isinstance(fn, Loss) or any(fn is one for one in _FUNCTIONS.values())
 
 

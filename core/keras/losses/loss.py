@@ -37,7 +37,7 @@ class LossOptions(TypedDict, total=False):
 
 
 class Loss(Constructed):
-    """loss(y_true, y_pred, sample_weight=None); a subclass defines `call`.
+    """loss(y_true, y_pred, sample_weight=None); subclasses define `call`.
 
     Args:
         name: the class in snake case if None.
@@ -68,7 +68,7 @@ class Loss(Constructed):
 
     @property
     def dtype(self) -> str:
-        """Name of the dtype it computes in."""
+        """The name of the dtype it computes in."""
         return self._dtype.name
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
@@ -142,7 +142,7 @@ class LossFunctionWrapper(Loss):
         return self.fn(y_true, y_pred, **self._fn_kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments; without the function for a subclass, which has its own."""
+        """The constructor's arguments; for a subclass without the function, which is its own."""
         config = super().get_config()
         if type(self) is LossFunctionWrapper:
             config["fn"] = registry.serialize_keras_object(self.fn)
@@ -180,7 +180,7 @@ class PlainLoss(LossFunctionWrapper):
 
 
 def squeeze_or_expand_to_same_rank(x: Any, y: Any, expand_rank_1: bool = True) -> tuple[Any, Any]:
-    """Both with the same rank, if they differ only in a last axis of size 1."""
+    """Both in the same rank, if they differ only by a last axis of size 1."""
     a, b = x.shape.rank, y.shape.rank
     if a is None or b is None or a == b:
         return x, y
@@ -204,7 +204,7 @@ def reduce_weighted_values(
     dtype: Any = None,
     mask: Any = None,
 ) -> Tensor:
-    """Values of samples times their weights, where the mask is true, reduced; see Loss."""
+    """Values of samples, weighted where the mask is true, and reduced; see Loss."""
     kind = dtypes.as_dtype(dtype or floatx())
     values = _cast(values, kind)
     weights = masked_weights(sample_weight, mask, kind, reduction)

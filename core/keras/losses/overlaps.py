@@ -32,7 +32,7 @@ def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
 def tversky(
     y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None
 ) -> Tensor:
-    """1 - both / (both + alpha · missed + beta · said wrongly); with 0.5 and 0.5 it is `dice`.
+    """1 - TP / (TP + alpha · FP + beta · FN); `dice` for 0.5 and 0.5.
 
     Args:
         y_true: shares, between 0 and 1.

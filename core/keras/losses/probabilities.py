@@ -1,4 +1,4 @@
-"""Losses of classification: cross-entropies and divergences of predicted probabilities."""
+"""Classification losses: cross-entropies and divergences of predicted probabilities."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def sparse_categorical_crossentropy(
     if valid is None:
         return loss
     loss = loss * casting.cast(valid, loss.dtype)
-    # A mean is taken of the others alone.
+    # Reductions average over the valid labels only.
     masks.attach(loss, valid)
     return loss
 
@@ -174,7 +174,7 @@ def binary_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> Tensor:
-    """binary_crossentropy times (1 - probability of the truth) ^ gamma (Lin et al. 2018).
+    """binary_crossentropy times (1 - probability of the target) ^ gamma (Lin et al. 2018).
 
     Args:
         y_true: [..., n], 0 or 1.

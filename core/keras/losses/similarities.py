@@ -1,4 +1,4 @@
-"""Losses of embeddings: small distances within a class, large ones between classes."""
+"""Embedding losses: small distances within a class, large ones between classes."""
 
 from __future__ import annotations
 

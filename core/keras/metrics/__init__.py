@@ -1,4 +1,4 @@
-"""Metrics: numbers that measure the quality of a model."""
+"""Metrics: measures of a model's quality."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""AUC: the area under a curve that the threshold of a decision runs through."""
+"""AUC: the area under a curve parametrized by the decision threshold."""
 
 from __future__ import annotations
 
@@ -101,17 +101,17 @@ class AUC(Counts):
         self.label_weights = None if label_weights is None else list(label_weights)
 
     def _check(self, thresholds: list[float]) -> None:
-        """Check nothing: logits may be outside 0 to 1."""
+        """Accept any thresholds: logits may be outside [0, 1]."""
 
     def _add_counts(self, shape: tuple[int, ...]) -> None:
         if self.multi_label and len(shape) == 1:
             if self.num_labels is None:
-                return  # once the first batch tells
+                return  # created with the first batch, when the number of labels is known
             shape = (*shape, self.num_labels)
         super()._add_counts(shape)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account."""
+        """Update the counts with a batch."""
         if self.from_logits:
             y_pred = exponents.sigmoid(self._number(y_pred))
         weights = self.label_weights
@@ -220,7 +220,7 @@ class AUC(Counts):
 
 
 def _gains(tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> tuple[Tensor, Tensor]:
-    """Recall and precision on the scale on which always saying yes is 0, and right is 1.
+    """Recall and precision rescaled to gain: 0 for a constant positive prediction, 1 at best.
 
     Keras: without true positives the gains are 0 and 1, and recall has none below 0.
     """

@@ -1,4 +1,4 @@
-"""Correlations of predictions and truths, by samples."""
+"""Correlations of predictions and targets per sample."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
 
 
 def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
-    """Twice the covariance, divided by both variances and the squared distance of the means.
+    """Twice the covariance, divided by the variances plus the squared difference of the means.
 
     Args:
         y_true: [..., n]; cast to the dtype of `y_pred`.
@@ -56,7 +56,8 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     mean = reduction.reduce_mean(y_pred, axis, keepdims=True)
     spread = statistics.reduce_variance(y_true, axis, keepdims=True)
     spread += statistics.reduce_variance(y_pred, axis, keepdims=True)
-    # Around the mean of the predictions both: the rest of the product has the mean 0.
+    # Both relative to the mean of the predictions. The mean of the product is the covariance
+    # all the same, since y_pred - mean averages to 0.
     product = (y_true - mean) * (y_pred - mean)
     size = spread + arithmetic.square(mean_true - mean) + epsilon()
     return reduction.reduce_mean(2 * product / size, axis)

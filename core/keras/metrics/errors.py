@@ -1,4 +1,4 @@
-"""Errors of regression and losses of classification, averaged over samples."""
+"""Regression errors and classification losses, averaged over samples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RootMeanSquaredError(Mean):
         super().__init__(name=name, dtype=dtype)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]  # as Keras has it
-        """Take a batch into account."""
+        """Update the mean with a batch."""
         y_true, y_pred = pair(y_true, y_pred)
         super().update_state(arithmetic.square(y_pred - y_true), sample_weight)
 

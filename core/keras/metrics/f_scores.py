@@ -87,7 +87,7 @@ class FBetaScore(Metric):
         return tuple(getattr(self, name) for name in names)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account; truth and prediction are [samples, classes]."""
+        """Update the counts with a batch; targets and predictions are [samples, classes]."""
         true, said = self._number(y_true), self._number(y_pred)
         for what, x in (("y_true", true), ("y_pred", said)):
             if x.shape.rank != 2:
@@ -111,7 +111,7 @@ class FBetaScore(Metric):
         if self.threshold is not None:
             return comparison.greater(said, self.threshold)
         most = reduction.reduce_max(said, -1, keepdims=True)
-        # Keras: of a row of zeros nothing was said.
+        # Keras: a row of zeros predicts nothing.
         above = comparison.greater(polar.abs(said), 1e-9)
         return logic.logical_and(comparison.greater_equal(said, most), above)
 

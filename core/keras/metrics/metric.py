@@ -47,7 +47,7 @@ class Metric(Constructed, AutoTrackable):
 
     @property
     def dtype(self) -> str:
-        """Name of the dtype of the state."""
+        """The name of the dtype of the state."""
         return self._dtype.name
 
     def add_variable(
@@ -89,7 +89,7 @@ class Metric(Constructed, AutoTrackable):
         name: str | None = None,
         **options: Any,
     ) -> Variable:
-        """Another name of `add_variable`; a string first is its name, as in older programs."""
+        """Another name of `add_variable`; older programs pass the name first."""
         del options
         if isinstance(shape, str):
             shape, name = (), shape
@@ -106,7 +106,7 @@ class Metric(Constructed, AutoTrackable):
         return self.variables
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
-        """Take one batch into account."""
+        """Update the state with a batch."""
         raise NotImplementedError(f"{type(self).__name__} must define update_state")
 
     def result(self) -> Any:
@@ -114,7 +114,7 @@ class Metric(Constructed, AutoTrackable):
         raise NotImplementedError(f"{type(self).__name__} must define result")
 
     def reset_state(self) -> None:
-        """Forget everything."""
+        """Reset the state."""
         for variable, first in self._state:
             variable.assign(first)
 
@@ -160,7 +160,7 @@ class Metric(Constructed, AutoTrackable):
         return stateless.values_after(scope, self.variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Update with one batch; returns the current value."""
+        """Update with a batch, and return the result."""
         self.update_state(*args, **kwargs)
         return self.result()
 
@@ -182,7 +182,7 @@ class Metric(Constructed, AutoTrackable):
 
 
 def metrics_in(layer: Layer) -> list[Metric]:
-    """The metrics in the attributes of a layer, in its lists and dicts, and of the layers in it."""
+    """The metrics among a layer's attributes, lists and dicts, and those of nested layers."""
     found: dict[int, Metric] = {}
     for one in layer._flatten_layers():
         for child in one._trackable_children().values():

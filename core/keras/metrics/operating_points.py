@@ -1,4 +1,4 @@
-"""The best value of one rate over all thresholds at which another rate is met."""
+"""The best value of one rate over all thresholds that satisfy a bound on another rate."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _BestUnderConstraint(Counts):
         return tuple(getattr(self, kind).value() for kind in self._kept)
 
     def _best(self, constrained: Tensor, wanted: Tensor) -> Tensor:
-        """0 if no threshold meets the constraint."""
+        """The best value, or 0 if no threshold satisfies the bound."""
         kept = comparison.greater_equal(constrained, self.value)
         return reduction.reduce_max(selecting.where(kept, wanted, constants.zeros_like(wanted)))
 

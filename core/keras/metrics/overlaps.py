@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class IoU(Metric):
-    """The mean over some classes of true positives / (said or so).
+    """The mean over classes of true positives / (predicted or actual positives).
 
     Args:
         num_classes: how many classes there are.
@@ -73,7 +73,7 @@ class IoU(Metric):
         return list(self._target_class_ids)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account."""
+        """Update the counts with a batch."""
         true = self._classes(y_true, self.sparse_y_true)
         said = self._classes(y_pred, self.sparse_y_pred)
         # Keras: an index that is not a class is ignored, in targets or predictions.
@@ -110,7 +110,7 @@ class IoU(Metric):
         return reshaping.reshape(casting.cast(tensor, dtypes.int64), [-1])
 
     def result(self) -> Tensor:
-        """The mean so far; classes that never occurred are left out."""
+        """The mean so far, without classes that never occurred."""
         counts = casting.cast(self.total_cm.value(), self._of_results())
         both = bands.diag_part(counts)
         either = reduction.reduce_sum(counts, 0) + reduction.reduce_sum(counts, 1) - both
@@ -158,7 +158,7 @@ class BinaryIoU(IoU):
         self.threshold = threshold
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch of truth (0 or 1) and probabilities into account."""
+        """Update the counts with a batch of targets (0 or 1) and probabilities."""
         said = comparison.greater_equal(casting.cast(y_pred, floatx()), self.threshold)
         super().update_state(y_true, casting.cast(said, self._dtype), sample_weight)
 
@@ -204,7 +204,7 @@ class MeanIoU(IoU):
 
 
 class OneHotIoU(IoU):
-    """`IoU` where truth and prediction are a row of classes for each sample.
+    """`IoU` for targets and predictions given as one row of classes per sample.
 
     Args:
         num_classes: how many classes there are.
@@ -238,7 +238,7 @@ class OneHotIoU(IoU):
 
 
 class OneHotMeanIoU(MeanIoU):
-    """`MeanIoU` where truth and prediction are a row of classes for each sample.
+    """`MeanIoU` for targets and predictions given as one row of classes per sample.
 
     Args:
         num_classes: how many classes there are.

@@ -66,7 +66,7 @@ def table_of(
     trainable: bool = False,
     layer_range: Sequence[str] | None = None,
 ) -> tuple[Row, list[Row]]:
-    """The heads and the rows of a model's table."""
+    """The header and the rows of a model's table."""
     heads: Row = ("Layer (type)", "Output Shape", "Param #")
     sources = _sources(model)
     if sources is not None:

@@ -1,4 +1,4 @@
-"""Functions that move, join, cut and pick elements."""
+"""Functions that move, join, split and select elements."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def get_item(x: Any, key: Any) -> Tensor:
 
 @operation("numpy", "Reshape", "newshape", sparse="reshape")
 def reshape(x: Any, newshape: Any) -> Tensor:
-    """Reshape; one size may be -1 or None, which is inferred.
+    """x in another shape; one size may be -1 or None, which is inferred.
 
     Args:
         x: a tensor.
@@ -74,7 +74,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
 
 @operation("numpy", "Swapaxes", "axis1", "axis2")
 def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
-    """Exchange two axes.
+    """x with two axes swapped.
 
     Args:
         x: a tensor of known rank.
@@ -86,7 +86,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
 
 @operation("numpy", "Moveaxis", "source", "destination")
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """Move axes to other positions.
+    """x with axes moved to other positions.
 
     Args:
         x: a tensor of known rank.
@@ -104,7 +104,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
 
 @operation("numpy", "ExpandDims", "axis", sparse="expand_dims")
 def expand_dims(x: Any, axis: Any) -> Tensor:
-    """Insert axes of size 1.
+    """x with axes of size 1 inserted.
 
     Args:
         x: a tensor.
@@ -140,13 +140,13 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Ravel")
 def ravel(x: Any) -> Tensor:
-    """All elements as one axis."""
+    """All elements along one axis."""
     return reshaping.reshape(x, [-1])
 
 
 @operation("numpy", "BroadcastTo", "shape")
 def broadcast_to(x: Any, shape: Any) -> Tensor:
-    """Repeated along axes of size 1 until it has the shape.
+    """x repeated along axes of size 1 up to the shape.
 
     Args:
         x: a tensor.
@@ -197,7 +197,7 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
 
 @operation("numpy", "Split", "indices_or_sections", "axis")
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Parts along an axis: so many equal ones, or cut at these places.
+    """Parts along an axis: a number of equal ones, or split at these indices.
 
     Args:
         x: a tensor.
@@ -222,7 +222,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 
 @operation("numpy", "Repeat", "repeats", "axis")
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element several times.
+    """Each element repeated.
 
     Args:
         x: a tensor.
@@ -268,7 +268,7 @@ def flip(x: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Roll", "shift", "axis")
 def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
-    """Moved along axes, what leaves one end comes in at the other.
+    """x rolled along axes.
 
     Args:
         x: a tensor.
@@ -336,7 +336,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 @operation("numpy", "TakeAlongAxis", "axis")
 def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """At each place the element of its row that `indices` names there.
+    """The elements that `indices` selects along an axis.
 
     Args:
         x: a tensor of known rank.
@@ -439,7 +439,7 @@ def triu(x: Any, k: int = 0) -> Tensor:
 
 @operation("core", "StopGradient")
 def stop_gradient(variable: Any) -> Tensor:
-    """The same values, which no gradient flows through."""
+    """The same values, without a gradient."""
     return identities.stop_gradient(variable)
 
 
@@ -447,7 +447,7 @@ def stop_gradient(variable: Any) -> Tensor:
 def convert_to_tensor(
     x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None
 ) -> Any:
-    """`x` as a tensor, of that dtype if it is given.
+    """`x` as a tensor, in the given dtype if any.
 
     Args:
         x: what a tensor can be made of; a sparse or ragged tensor.
@@ -481,7 +481,7 @@ def copy(x: Any) -> Tensor:
 
 @operation("numpy", "FullLike", "dtype")
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One value in the shape of x.
+    """A constant in the shape of x.
 
     Args:
         x: a tensor.

@@ -1,4 +1,4 @@
-"""Functions of the bits of integers; the same bytes as another dtype."""
+"""Bitwise functions of integers, and reinterpretation of bytes as another dtype."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def bitwise_xor(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "BitwiseInvert")
 def bitwise_invert(x: Any) -> Tensor:
-    """Every bit the other way; of integers."""
+    """Every bit inverted, for integers."""
     return bits.invert(x)
 
 
 @operation("numpy", "BitwiseNot")
 def bitwise_not(x: Any) -> Tensor:
-    """Every bit the other way; of integers."""
+    """Every bit inverted, for integers."""
     return bits.invert(x)
 
 
@@ -82,7 +82,7 @@ def _shifted(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 @operation("numpy", "BitwiseLeftShift")
 def bitwise_left_shift(x: Any, y: Any) -> Tensor:
-    """Every bit moved up by y places.
+    """The bits shifted up by y places.
 
     Args:
         x: [...], an integer type.
@@ -96,13 +96,13 @@ def bitwise_left_shift(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "LeftShift")
 def left_shift(x: Any, y: Any) -> Tensor:
-    """Every bit moved up by y places; see `bitwise_left_shift`."""
+    """The bits shifted up by y places; see `bitwise_left_shift`."""
     return bits.left_shift(*_shifted(x, y))
 
 
 @operation("numpy", "BitwiseRightShift")
 def bitwise_right_shift(x: Any, y: Any) -> Tensor:
-    """Every bit moved down by y places; the sign stays.
+    """The bits shifted down by y places, preserving the sign.
 
     Args:
         x: [...], an integer type.
@@ -116,7 +116,7 @@ def bitwise_right_shift(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "RightShift")
 def right_shift(x: Any, y: Any) -> Tensor:
-    """Every bit moved down by y places; see `bitwise_right_shift`."""
+    """The bits shifted down by y places; see `bitwise_right_shift`."""
     return bits.right_shift(*_shifted(x, y))
 
 

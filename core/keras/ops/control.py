@@ -1,4 +1,4 @@
-"""Branches, loops and functions of rows; gradients of one's own."""
+"""Branches, loops, mapped functions, and custom gradients."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with a gradient of its own.
+    """The function with a custom gradient.
 
     Args:
         f: gives a pair: its result, and the function that makes the gradients of its arguments

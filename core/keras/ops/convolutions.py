@@ -187,7 +187,7 @@ def _depthwise(
 
 
 def _padded(x: Tensor, kernel: Tensor, steps: list[int], rates: list[int]) -> Tensor:
-    """The padding of a convolution with these strides and "same"."""
+    """The padding for "same" of a convolution with these strides."""
     pads: list[Any] = [[0, 0]]
     sizes = shapes.axis_sizes(x)
     for axis in (0, 1):

@@ -1,4 +1,4 @@
-"""Distinct values: `unique`, of all elements or of slices along an axis."""
+"""`unique`: distinct elements, or distinct slices along an axis."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def unique(
         inverse = gathering.gather(permutations.invert_permutation(order), inverse)
     if size is not None:
         values = _sized(values, at, size, 0 if fill_value is None else fill_value)
-        # Keras: the place of what only fills up is 1, and its count 0.
+        # Keras: padding entries have index 1 and count 0.
         firsts, counts = _sized(firsts, 0, size, 1), _sized(counts, 0, size, 0)
     if axis is None:
         inverse = reshaping.reshape(inverse, shapes.sizes(given))
@@ -84,7 +84,7 @@ def unique(
 
 
 def _order(values: Tensor, axis: int) -> Tensor:
-    """The places of slices in ascending order; the first elements count most."""
+    """The indices of slices in lexicographic order."""
     if values.dtype is dtypes.bool:
         values = casting.cast(values, dtypes.int32)
     rank = values.shape.rank or 1
@@ -103,7 +103,7 @@ def _order(values: Tensor, axis: int) -> Tensor:
         keys = gathering.gather(gathering.gather(rows, column, axis=1), order)
         return column - 1, gathering.gather(order, sorting.argsort(keys, stable=True))
 
-    # The last column first: a stable order keeps what the columns behind have decided.
+    # A stable sort from the last column to the first keeps the order of later columns among ties.
     start = shapes.shape(rows)[1] - 1
     found: Tensor = looping.while_loop(left, by_column, [start, ranges.range(count)])[1]
     return found

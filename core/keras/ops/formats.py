@@ -1,4 +1,4 @@
-"""Data formats: ops compute with channels last, whatever the caller's format."""
+"""Data formats: ops compute with channels last, and convert the caller's format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def channels_last(name: str, x: Any, data_format: str | None) -> tuple[Tensor, bool]:
-    """`x` with its channels last, and whether they were first.
+    """`x` with channels last, and whether they were first.
 
     Args:
         name: of the function, for messages.
@@ -45,7 +45,7 @@ def channels_restored(x: Tensor, first: bool) -> Tensor:
 
 
 def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor, bool, bool]:
-    """`images` as a batch with its channels last, whether they were first, and whether it was one.
+    """`images` as a channels-last batch, and whether channels were first and it was a batch.
 
     Args:
         name: of the function, for messages.
@@ -71,6 +71,6 @@ def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor
 
 
 def images_restored(x: Tensor, first: bool, single: bool) -> Tensor:
-    """A batch with its channels last in the form that `images_last` was given."""
+    """A channels-last batch in the form that `images_last` was given."""
     restored = channels_restored(x, first)
     return reshaping.squeeze(restored, [0]) if single else restored

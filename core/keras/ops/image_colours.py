@@ -1,4 +1,4 @@
-"""Colours of images: grey, and hue, saturation and value."""
+"""Colour conversion: grey scale, and hue, saturation and value."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
 
-# Shares of red, green and blue in what the eye takes for brightness (ITU-R BT.601).
+# Weights of red, green and blue in the luma (ITU-R BT.601).
 _SHARES = (0.2989, 0.5870, 0.1140)
 
 
 @operation("image", "RGBToGrayscale", "data_format")
 def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
-    """Images without their colours.
+    """Images in grey scale.
 
     Args:
         images: [batch, height, width, 3] or one image without `batch`, any real dtype; what has one

@@ -1,4 +1,4 @@
-"""Images in other sizes: resized, padded, cropped, scaled along chosen axes."""
+"""Images of other sizes: resized, padded, cropped, scaled along chosen axes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def resize(
     fill_value: float = 0.0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images with another height and width.
+    """Images resized to another height and width.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`, any real dtype.
@@ -106,7 +106,7 @@ def resize(
 
 
 def _scaled(length: Any, factor: int, divisor: int) -> Any:
-    """length · factor / divisor, cut off."""
+    """length · factor / divisor, truncated."""
     if isinstance(length, int):
         return length * factor // divisor
     whole = casting.cast(length * factor, "float32") / float(divisor)
@@ -141,7 +141,7 @@ def cropped_to_ratio(x: Tensor, height: int, width: int) -> Tensor:
 
 
 def padded_to_ratio(x: Tensor, height: int, width: int, fill_value: float) -> Tensor:
-    """Images with a border that gives them the ratio of a size.
+    """Images padded to the aspect ratio of a size.
 
     Args:
         x: [batch, height, width, channels].
@@ -152,7 +152,7 @@ def padded_to_ratio(x: Tensor, height: int, width: int, fill_value: float) -> Te
     _, tall, broad, _ = shapes.axis_sizes(x)
     rows = _most(tall, _scaled(broad, height, width))
     columns = _most(broad, _scaled(tall, width, height))
-    # Keras: both sides get the same, so that an odd row or column is left out.
+    # Keras: both sides are cropped equally, so that an odd row or column is lost.
     top, left = (rows - tall) // 2, (columns - broad) // 2
     return _padded(x, [[0, 0], [top, top], [left, left], [0, 0]], fill_value)
 
@@ -165,7 +165,7 @@ def _padded(x: Tensor, sides: list[list[Any]], fill_value: float = 0.0) -> Tenso
 
 
 def _two_of_three(name: str, given: dict[str, Any]) -> None:
-    """Raise unless two of three sizes are given, and none is below 0."""
+    """Raise unless two of three sizes are given and none is negative."""
     told = ", ".join(f"{key}={value}" for key, value in given.items())
     if [*given.values()].count(None) != 1:
         raise ValueError(
@@ -196,7 +196,7 @@ def pad_images(
     target_width: int | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images with zeros around them. Of each direction, two of the three sizes must be given.
+    """Images padded with zeros. Two of three sizes are needed for each direction.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`.
@@ -250,7 +250,7 @@ def crop_images(
     target_width: int | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images without their edges. Of each direction, two of the three sizes must be given.
+    """Images cropped. Two of three sizes are needed for each direction.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`.
@@ -316,7 +316,7 @@ def _lanczos(radius: float) -> Callable[[Tensor], Tensor]:
     def kernel(x: Tensor) -> Tensor:
         waves = trigonometry.sin(math.pi * x) * trigonometry.sin(math.pi * x / radius) * radius
         ones = constants.ones_like(x)
-        # Towards 0 the quotient loses all its digits.
+        # Near 0 the quotient loses all its digits.
         squares = selecting.where(x > 1e-3, math.pi**2 * x * x, ones)
         inner = selecting.where(x > 1e-3, waves / squares, ones)
         return selecting.where(x > radius, constants.zeros_like(x), inner)
@@ -342,7 +342,7 @@ def scale_and_translate(
     method: str,
     antialias: bool = True,
 ) -> Tensor:
-    """Images scaled by a factor and moved, along chosen axes.
+    """Images scaled and translated along chosen axes.
 
     A place x of the input lands at scale · x + translation, both counted from the edge.
 
@@ -409,7 +409,7 @@ def _weights(
     found = kernel(polar.abs(places[None, :] - own[:, None]) / widened)
     total = reduction.reduce_sum(found, 0, keepdims=True)
     zeros = constants.zeros_like(found)
-    # What a kernel's negative parts cancel is no sum to divide by.
+    # If the kernel's negative lobes cancel the sum, it must not be divided by.
     enough = polar.abs(total) > 1000.0 * float(np.finfo(np.float32).eps)
     safe = selecting.where(enough, total, constants.ones_like(total))
     found = selecting.where(enough, found / safe, zeros)

@@ -78,7 +78,7 @@ def affine_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images turned, moved, scaled or sheared.
+    """Images rotated, moved, scaled or sheared.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`.
@@ -121,7 +121,7 @@ def perspective_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images as seen from elsewhere: four points of each are moved to four others.
+    """Images transformed so that four points move to four others.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`.
@@ -235,7 +235,7 @@ def interpolated(
     fill_value: float,
     batch_dims: int = 0,
 ) -> Tensor:
-    """`x` at places between its elements, along as many axes as there are places.
+    """`x` at positions between its elements, along as many axes as there are coordinates.
 
     Args:
         x: [*batch, *sizes, *rest].
@@ -277,7 +277,7 @@ def _widened(x: Tensor, axes: int) -> Tensor:
 
 
 def _neighbours(place: Tensor, order: int) -> list[tuple[Tensor, Any]]:
-    """The elements that count at a place, and how much."""
+    """The neighbouring elements of a position, and their weights."""
     if order == 0:
         whole = rounding.round(place) if place.dtype.is_floating else place
         return [(casting.cast(whole, dtypes.int32), None)]
@@ -289,7 +289,7 @@ def _neighbours(place: Tensor, order: int) -> list[tuple[Tensor, Any]]:
 
 
 def _inside(index: Tensor, size: Any, fill_mode: str) -> tuple[Tensor, Tensor]:
-    """A place in the array for each index, and whether that was inside."""
+    """The index inside the array for each position, and whether the position was inside."""
     kept = clipping.clip_by_value(index, 0, size - 1)
     valid = comparison.equal(index, kept)
     if fill_mode == "wrap":
@@ -299,7 +299,7 @@ def _inside(index: Tensor, size: Any, fill_mode: str) -> tuple[Tensor, Tensor]:
         return arithmetic.minimum(around, 2 * size - 1 - around), valid
     if fill_mode == "mirror":
         period = 2 * (size - 1)
-        # An array of one element has only that.
+        # An array of one element has period 1.
         period = arithmetic.maximum(period, 1) if isinstance(size, Tensor) else max(period, 1)
         around = division.floormod(index, period)
         return arithmetic.minimum(around, polar.abs(period - around)), valid
@@ -321,7 +321,7 @@ def elastic_transform(
     seed: Any = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images whose pixels are moved at random, neighbours alike.
+    """Images whose pixels are displaced by smooth random offsets.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`, a float dtype.
@@ -368,7 +368,7 @@ def elastic_transform(
 
 
 def _taps(sigma: Any) -> Any:
-    """The number of taps of a Gaussian: three standard deviations to each side, and one."""
+    """The taps of a Gaussian: three standard deviations on each side, and one."""
     if isinstance(sigma, Tensor):
         return casting.cast(sigma, dtypes.int32) * 6 + 1
     return 6 * int(sigma) + 1

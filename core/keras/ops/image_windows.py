@@ -1,4 +1,4 @@
-"""Windows of images: patches, blurs, edges, and likeness of two images."""
+"""Windows of images: patches, blurring, edges, and similarity of two images."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def gaussian_blur(
     sigma: Any = (1.0, 1.0),
     data_format: str | None = None,
 ) -> Tensor:
-    """Images smoothed by a normal distribution.
+    """Images smoothed by a Gaussian.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`, a float dtype.
@@ -183,7 +183,7 @@ def gaussian_blur(
 
 
 def blurred(x: Tensor, kernel_size: Any, sigma: Any) -> Tensor:
-    """[batch, height, width, channels] smoothed; sizes and deviations may be scalar tensors."""
+    """[batch, height, width, channels], smoothed; sizes and deviations may be scalar tensors."""
     kind = x.dtype
     rows, columns = (_bell(kernel_size[i], convert_to_tensor(sigma[i], kind)) for i in (0, 1))
     # Keras: the outer product is columns by rows, and is read as rows by columns.
@@ -200,7 +200,7 @@ def _size(given: Any) -> Any:
 
 
 def _bell(size: Any, sigma: Tensor) -> Tensor:
-    """The shares of a normal distribution at `size` places around its mean."""
+    """The weights of a normal distribution at `size` places around its mean."""
     kind = sigma.dtype
     count = casting.cast(size, kind)
     places = (ranges.range(count, dtype=kind) - (count - 1) / 2) / sigma

@@ -1,4 +1,4 @@
-"""Crossentropies of each sample, connectionist temporal classification, rows of several ones."""
+"""Cross-entropies per sample, connectionist temporal classification, multi-hot rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 def categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """-sum(target log(output)) along the axis of the classes.
+    """-sum(target log(output)) along the class axis.
 
     Args:
         target: [..., classes], one-hot or probabilities.
@@ -72,7 +72,7 @@ def categorical_crossentropy(
 def sparse_categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """-log(output of the class that target says).
+    """-log(output of the target class).
 
     Args:
         target: [...], class numbers; a last axis of size 1 is dropped.
@@ -93,7 +93,7 @@ def sparse_categorical_crossentropy(
 def ctc_loss(
     target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0
 ) -> Tensor:
-    """-log of the probability of the labels, over all ways to say them in the given steps.
+    """-log p(labels), summed over all alignments with the given steps.
 
     Args:
         target: [batch, length], labels.
@@ -191,7 +191,7 @@ def multi_hot(
     sparse: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """1 at each class number of a row, else 0.
+    """1 at each class index of a row, else 0.
 
     Args:
         inputs: [n], or [batch, n]: class numbers; negative ones count for nothing.

@@ -1,4 +1,4 @@
-"""Tensors made of sizes and ends: zeros, ones, ranges, grids, unit matrices."""
+"""Creation of tensors: zeros, ones, ranges, grids, unit matrices."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
         dtype = result_type(*(getattr(x, "dtype", type(x)) for x in given))
     kind = dtypes.as_dtype(dtype)
     first, last = (0, start) if stop is None else (start, stop)
-    # Small types have no range of their own.
+    # `range` does not support small types.
     inner = kind if kind.size > 3 and not kind.name.startswith("u") else dtypes.float32
     low, high, stride = (as_kind(x, inner) for x in (first, last, 1 if step is None else step))
     return casting.cast(ranges.range(low, high, stride), kind)
@@ -207,7 +207,7 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Tensor:
-    """Numbers from start to stop in geometric progression.
+    """Numbers from start to stop in a geometric progression.
 
     Args:
         start: the first number, not 0, or a tensor of them.

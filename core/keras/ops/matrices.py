@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _matrices(name: str, x: Any, square: bool = False, leading: bool = True) -> Tensor:
-    """`x`, if it holds matrices."""
+    """`x` as a tensor; raises unless it contains matrices."""
     tensor: Tensor = convert_to_tensor(x)
     rank = tensor.shape.rank
     if rank is not None and (rank < 2 or (rank > 2 and not leading)):
@@ -42,7 +42,7 @@ def _matrices(name: str, x: Any, square: bool = False, leading: bool = True) -> 
         raise ValueError(f"keras.ops.{name}: x must be {wanted}, got shape {tensor.shape.text}")
     if square and rank is not None:
         rows, columns = tensor.shape[-2], tensor.shape[-1]
-        if rows != columns:  # Keras: also if just one of them is known
+        if rows != columns:  # Keras: also refused if only one of them is known
             raise ValueError(
                 f"keras.ops.{name}: the matrices must be square, got shape {tensor.shape.text}"
             )
@@ -209,7 +209,7 @@ def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
         ValueError: the matrices are not square.
     """
     factors, order = triangles.lu(_matrices("lu_factor", x, square=True))
-    # What sorts a permutation is its inverse.
+    # The argsort of a permutation is its inverse.
     return factors, sorting.argsort(order, axis=-1)
 
 
@@ -253,7 +253,7 @@ def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def _columns(a: Tensor, b: Tensor) -> bool:
-    """Whether `b` is one vector for each matrix."""
+    """Whether `b` contains one vector per matrix."""
     return b.shape.rank is not None and b.shape.rank == (a.shape.rank or 0) - 1
 
 
@@ -325,7 +325,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
             f"{matrix.shape.text} and {right.shape.text}"
         )
     columns = right if right.shape.rank == 2 else reshaping.expand_dims(right, -1)
-    # The precision also where `rcond` is negative, as Keras has it.
+    # A negative `rcond` means machine precision, as in Keras.
     eps = float(np.finfo(matrix.dtype.numpy).eps)
     share = eps * max(m, n) if rcond is None else eps if rcond < 0 else rcond
     u, s, vh = svd(matrix, full_matrices=False)

@@ -1,4 +1,4 @@
-"""Normalizations with given statistics or their own, and attention."""
+"""Normalizations with given or computed statistics, and attention."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _layer_normalization(
 
 
 def _widened(x: Any) -> tuple[Any, Tensor]:
-    """The dtype of `x`, and `x` of 32 bits at least."""
+    """The dtype of `x`, and `x` in at least 32 bits."""
     tensor: Tensor = convert_to_tensor(x)
     return tensor.dtype, casting.cast(tensor, result_type(tensor.dtype, "float32"))
 
@@ -161,7 +161,7 @@ def dot_product_attention(
     flash_attention: bool | None = None,
     attn_logits_soft_cap: float | None = None,
 ) -> Tensor:
-    """Values weighted by how much their keys are like each query.
+    """Values weighted by the similarity of their keys to each query.
 
     Args:
         query: [batch, targets, heads, depth].
@@ -218,5 +218,5 @@ def _masked(scores: Tensor, mask: Any, is_causal: bool) -> Tensor:
         seen = earlier if seen is None else logic.logical_and(seen, earlier)
     if seen is None:
         return scores
-    # Not -inf: a row of which nothing is seen has equal shares, no NaN.
+    # Finite instead of -inf: a fully masked row gets equal weights, not NaN.
     return selecting.where(seen, scores, constants.constant(-2.3726e38, scores.dtype))

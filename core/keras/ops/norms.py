@@ -1,4 +1,4 @@
-"""Norms: lengths of vectors, sizes of matrices."""
+"""Norms of vectors and matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of images: adaptive pooling, im2col and back, depth to space."""
+"""Windows of images: adaptive pooling, im2col and its inverse, depth to space."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = N
 def _adaptive(
     name: str, inputs: Any, output_size: Any, data_format: str | None, way: Callable[..., Tensor]
 ) -> Tensor:
-    """A window for each place i of n: from floor(i size / n) up to ceil((i + 1) size / n)."""
+    """Window i of n, for each i: from floor(i size / n) to ceil((i + 1) size / n)."""
     x, first = channels_last(name, inputs, data_format)
     rank = len(x.shape) - 2
     counts = [output_size] * rank if isinstance(output_size, int) else list(output_size)
@@ -180,7 +180,7 @@ def fold(
 
 
 def _spread(x: Tensor, steps: tuple[int, int]) -> Tensor:
-    """[batch, channels, m, n] with zeros between neighbours."""
+    """[batch, channels, m, n] with zeros inserted between neighbours."""
     for axis, step in zip((2, 3), steps, strict=True):
         if step == 1:
             continue
@@ -197,7 +197,7 @@ def _spread(x: Tensor, steps: tuple[int, int]) -> Tensor:
 
 @operation("nn", "DepthToSpace", "block_size", "data_format")
 def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
-    """Channels as blocks of places.
+    """Channels rearranged to blocks of pixels.
 
     Args:
         x: [batch, height, width, channels].
@@ -213,7 +213,7 @@ def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") 
 
 @operation("nn", "SpaceToDepth", "block_size", "data_format")
 def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
-    """Blocks of places as channels.
+    """Blocks of pixels rearranged to channels.
 
     Args:
         x: [batch, height, width, channels].

@@ -52,7 +52,7 @@ def quantile(
     tensor = floating(x)
     rows, form = _rows(tensor, axis)
     last = casting.cast(shapes.shape(rows)[-1] - 1, dtypes.float64)
-    # Keras: the shares have 32 bits first, which tells what "lower" and "higher" are.
+    # Keras: quantiles are rounded to float32 first, which decides ties for "lower" and "higher".
     shares = casting.cast(convert_to_tensor(q), dtypes.float64)
     found = _at(sorting.sort(rows), reshaping.reshape(shares, [-1]) * last, method)
     lost = reduction.reduce_any(comparison.is_nan(rows), -1, keepdims=True)
@@ -100,7 +100,7 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 def nanquantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `quantile`, ignoring NaN; NaN if all values are NaN.
+    """Quantiles of the values that are not NaN; NaN if there are none. See `quantile`.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -114,7 +114,7 @@ def nanquantile(
     """
     rows, form = _rows(floating(x), axis)
     missing = comparison.is_nan(rows)
-    # NaN behind all the others, where no place is.
+    # NaN sorts to the end, beyond the positions that are read.
     ends = constants.constant(math.inf, rows.dtype)
     ordered = sorting.sort(selecting.where(missing, ends, rows))
     many = casting.cast(logic.logical_not(missing), dtypes.float64)
@@ -131,7 +131,7 @@ def nanquantile(
 def nanpercentile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `percentile`, ignoring NaN; NaN if all values are NaN.
+    """Percentiles of the values that are not NaN; NaN if there are none. See `percentile`.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -167,7 +167,7 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def _rows(x: Tensor, axis: Any) -> tuple[Tensor, tuple[list[Any], list[int]]]:
-    """The values of the axes as a last one; all sizes, and which axes those are."""
+    """The values of the axes as one last axis; all sizes, and which axes these are."""
     rank = x.shape.rank or 0
     sizes = shapes.axis_sizes(x)
     if axis is None:
@@ -198,7 +198,7 @@ def _at(ordered: Tensor, places: Tensor, method: str) -> Tensor:
     share = casting.cast(places - low, ordered.dtype)
     below = _picked(ordered, low)
     between = below * (1.0 - share) + _picked(ordered, high) * share
-    # An infinity that counts nothing would be NaN.
+    # 0 · inf would be NaN, so a fraction of 0 takes the lower value unchanged.
     return selecting.where(comparison.equal(share, 0.0), below, between)
 
 

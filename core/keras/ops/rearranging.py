@@ -1,4 +1,4 @@
-"""Functions that rotate, stack and split arrays, and take their diagonals."""
+"""Functions that rotate, stack and split arrays, and extract diagonals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @operation("numpy", "Append", "axis")
 def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
-    """Concatenate along an axis; flatten both if None.
+    """The arrays concatenated along an axis; flattened first if it is None.
 
     Args:
         x1: [...].
@@ -132,7 +132,7 @@ def _with_axes(x: Tensor, least: int, front: bool = False) -> Tensor:
 
 @operation("numpy", "Fliplr")
 def fliplr(x: Any) -> Tensor:
-    """The second axis the other way round."""
+    """x with its second axis reversed."""
     return permutations.reverse(x, [1])
 
 
@@ -144,7 +144,7 @@ def flipud(x: Any) -> Tensor:
 
 @operation("numpy", "Rot90", "k", "axes")
 def rot90(array: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
-    """Turned by right angles in the plane of two axes, from the first towards the second.
+    """x rotated by right angles in the plane of two axes, from the first towards the second.
 
     Args:
         array: [...], of two axes at least.
@@ -249,7 +249,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 
 def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
-    """The axes in another order, joined and taken apart as a pattern of their names says.
+    """The axes permuted, merged and split according to a pattern.
 
     Args:
         tensor: a tensor.

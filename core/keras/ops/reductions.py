@@ -1,4 +1,4 @@
-"""Functions along axes: sums, means, extremes, where they are, sums so far."""
+"""Reductions: sums, means, extremes, their positions, and cumulative sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _summed(x: Any) -> Tensor:
-    """Keras' sum: small integers and bools become int32."""
+    """Keras' sum, in which small integers and bools become int32."""
     x = convert_to_tensor(x)
     small = x.dtype is dtypes.bool or (x.dtype.is_integer and x.dtype.size < 4)
     return casting.cast(x, dtypes.int32) if small else x
@@ -298,7 +298,7 @@ def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 @operation("numpy", "Sort", "axis")
 def sort(x: Any, axis: int = -1) -> Tensor:
-    """Ascending along an axis.
+    """The elements in ascending order along an axis.
 
     Args:
         x: [...], a real number type.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @operation("core", "Scatter", "shape")
 def scatter(indices: Any, values: Any, shape: Any) -> Tensor:
-    """Zeros, and at places values; where places are named twice, their sum.
+    """Zeros with values at indices; values of duplicate indices are added.
 
     Args:
         indices: [..., k], integers: the first k coordinates of each place.
@@ -76,7 +76,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
 
 
 def _multiplied(inputs: Any, indices: Any, updates: Any) -> Tensor:
-    """One after the other, so that repeated indices are multiplied repeatedly."""
+    """Multiply one update after the other, so that repeated indices multiply repeatedly."""
     places, factors = convert_to_tensor(indices), convert_to_tensor(updates)
     count = shapes.shape(places)[0]
 
@@ -140,8 +140,7 @@ def _by_segments(
         return in_order(data, segment_ids)
     ids: Tensor = convert_to_tensor(segment_ids)
     if num_segments is None:
-        # Keras: sums have as many segments as there are different numbers, the others reach up to
-        # the largest.
+        # Keras: sums get one segment per distinct id; other reductions get max(id) + 1 segments.
         if name == "segment_sum":
             num_segments = shapes.shape(duplicates.unique(ids).y)[0]
         else:

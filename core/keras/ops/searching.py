@@ -1,4 +1,4 @@
-"""Searching, counting, partitioning, distinct values."""
+"""Searching, counting, partitioning, histograms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @operation("numpy", "Argpartition", "kth", "axis")
 def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
-    """Places in an order that has nothing larger before place kth, and nothing smaller behind it.
+    """Indices in an order with nothing larger before position kth and nothing smaller after it.
 
     Args:
         x: [...], a real number type.
@@ -42,7 +42,7 @@ def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
     Raises:
         ValueError: kth is no integer.
     """
-    # What is sorted is partitioned at every place.
+    # A sorted array is partitioned at every index.
     if not isinstance(kth, int):
         raise ValueError(  # noqa: TRY004 (Keras' class)
             f"keras.ops.argpartition: kth must be an integer. Received: kth={kth!r}"
@@ -114,7 +114,7 @@ def digitize(x: Any, bins: Any) -> Tensor:
     """
     values: Tensor = convert_to_tensor(x)
     inner = dtypes.float64 if values.dtype is dtypes.float64 else dtypes.float32
-    # Keras: the ends are 32 bits wide whatever `x` is.
+    # Keras: bin edges are rounded to float32 whatever the dtype of `x` is.
     ends = casting.cast(casting.cast(bins, dtypes.float32), inner)
     flat = reshaping.reshape(casting.cast(values, inner), [-1])
     return reshaping.reshape(sorting.searchsorted(ends, flat, side="right"), shapes.sizes(values))
@@ -236,7 +236,7 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tenso
 
 @operation("numpy", "Select")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
-    """At each position the value of the first condition that holds there.
+    """At each position, the value for the first condition that holds there.
 
     Args:
         condlist: conditions, bool.

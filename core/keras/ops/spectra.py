@@ -1,4 +1,4 @@
-"""Fourier transforms, of whole signals and of short frames."""
+"""Fourier transforms of whole signals and of short frames."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _lengths(length: Any) -> Any:
 
 @operation("math", "RFFT", "fft_length")
 def rfft(x: Any, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
-    """The half of the Fourier transform of real numbers that tells the other half.
+    """The non-redundant half of the Fourier transform of real numbers.
 
     Args:
         x: [..., n], float32 or float64.
@@ -141,7 +141,7 @@ def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Ten
 def _window(
     name: str, window: Any, sequence_length: int, fft_length: int, dtype: Any
 ) -> Callable[..., Tensor] | None:
-    """The window padded on both sides to `fft_length`, as `tf.signal` takes it."""
+    """The window, padded on both sides to `fft_length`, as `tf.signal` expects it."""
     if fft_length < sequence_length:
         raise ValueError(
             f"keras.ops.{name}: `fft_length` must equal or be larger than sequence_length, got "

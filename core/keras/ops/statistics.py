@@ -1,4 +1,4 @@
-"""Statistics: weighted means, spreads, differences, correlations, areas under curves."""
+"""Statistics: weighted means, ranges, differences, correlations, integrals."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
 
 @operation("numpy", "Corrcoef")
 def corrcoef(x: Any) -> Tensor:
-    """Pearson's correlation of each row with each.
+    """Pearson's correlation of each pair of rows.
 
     Args:
         x: [variables, samples], or [samples] of one variable; a real number type.

@@ -1,4 +1,4 @@
-"""Products of vectors: inner, cross, Kronecker; distances of each with each."""
+"""Products of vectors: inner, cross, Kronecker; pairwise distances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _summing(x1: Any, x2: Any) -> tuple[Tensor, Tensor, Any]:
-    """Both in a dtype that sums of products fit in, and the dtype of the result."""
+    """Both in a dtype for sums of products, and the dtype of the result."""
     a, b = met(x1, x2)
     kind = a.dtype
     if kind is dtypes.bool or (kind.is_integer and kind.size < 4):

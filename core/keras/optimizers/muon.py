@@ -1,4 +1,4 @@
-"""Muon: steps along orthogonal matrices for weights with two axes, AdamW for the others."""
+"""Muon: orthogonalized steps for weights with two axes, AdamW for others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMALLEST_NORM = 1e-7
 
 
 class Muon(Optimizer):
-    """Momentum with orthogonalised updates of matrices, so that all directions are learned.
+    """Momentum with orthogonalized updates of matrices, so that all directions are learned.
 
     Weights that have not two axes, embeddings, and what `exclude_layers` names get steps of AdamW.
 
@@ -124,7 +124,7 @@ class Muon(Optimizer):
         self.rms_rate = rms_rate
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Create a momentum for each variable, and a second moment for those that AdamW updates."""
+        """Create a momentum per variable, and a second moment for those that AdamW updates."""
         super().build(var_list)
         means, sizes = [], []
         for variable in var_list:

@@ -1,4 +1,4 @@
-"""The state of optimizers of Keras 2: which of its values is for which variable of today's."""
+"""The state of Keras 2's optimizers, mapped to today's variables."""
 
 from __future__ import annotations
 

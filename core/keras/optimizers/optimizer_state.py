@@ -29,13 +29,13 @@ LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
 
 
 def is_followed(rate: Any) -> bool:
-    """Whether a learning rate is computed at each step: a schedule, or a function."""
+    """Whether a learning rate is computed at each step, by a schedule or function."""
     # Keras' variables can be called as well, and are values.
     return callable(rate) and not isinstance(rate, Variable)
 
 
 def is_overwritten(variable: Variable) -> bool:
-    """Whether a step replaces the value by the gradient, as Keras does for scales."""
+    """Whether a step replaces the value by the gradient, as for quantization scales."""
     return getattr(variable, "overwrite_with_gradient", False)
 
 
@@ -109,7 +109,7 @@ class OptimizerState(AutoTrackable):
         return found.value() if isinstance(found, Variable) else found
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Create the slot variables; a subclass calls this, then `_add_slots`."""
+        """Create the slot variables; subclasses call this, then `_add_slots`."""
         self._targets = list(var_list)
         self._index = {id(variable): i for i, variable in enumerate(var_list)}
         if self.use_ema:
@@ -124,7 +124,7 @@ class OptimizerState(AutoTrackable):
         self.built = True
 
     def _add_slots(self, *names: str, initializer: Any = "zeros") -> None:
-        """Slots with these names for each optimised variable, grouped by variable."""
+        """Create slots with these names for each variable, grouped by variable."""
         for name in names:
             self._slots[name] = []
         for variable in self._targets:
@@ -134,7 +134,7 @@ class OptimizerState(AutoTrackable):
                 )
 
     def slot(self, name: str, variable: Variable) -> Variable:
-        """The slot with a name for an optimised variable."""
+        """The slot of a name for an optimized variable."""
         return self._slots[name][self._index[id(variable)]]
 
     def add_variable_from_reference(
@@ -226,7 +226,7 @@ class OptimizerState(AutoTrackable):
             variable.assign(value)
 
     def assign_add(self, variable: Variable, value: Any) -> None:
-        """Add to a variable, cast to its dtype; IndexedSlices to the rows they name."""
+        """Add to a variable, cast to its dtype; IndexedSlices add to their rows."""
         value = _like(value, variable)
         if isinstance(value, IndexedSlices):
             variable.scatter_add(value)
@@ -234,7 +234,7 @@ class OptimizerState(AutoTrackable):
             variable.assign_add(value)
 
     def assign_sub(self, variable: Variable, value: Any) -> None:
-        """Subtract from a variable, cast to its dtype; IndexedSlices from the rows they name."""
+        """Subtract from a variable, cast to its dtype; IndexedSlices subtract from their rows."""
         value = _like(value, variable)
         if isinstance(value, IndexedSlices):
             variable.scatter_sub(value)
@@ -244,7 +244,7 @@ class OptimizerState(AutoTrackable):
     def _children_as_stored(
         self, stored: Mapping[str, tuple[int, set[int]]]
     ) -> dict[str, Trackable]:
-        """The variables in the order of the checkpoint: Keras 2 lists no learning rate."""
+        """The variables in checkpoint order; Keras 2 stores no learning rate."""
         if "iter" in stored:  # up to version 2.10
             found: dict[str, Trackable] = {"iter": self._iterations}
             if isinstance(self._learning_rate, Variable):
@@ -312,7 +312,7 @@ class OptimizerState(AutoTrackable):
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
-        """The optimizer with that configuration."""
+        """The optimizer with a configuration."""
         config = dict(config)
         if "learning_rate" in config:
             rate = config["learning_rate"]

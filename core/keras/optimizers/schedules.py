@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LearningRateSchedule(Constructed):
-    """A function of the step; a subclass defines `__call__` and `get_config`."""
+    """A function of the step; subclasses define `__call__` and `get_config`."""
 
     def __call__(self, step: Any) -> Any:
         """The learning rate at that step."""
@@ -28,7 +28,7 @@ class LearningRateSchedule(Constructed):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
-        """The schedule with that configuration."""
+        """The schedule with a configuration."""
         return cls(**config)
 
 
@@ -117,7 +117,7 @@ class InverseTimeDecay(LearningRateSchedule):
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """values[i] from after boundaries[i - 1] up to boundaries[i].
+    """values[i] for steps in (boundaries[i - 1], boundaries[i]].
 
     Args:
         boundaries: steps, ascending.
@@ -304,7 +304,7 @@ class CosineDecayRestarts(LearningRateSchedule):
             wave = rounding.floor(share)
             share = share - wave
         else:
-            # The waves before wave n are 1 + t + t² + … = (1 - tⁿ) / (1 - t) first ones long.
+            # Wave n starts after 1 + t + t² + … = (1 - tⁿ) / (1 - t) lengths of the first.
             wave = rounding.floor(exponents.log(1.0 - share * (1.0 - longer)) / math.log(longer))
             length = exponents.pow(_float(longer), wave)
             share = (share - (1.0 - length) / (1.0 - longer)) / length

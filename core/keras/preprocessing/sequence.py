@@ -1,4 +1,4 @@
-"""`keras.preprocessing.sequence`: pairs of words, windows of series, padding."""
+"""`keras.preprocessing.sequence`: skip-grams, windows of time series, padding."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def skipgrams(
     sampling_table: Any = None,
     seed: int | None = None,
 ) -> tuple[list[list[int]], list[Any]]:
-    """Pairs of a word and one near it, and pairs with random words.
+    """Pairs of a word and a nearby one, and pairs with random words.
 
     Args:
         sequence: numbers of words; 0 is no word.
@@ -90,7 +90,7 @@ def skipgrams(
 
 
 class TimeseriesGenerator(PyDataset):
-    """Windows of a series and what follows each, in batches.
+    """Windows of a time series with the values that follow, in batches.
 
     Args:
         data: [time, ...].
@@ -147,7 +147,7 @@ class TimeseriesGenerator(PyDataset):
         return points // (self.batch_size * self.stride)
 
     def __getitem__(self, index: int) -> tuple[Array, Array]:
-        """Batch `index`: windows, and what follows them."""
+        """Batch `index`: windows and their targets."""
         if self.shuffle:
             ends = np.random.default_rng().integers(
                 self.start_index, self.end_index + 1, self.batch_size

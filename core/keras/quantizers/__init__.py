@@ -1,4 +1,4 @@
-"""`keras.quantizers`: weights and inputs of layers as small integers."""
+"""`keras.quantizers`: weights and inputs as small integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantizers: integers and a scale, by the largest value or by groups with a zero point."""
+"""Quantizers to integers and a scale, by the largest value or by groups with a zero point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Quantizer:
-    """Maps a tensor to integers and what they were divided by; this one gives the tensor itself.
+    """Maps a tensor to integers and their scale; the base class returns the tensor unchanged.
 
     Args:
         output_dtype: name of the dtype of the integers.
@@ -41,7 +41,7 @@ class Quantizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The quantizer with that configuration."""
+        """The quantizer with a configuration."""
         return cls(**config)
 
 
@@ -151,7 +151,7 @@ def abs_max_quantize_grouped_with_zero_point(
     epsilon: float = 1e-7,
     to_numpy: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """round(inputs / scale) + zero, each group of rows with a scale and a zero of its own.
+    """round(inputs / scale) + zero, with scale and zero for each group of rows.
 
     Args:
         inputs: [rows, columns], floating point.
@@ -189,7 +189,7 @@ def abs_max_quantize_grouped_with_zero_point(
 
 
 def without_groups(integers: Any, scale: Any, zero: Any, group_of: Array, axis: int) -> Any:
-    """(integers - zero) * scale, with the scale and zero of each place's group along an axis."""
+    """(integers - zero) * scale, with scale and zero of each element's group along an axis."""
     groups = ops.cast(group_of, "int32")
     scales = ops.take(scale, groups, axis=axis)
     zeros = ops.cast(ops.take(zero, groups, axis=axis), scales.dtype)

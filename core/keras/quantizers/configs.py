@@ -12,7 +12,7 @@ MODES = ("int8", "float8", "int4")
 
 
 class QuantizationConfig:
-    """The base of configurations: a subclass says its `mode`.
+    """The base of configurations; subclasses define `mode`.
 
     Args:
         weight_quantizer: of weights; that of the mode if None.
@@ -51,7 +51,7 @@ class QuantizationConfig:
 
 
 class Int8QuantizationConfig(QuantizationConfig):
-    """8 bits, the inputs too.
+    """8 bits, for weights and inputs.
 
     Args:
         weight_quantizer: of weights, with int8; the largest absolute value by column if None.
@@ -73,7 +73,7 @@ class Int8QuantizationConfig(QuantizationConfig):
 
 
 class Int4QuantizationConfig(QuantizationConfig):
-    """4 bits, inputs stay floats unless a quantizer is given.
+    """4 bits for weights; inputs stay floats unless a quantizer is given.
 
     Args:
         weight_quantizer: of weights, to int8 from -8 to 7; the largest absolute value by column if
@@ -129,12 +129,12 @@ class Int4QuantizationConfig(QuantizationConfig):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The object with that configuration; without a block size as files before it had one."""
+        """The object with a configuration; older files have no block size."""
         return super().from_config({"block_size": None, **config})
 
 
 class Float8QuantizationConfig(QuantizationConfig):
-    """Training in float8; it takes no quantizers."""
+    """Training in float8, without quantizers."""
 
     def __init__(self) -> None:
         super().__init__(None, None)

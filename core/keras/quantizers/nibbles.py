@@ -1,4 +1,4 @@
-"""Integers of 4 bits, two in a byte."""
+"""4-bit integers, two per byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BYTES = ("int8", "uint8")
 
 
 def pack_int4(arr: Any, axis: int = 0, dtype: str = "int8") -> tuple[Tensor, tuple[int, ...], int]:
-    """Neighbours along an axis as the low and the high half of one byte.
+    """Neighbours along an axis as low and high half of one byte.
 
     Args:
         arr: [...], int8 or uint8 with values of 4 bits.

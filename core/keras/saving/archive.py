@@ -1,4 +1,4 @@
-"""The zip archive of a .keras file: a few members, read within bounds, written at once."""
+"""The zip archive of a .keras file: few members, read within limits, written at once."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Archive:
             raise self._wrong(f"member {name!r} is no JSON: {error}") from None
 
     def open(self, name: str) -> IO[bytes]:
-        """A member to read and seek in, checked against its sum; stored ones are not copied."""
+        """A member for reading and seeking, its checksum verified; stored ones are not copied."""
         info = self._members.get(name)
         if info is None:
             raise self._wrong(f"it has no member {name!r}")

@@ -1,4 +1,4 @@
-"""Keras 3's .weights.h5: one group per layer, found by the attribute that the layer is in.
+"""Keras 3's .weights.h5: one group per layer, named by the attribute that holds the layer.
 
 layers/dense/vars/0        the first variable of the first Dense of a functional model
 layers/lstm/cell/vars/2    the third of the cell that a layer has as `cell`
@@ -70,7 +70,7 @@ def write_weights(
 
 
 def has_weights(model: Layer) -> bool:
-    """Whether a model, or every layer in it, is built, even without known inputs."""
+    """Whether a model, or each of its layers, is built, even with unknown inputs."""
     inner = model.layers_inside
     return model.built or bool(inner and all(layer.built for layer in inner))
 
@@ -95,7 +95,7 @@ def weights_for(
     known: set[str] = set()
     for place, layer in list(places(model, skipped, others, older=older)):
         group = _vars_of(file, place)
-        # Keras: it was saved under another attribute of the same layer.
+        # Keras: it may be stored under another attribute that holds the same layer.
         for other in others.get(id(layer), []) if group is None else []:
             group = group or _vars_of(file, other)
         if group is not None:
@@ -154,7 +154,7 @@ def _left(file: Any, known: set[str], layers: dict[str, Layer]) -> list[str]:
 
 
 def _is_beside(place: str, layers: dict[str, Layer]) -> bool:
-    """Whether a layer's attribute there contains no layers: a metric, a seed generator."""
+    """Whether a layer's attribute is a metric or seed generator, which contains no layers."""
     above, _, name = place.rpartition("/")
     held = getattr(layers.get(above), name, None) if name else None
     return held is not None and not isinstance(held, (Layer, list, tuple, dict))
@@ -181,7 +181,7 @@ def _counts_of_older(model: Layer, file: Any) -> int:
 
 
 def _vars_of(file: Any, place: str) -> Any:
-    """The group of a layer's own values; Keras 2 on Windows writes paths with its separator."""
+    """The group of a layer's own values; Keras 2 on Windows writes paths with backslashes."""
     found = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
     if found is not None or not place:
         return found
@@ -194,7 +194,7 @@ def _vars_of(file: Any, place: str) -> Any:
 
 
 def values_for(group: Any, variables: Sequence[Variable]) -> list[Any]:
-    """The values of a group for some variables; nothing is read unless it fits."""
+    """The values of a group for some variables; nothing is read unless they fit."""
     if group is not None and not hasattr(group, "keys"):
         raise ValueError("the file has an array in the place of a group")
     count = 0 if group is None else len(group)
@@ -207,12 +207,12 @@ def values_for(group: Any, variables: Sequence[Variable]) -> list[Any]:
 
 
 def in_order(group: Iterable[str]) -> list[str]:
-    """The names of the values of a group, which are numbers."""
+    """The names of a group's values in numerical order."""
     return sorted(group, key=lambda name: (len(name), name))
 
 
 def value_for(data: Any, name: str, variable: Variable) -> Any:
-    """The value that an array of the file has for a variable."""
+    """The value for a variable from an array of the file."""
     if data is None or not hdf5_files.is_plain(data):
         raise ValueError(f"variable {name} is not a plain array in the file")
     if tuple(data.shape) != tuple(variable.shape):
@@ -233,7 +233,7 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
     *,
     older: int = 0,
 ) -> Iterator[tuple[str, Layer]]:
-    """Every layer, once, and its path in the file: as Keras walks through attributes.
+    """Each layer once, with its path in the file, in the order of Keras' traversal of attributes.
 
     Args:
         model: the outermost one.
@@ -290,7 +290,7 @@ def _attributes(layer: Layer, older: int = 0) -> Iterator[tuple[str, Any]]:
 
 @functools.cache
 def _of_all() -> frozenset[str]:
-    """The attributes that every layer has, and those in which models keep their own layers."""
+    """The attributes of every layer, and those in which models keep their layers."""
     return frozenset(dir(Layer())) | {*("_layers", "_topology", "_tracked")}
 
 
@@ -337,7 +337,7 @@ def optimizer_values(
 
 
 def optimizer_to_restore(model: Any) -> Any:
-    """The optimizer of a compiled model, with its variables made; None if there is none."""
+    """The optimizer of a compiled model, with its variables created; None if there is none."""
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None:
         return None

@@ -1,4 +1,4 @@
-"""Weights listed layer by layer, in order: in .h5 models and weight files, as in Keras 2.
+"""Weights listed by layer and in order: in .h5 models and weight files, as in Keras 2.
 
 layer_names           attribute: the layers, in the model's order
 NAME/weight_names     attribute: a layer's weights, in the order of `weights_of`
@@ -149,7 +149,7 @@ def weights_of(layer: Any) -> list[Variable]:
 
 
 def own_weights(model: Any) -> list[Variable]:
-    """The model's own weights, in the order of these files."""
+    """The model's own weights in the order of these files."""
     own = [
         child
         for child in model._weight_store.own()

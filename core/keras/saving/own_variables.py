@@ -1,4 +1,4 @@
-"""A layer's or optimizer's values in a weights file: its variables, or as its class defines."""
+"""The values of a layer or optimizer in a weights file: its variables, or as its class defines."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def storable(value: Any) -> Any:
 
 
 def says_itself(owner: Layer | Optimizer) -> bool:
-    """Whether its class defines what is saved, or how it is loaded."""
+    """Whether the class defines what is saved or how it is loaded."""
     base: Any = Layer if isinstance(owner, Layer) else Optimizer
     if isinstance(owner, AdaptableLayer) and not owner._is_adapted:
         base = AdaptableLayer

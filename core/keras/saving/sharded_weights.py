@@ -1,4 +1,4 @@
-"""Weights in several .weights.h5 files, and a .weights.json that says which has what.
+"""Weights in several .weights.h5 files, and a .weights.json that maps names to files.
 
 NAME.weights.json        {"metadata": {"total_size": bytes}, "weight_map": {group: file(s)}}
 NAME_00000.weights.h5    groups as in one file: /layers/dense/vars
@@ -83,7 +83,7 @@ class _Shards:
         write_file(os.path.join(self._folder, self._names[-1]), self._memory.getbuffer())  # noqa: PTH118 (a text)
 
     def add(self, group: Any, name: str) -> None:
-        """Put an array of a group into the last file, or into a new one."""
+        """Write an array of a group into the last file, or into a new one if that is full."""
         data = group[name]
         size = data.size * data.dtype.itemsize
         if size > self._most:
@@ -105,7 +105,7 @@ class _Shards:
             files.append(self._names[-1])
 
     def close(self) -> None:
-        """Write the rest, and the map."""
+        """Write the rest and the map."""
         self._write()
         places = {key: files[0] if len(files) == 1 else files for key, files in self._map.items()}
         told = {"metadata": {"total_size": self._total}, "weight_map": places}

@@ -1,4 +1,4 @@
-"""A .keras file that is not packed: its members as the files of a folder."""
+"""An unpacked .keras file: a folder with its members as files."""
 
 from __future__ import annotations
 

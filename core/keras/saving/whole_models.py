@@ -51,7 +51,7 @@ def save_weights(
 
 
 def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> Any:
-    """Put values of a file into the weights of a model; see `Model.load_weights`.
+    """Load values of a file into a model's weights; see `Model.load_weights`.
 
     Args:
         model: built.
@@ -63,7 +63,7 @@ def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwarg
 
 
 class MissingModelError(MissingFileError, ValueError):
-    """There is no file or folder to load a model from."""
+    """There is no file or folder from which to load a model."""
 
 
 def load_model(

@@ -1,4 +1,4 @@
-"""CompileLoss: the losses of all outputs as one."""
+"""CompileLoss: the losses of all outputs combined."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pinnace.keras.metrics.metric import Metric
 
-# Losses whose y has a row for each thing that is classified.
+# Losses with a row of y per classified item.
 _OF_ROWS = (_losses.categorical_crossentropy, _losses.categorical_focal_crossentropy)
 
 
@@ -51,7 +51,7 @@ class CompileLoss:
         # Means of the losses, if there are several.
         self.trackers: list[Metric] = []
         if not structure.is_nested(loss):
-            loss_of(loss)  # an unknown name is told at once
+            loss_of(loss)  # raises for an unknown name
 
     @property
     def metrics(self) -> list[Metric]:
@@ -137,7 +137,7 @@ def _keys(y: Any) -> str:
 
 
 def _told(loss: Loss, y: Any, y_pred: Any, error: Exception) -> str:
-    """Add the loss's inputs to an error raised in it."""
+    """The error raised by a loss, with a description of the inputs added."""
     given = "   ".join(
         f"{name}: {x.dtype.name}{x.shape.text}"
         for name, x in (("y", y), ("output", y_pred))

@@ -128,7 +128,7 @@ def array_parts(
 
 
 def require_arrays(x: Any) -> None:
-    """See that `validation_split` has something that can be split.
+    """Check that `validation_split` is given arrays, which can be split.
 
     Raises:
         ValueError: `x` gives batches.
@@ -216,7 +216,7 @@ def _arrays(who: str, name: str, part: Any, leaf: Callable[[str, str, Any], Any]
 
 
 def _upright_array(who: str, name: str, value: Any) -> Any:
-    """As `_array`; a pandas Series becomes a column, [samples, 1], as in Keras."""
+    """Like `_array`, but a pandas Series becomes a column, [samples, 1], as in Keras."""
     array = _array(who, name, value)
     series = any(
         kind.__name__ == "Series" and kind.__module__.partition(".")[0] == "pandas"

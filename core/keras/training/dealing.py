@@ -1,4 +1,4 @@
-"""Steps of a model on the replicas of a strategy: batches are dealt out, results become one.
+"""Steps on the replicas of a strategy: distributes batches, and combines results.
 
 With several replicas in a process, batches are split here, tensor by tensor. With replicas in
 several processes, each takes its part of a batch before the tensors are created.
@@ -92,7 +92,7 @@ def on_the_only_replica(strategy: Any, step: Callable[..., Any]) -> Callable[...
 
 
 def _of_processes(strategy: Any, results: Any, joins: bool) -> Any:
-    """The results of all processes as one, in one exchange."""
+    """The results of all processes combined, in one exchange."""
     flat = [convert_to_tensor(x) for x in structure.flatten(results)]
     if joins:
         flat = [reshaping.reshape(x, [1]) if x.shape.rank == 0 else x for x in flat]
@@ -103,7 +103,7 @@ def _of_processes(strategy: Any, results: Any, joins: bool) -> Any:
 
 
 class OwnPieces(Batches):
-    """One process's parts of batches that every process of the job computes alike.
+    """One process's pieces of batches that all processes of the job compute identically.
 
     Args:
         batches: for all processes together.
@@ -118,7 +118,7 @@ class OwnPieces(Batches):
 
     @property
     def count(self) -> int | None:  # type: ignore[override]  # asked each time: it may change
-        """Batches in an epoch."""
+        """The number of batches in an epoch."""
         return self._batches.count
 
     def restart(self) -> None:

@@ -1,4 +1,4 @@
-"""Executions: the batches that callbacks see as one, `steps_per_execution` of them."""
+"""Executions: groups of `steps_per_execution` batches that callbacks see as one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def begins(index: int, steps: int) -> bool:
 
 
 def ends(index: int, steps: int) -> bool:
-    """Whether an execution is full with this batch."""
+    """Whether an execution ends with this batch."""
     return index % steps == steps - 1
 
 

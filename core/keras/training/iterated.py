@@ -1,4 +1,4 @@
-"""Steps over an iterator: the result of `make_train_function`, and inputs of overrides."""
+"""Steps that take an iterator: the results of `make_train_function`, and inputs of overrides."""
 
 from __future__ import annotations
 

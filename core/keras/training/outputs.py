@@ -1,4 +1,4 @@
-"""Outputs: the truth, the loss and the metrics of each output of a model."""
+"""Outputs: targets, losses and metrics by output of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def outputs_by_name(y_pred: Any, known: Sequence[str] | None = None) -> list[tuple[str, Any]]:
-    """The outputs of a model: a dict's by key, others by the names known, or as output_0, …."""
+    """The outputs of a model by key, known name, or output_0, …."""
     if isinstance(y_pred, dict):
         return [(str(key), y_pred[key]) for key in sorted(y_pred)]
     values = list(y_pred) if isinstance(y_pred, (list, tuple)) else [y_pred]

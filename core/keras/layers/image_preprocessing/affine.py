@@ -1,4 +1,4 @@
-"""Images turned, moved and sheared by affine maps, with their masks."""
+"""Rotation, translation, zoom and shear of images and masks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _AffineLayer(MovingLayer):
-    """The base class of layers that sample each pixel at an affine image of its position."""
+    """The base class of layers that sample each pixel at an affinely transformed position."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class _AffineLayer(MovingLayer):
 
 
 class RandomRotation(_AffineLayer):
-    """While training, each image is turned about its middle.
+    """Rotates each image about its centre while training.
 
     Args:
         factor: the angle is between -factor and factor full turns, or between two numbers of them.
@@ -104,7 +104,7 @@ class RandomRotation(_AffineLayer):
 
 
 class RandomTranslation(_AffineLayer):
-    """While training, each image is moved.
+    """Shifts each image while training.
 
     Args:
         height_factor: share of the height that it is moved down by, between -factor and factor, or
@@ -161,7 +161,7 @@ class RandomTranslation(_AffineLayer):
 
 
 class RandomZoom(_AffineLayer):
-    """While training, each image is enlarged, or made smaller, about its middle.
+    """Zooms each image in or out about its centre while training.
 
     Args:
         height_factor: the share of rows that is added, between -factor and factor, or between two;
@@ -230,7 +230,7 @@ class RandomZoom(_AffineLayer):
 
 
 class RandomShear(_AffineLayer):
-    """While training, each image is sheared.
+    """Shears each image while training.
 
     Args:
         x_factor: how far rows are moved, in pixels for each pixel of height: up to this, or between

@@ -1,4 +1,4 @@
-"""Images brightened, darkened, inverted: layers that change each value by itself."""
+"""Layers that change each pixel value on its own: brightness, contrast, inversion."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RandomBrightness(FactorLayer):
 
 
 class RandomContrast(FactorLayer):
-    """While training, x becomes (x - mean) f + mean, with a factor f and a mean for each image.
+    """While training, (x - mean) f + mean, with a factor f and mean for each image.
 
     Args:
         factor: f is from 1 to 1 + factor, or from 1 - factor[0] to 1 + factor[1].
@@ -194,7 +194,7 @@ class Solarization(ImageLayer):
         self.value_range = checked_range("Solarization", value_range)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """The number added to each image, and its threshold, both from 0 to 255."""
+        """The number added to each image, and its threshold, both in [0, 255]."""
         if not training:
             return None
         shape, kind = _one_per_image(data), self.compute_dtype
@@ -209,7 +209,7 @@ class Solarization(ImageLayer):
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
-        """The images, inverted where they are bright."""
+        """The images, inverted where they are above the threshold."""
         x = self._computed(images)
         if not training or transformation is None:
             return x
@@ -252,7 +252,7 @@ class RandomPosterization(FactorLayer):
     _highest = _BITS
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """The number of bits of each image that are cleared."""
+        """The number of bits cleared in each image."""
         del training
         shape, (low, high) = as_shape([batch_size(data)]), self.factor
         if low != high:

@@ -1,4 +1,4 @@
-"""Images with other colours."""
+"""Random changes of images' colours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RandomColorDegeneration(FactorLayer):
-    """While training, each image is mixed with itself in grey.
+    """Mixes each image with its grey version while training.
 
     Args:
         factor: the share of grey: between -factor and factor, or between two numbers.

@@ -82,7 +82,7 @@ class RandomCrop(ImageLayer):
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
-        """The crop, in the size of the layer."""
+        """The crop, resized to the layer's target size."""
         if training and transformation is None:
             whole: Tensor = ops.convert_to_tensor(images)
             return whole
@@ -114,7 +114,7 @@ class RandomCrop(ImageLayer):
         return self._part(masks, transformation, training, "nearest")
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the images, in the size of the layer."""
+        """The shape of the images in the layer's target size."""
         if isinstance(input_shape, dict):
             return {**input_shape, "images": self.compute_output_shape(input_shape["images"])}
         sizes = list(input_shape)
@@ -123,7 +123,7 @@ class RandomCrop(ImageLayer):
 
 
 def _share(size: Any, wanted: int, other: int, most: Any) -> Any:
-    """`size * wanted / other`, truncated, from 1 to `most`."""
+    """`size * wanted / other`, truncated and clipped to [1, most]."""
     if isinstance(size, int) and isinstance(most, int):
         return max(min(most, int(size * wanted / other)), 1)
     found = ops.cast(ops.cast(size * wanted, "float32") / float(other), "int32")

@@ -57,5 +57,5 @@ class FactorLayer(ImageLayer):
         return self._changed(x, transformation) if training else x
 
     def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
-        """Images in the dtype computed in, after what `get_random_transformation` gave."""
+        """Images in the compute dtype, transformed by the result of `get_random_transformation`."""
         raise NotImplementedError

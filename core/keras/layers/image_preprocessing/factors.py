@@ -1,4 +1,4 @@
-"""Checks of the arguments of image layers: ranges of factors and of values."""
+"""Checks of image layers' arguments: ranges of factors and of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of images: sharpening."""
+"""Image filters: sharpening."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMOOTH = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]])[:, :, None, None] / 13
 
 
 class RandomSharpness(FactorLayer):
-    """While training, each image is mixed with itself smoothed.
+    """Mixes each image with its smoothed version while training.
 
     Args:
         factor: between 0 and this, or between two numbers: 0 smooths, 0.5 changes nothing, 1

@@ -1,4 +1,4 @@
-"""A step function over the steps of a sequence: a Python loop, or a While node in a graph."""
+"""A step function applied along a sequence: a Python loop, or a While node in a graph."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _array(x: Tensor, size: Any, course: Course) -> TensorArray:
 
 
 def _swapped(x: Tensor) -> Tensor:
-    """Batch and time exchanged."""
+    """x with batch and time axes exchanged."""
     rank = x.shape.rank or 2
     return permutations.transpose(x, [1, 0, *range(2, rank)])
 
