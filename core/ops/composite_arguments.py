@@ -1,4 +1,4 @@
-"""`@takes_composites`: what a function of tensors does with ragged or sparse arguments.
+"""`@takes_composites`: rules for ragged or sparse arguments of functions of tensors.
 
 An op that works element by element needs nothing: `execute` applies it to the values. A function
 that looks at its arguments before it runs an op, or for which rows matter, says here what it does.
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Any])
 
 
-# The function itself knows what to do.
+# The function itself handles composite arguments.
 ITSELF = "itself"
 
 
 class Composites(NamedTuple):
-    """A function's rule for composite arguments: see `takes_composites`."""
+    """A function's rule for composite arguments; see `takes_composites`."""
 
     ragged: str
     sparse: str
@@ -76,12 +76,12 @@ def takes_composites(
 
 
 _LISTS = frozenset({list, tuple})
-# The usual arguments, of which one look tells that they are not composite.
+# Types of the usual arguments, which are known not to be composite.
 _WHOLE = frozenset({Tensor, Variable, float, int, type(None)})
 
 
 def refuse(name: str, kind: str) -> NoReturn:
-    """Say that an op or a function does not take composite values.
+    """Raise an error: an op or function does not accept composite values.
 
     Raises:
         ValueError: always.

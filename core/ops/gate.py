@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def admitted(op: OpDef, attrs: Attrs) -> OpDef:
-    """`op` as a loaded model may have it unless it is trusted.
+    """`op` in the form allowed for untrusted loaded models.
 
     Args:
         op: that a node of the model asks for.
@@ -34,12 +34,12 @@ def admitted(op: OpDef, attrs: Attrs) -> OpDef:
         return op
     if op.guarded is not None:
         return replace(op, kernel=op.guarded)
-    # Without a gradient too: that could be the same op again, made anew and not by a file.
+    # Without a gradient: it could call the same op as created by a program, which is not guarded.
     return replace(op, kernel=_refusal(op.name, reach), gradient=NOT_DIFFERENTIABLE)
 
 
 def refuse(op: str, reach: str) -> NoReturn:
-    """Say that a loaded model may not do this.
+    """Raise an error: a loaded model is not allowed to do this.
 
     Raises:
         PermissionDeniedError: always.

@@ -28,7 +28,7 @@ Moves: TypeAlias = Literal["concatenate", "stack", "split", "unstack", "slice", 
 
 
 class NotDifferentiable:
-    """The mark of an op that has no gradient."""
+    """The marker of an op without a gradient."""
 
     def __repr__(self) -> str:
         return "NOT_DIFFERENTIABLE"
@@ -44,7 +44,7 @@ class NoGradientDefined:
     """
 
     def __call__(self, call: OpCall, *_: Tensor | None) -> NoReturn:
-        """Raise LookupError: the op, and what to do."""
+        """Raise LookupError with the op and a remedy."""
         node = getattr(getattr(call.outputs[0], "value", None), "node", None)
         raise LookupError(
             f"No gradient defined for operation {getattr(node, 'name', call.op.name)!r} "
@@ -67,7 +67,7 @@ class GradientAbove:
     """
 
     def __call__(self, call: OpCall, *_: Tensor | None) -> NoReturn:
-        """Raise RuntimeError: the file that has the gradient was not imported."""
+        """Raise RuntimeError: the file with the gradient was not imported."""
         raise RuntimeError(f"no file has given {call.op.name} its gradient")
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ GRADIENT_ABOVE = GradientAbove()
 
 @dataclass(frozen=True, slots=True)
 class TypeSet:
-    """The dtypes a type attribute may have, and TensorFlow's default if there is one."""
+    """The dtypes that a type attribute may have, and TensorFlow's default, if any."""
 
     allowed: frozenset[DType]
     default: DType | None = None
@@ -95,7 +95,7 @@ _REQUIRED: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class AttrDef:
-    """An attribute that is not deduced from the inputs."""
+    """An attribute that does not follow from inputs."""
 
     kind: str
     default: Any = _REQUIRED
@@ -120,7 +120,7 @@ def attr(kind: str, default: Any = _REQUIRED, allowed: Sequence[Any] = ()) -> At
 
 @dataclass(frozen=True, slots=True)
 class ArgDef:
-    """An input or output of a signature; one of `dtype`, `type_attr`, `list_attr` is set."""
+    """An input or output of a signature, with one of `dtype`, `type_attr`, `list_attr` set."""
 
     name: str
     dtype: DType | None = None
@@ -135,7 +135,7 @@ class ArgDef:
 
 
 _OPAQUE_NAMES = frozenset({"resource", "variant", "qint8", "quint8", "qint16", "quint16", "qint32"})
-# Arguments that have been read: signatures say the same few again and again.
+# Parsed arguments: signatures repeat a small number of them.
 _args: dict[tuple[str, bool], ArgDef] = {}
 
 
@@ -173,7 +173,7 @@ def _parse_arg(part: str, is_type_attr: bool) -> ArgDef:
 
 
 class InferCall:
-    """A call as shape inference sees it: specs, attributes and the values that are known."""
+    """A call in shape inference: specs, attributes and known values."""
 
     __slots__ = ("_constants", "attrs", "inputs", "op")
 
@@ -190,7 +190,7 @@ class InferCall:
         self._constants = constants
 
     def spec(self, index: int) -> TensorSpec:
-        """The spec of the input `index`, which is not a list."""
+        """The spec of input `index`, which is not a list."""
         found = self.inputs[index]
         assert isinstance(found, TensorSpec)  # noqa: S101 (a wrong signature is our own mistake)
         return found
@@ -205,7 +205,7 @@ class InferCall:
         return None if self._constants is None else self._constants(index)
 
     def shape_constant(self, index: int) -> Shape:
-        """The value of input `index`, a vector of sizes, as a shape: -1 and unknown are None."""
+        """The value of input `index`, a vector of sizes, as a shape; -1 and unknown are None."""
         value = self.constant(index)
         if value is not None:
             return (
@@ -219,16 +219,16 @@ class InferCall:
         return Shape(None)
 
     def handle(self, index: int) -> TensorSpec | None:  # noqa: ARG002 (a graph's call needs it)
-        """The spec of the variable of the resource input `index`, if known."""
+        """The spec of the variable behind the resource input `index`, if known."""
         return None
 
     def fail(self, problem: str, *facts: str) -> NoReturn:
-        """Raise InvalidArgumentError: the op, the problem, then the inputs it was given."""
+        """Raise InvalidArgumentError with the op, the problem and the inputs."""
         raise InvalidArgumentError(explain(self.op, problem, self.inputs, facts))
 
 
 def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[str] = ()) -> str:
-    """An error message: `Op: problem`, then every input as `name: dtype[shape]`, then the facts."""
+    """An error message: `Op: problem`, each input as `name: dtype[shape]`, then the facts."""
     given = []
     for arg, spec in zip(op.inputs, inputs, strict=False):
         text = ", ".join(one.text for one in spec) if isinstance(spec, tuple) else spec.text
@@ -243,7 +243,7 @@ def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[st
 def out_of_memory(
     error: MemoryError, op: OpDef, inputs: Sequence[Specs], where: str = ""
 ) -> ResourceExhaustedError:
-    """Add the op to an out-of-memory error; `error` itself, if it has one."""
+    """An out-of-memory error with the op added; `error` itself if it names one."""
     if isinstance(error, ResourceExhaustedError):
         return error
     return ResourceExhaustedError(explain(op, str(error) or "there is no memory", inputs) + where)
@@ -273,18 +273,18 @@ class OpCall:
         self.wanted = wanted
 
     def needs(self, index: int) -> bool:
-        """Whether the gradient of input `index` is used: if not, it may be skipped."""
+        """Whether the gradient of input `index` is used; if not, it may be skipped."""
         return self.wanted is None or id(self.inputs[index]) in self.wanted
 
     def attr(self, name: str) -> Any:
-        """An attribute, its default if it was not given."""
+        """An attribute, or its default if it was not given."""
         if name in self.attrs:
             return self.attrs[name]
         return self.op.default(name)
 
 
 def handed_on(_: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """The gradient of an identity-like op: `dy` itself, slices or dense."""
+    """The gradient of an identity-like op: `dy`, slices or dense."""
     return (dy,)
 
 
@@ -437,11 +437,11 @@ class OpDef:
 
     @property
     def stateful(self) -> bool:
-        """Whether it has side effects, or depends on anything but its inputs."""
+        """Whether it has side effects or depends on anything but its inputs."""
         return self.effect is not None
 
     def reach(self, attrs: Attrs) -> str:
-        """The external resources it accesses with these attributes; "" is none."""
+        """The external resources it accesses with these attributes; "" for none."""
         return self.reaches if isinstance(self.reaches, str) else self.reaches(attrs)
 
     @property
@@ -460,7 +460,7 @@ class OpDef:
         raise InvalidArgumentError(f"{self.name}: attribute {name!r} is required")
 
     def full_attrs(self, attrs: Attrs) -> dict[str, Any]:
-        """`attrs` with defaults for missing ones."""
+        """`attrs`, with defaults for missing ones."""
         full = dict(attrs)
         for name, definition in self.attrs.items():
             if name not in full:
@@ -473,7 +473,7 @@ class OpDef:
         return full
 
     def input_count(self, arg: ArgDef, attrs: Attrs) -> int:
-        """The number of tensors of the argument with `attrs`."""
+        """The number of tensors of an argument with `attrs`."""
         if arg.number_attr:
             return int(attrs[arg.number_attr])
         return len(attrs[arg.list_attr]) if arg.list_attr else 1
@@ -493,7 +493,7 @@ class OpDef:
         return tuple(packed)
 
     def output_dtypes(self, attrs: Attrs) -> tuple[DType, ...]:
-        """The dtype of every output, flat."""
+        """The dtypes of all outputs, flat."""
         found: list[DType] = []
         for arg in self.outputs:
             if arg.list_attr:
@@ -508,7 +508,7 @@ class OpDef:
 
 
 def _kernel_parameters(kernel: Kernel | None) -> tuple[tuple[str, ...], bool]:
-    """The attributes that a kernel takes, and whether it takes the run's context."""
+    """The attributes that a kernel takes, and whether it takes the run context."""
     if kernel is None or isinstance(kernel, np.ufunc):
         return (), False
     code = None if hasattr(kernel, "__wrapped__") else getattr(kernel, "__code__", None)

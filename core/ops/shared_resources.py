@@ -1,4 +1,4 @@
-"""Resources that nodes share by a name: in one run, or in all functions of a loaded model.
+"""Resources shared by name, within a run or by all functions of a loaded model.
 
 TensorFlow keeps them in a process, by container and name. Here a run keeps its own, and those that
 the functions of a model make by name live in the model's container, which dies with the model.
@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 
 class Container:
-    """Resources that one model's functions share; they live as long as somebody holds them.
+    """Resources shared by a model's functions, which live as long as they are referenced.
 
     Attributes:
         name: what the nodes have as their `container`.
@@ -34,7 +34,7 @@ class Container:
         _containers[self.name] = self
 
     def get(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
-        """The resource of a kind and name, made at its first use."""
+        """The resource of a kind and name, created on first use."""
         with self._lock:
             found = self._found.get((kind, name))
             if found is None:

@@ -75,7 +75,7 @@ def constant(
 
 
 def _check_no_cut(value: Any, wanted: dtypes.DType) -> None:
-    """Refuse floats among a list's tensors where whole numbers are wanted.
+    """Raise for floats among a list's tensors where integers are required.
 
     TensorFlow's constants take no tensors in a list at all; `convert_to_tensor` does, and cuts.
     """
@@ -217,7 +217,7 @@ def zeros_like(
 def _zeros_like_kernel(x: Array) -> Array:
     if x.dtype == object:
         value: Any = x[()] if x.ndim == 0 else None
-        if hasattr(value, "zeros_like"):  # a list, in a variant
+        if hasattr(value, "zeros_like"):  # a tensor list in a variant
             out = np.empty((), object)
             out[()] = value.zeros_like()
             return out

@@ -1,4 +1,4 @@
-"""The short way of an eager call: a computed array becomes a tensor, and the tapes see the op."""
+"""The fast path of eager calls: wraps a computed array and notifies the tapes."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`on_value` at the place each index names along a new axis, `off_value` elsewhere.
+    """`on_value` at each index along a new axis, `off_value` elsewhere.
 
     Args:
         indices: [...], uint8, int8, int32 or int64; one out of range names no place.

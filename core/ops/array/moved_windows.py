@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# XLA has no strings: TensorFlow refuses them, or ends.
+# XLA has no strings: TensorFlow refuses them or crashes.
 _TYPES = ANY_VALUE - {string}
 
 
@@ -88,7 +88,7 @@ def _check_vector(call: InferCall, index: int, rank: int | None) -> None:
 
 def _infer_slice(call: InferCall) -> Shape:
     shape, counts = call.spec(0).shape, [call.spec(index).shape for index in (1, 2)]
-    # Any of the three tells how many axes there are.
+    # The rank follows from any of the three inputs.
     ranks = [shape.rank, *(one[0] for one in counts if one.rank == 1)]
     rank = next((n for n in ranks if n is not None), None)
     _check_vector(call, 1, rank)

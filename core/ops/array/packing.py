@@ -1,4 +1,4 @@
-"""Sequences with tensors in them as one tensor, for `convert_to_tensor`."""
+"""Sequences that contain tensors, packed to one tensor for `convert_to_tensor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows dealt out to several tensors and put together again: DynamicPartition, DynamicStitch."""
+"""DynamicPartition, which distributes rows over tensors, and DynamicStitch, its inverse."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -127,7 +127,7 @@ def _shapes(call: InferCall, index: int) -> Sequence[Shape]:
 
 def _stitch_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     indices = call.inputs[0]
-    # TensorFlow: a row that was written over gets what the one that stayed gets.
+    # TensorFlow: an overwritten row gets the gradient of the row that replaced it.
     return (None,) * len(indices), [gathering.gather(dy, i) for i in indices]
 
 
@@ -141,7 +141,7 @@ _STITCH: dict[str, Any] = {
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """The rows of all of `data` in one tensor, each where `indices` says; the last one stays.
+    """The rows of all `data`, placed by `indices` in one tensor; of duplicates the last one stays.
 
     Args:
         indices: tensors [p_i], int32, of any shapes.

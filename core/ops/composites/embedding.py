@@ -110,7 +110,7 @@ def _ones(ids: Tensor) -> Tensor:
 
 
 def _parts(x: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Values, the row of each, and how many rows there are."""
+    """The values, the row of each, and the number of rows."""
     if isinstance(x, RaggedTensor):
         if x.ragged_rank != 1:
             raise ValueError("embedding_lookup_sparse: ragged numbers must have a ragged rank of 1")

@@ -1,4 +1,4 @@
-"""The feature specs of `parse_example`, and how sparse and ragged features are put together."""
+"""Feature specs of `parse_example`, and assembly of sparse and ragged features."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def assembled(key: str, feature: Any, sparse: dict[Any, Any], ragged: dict[Any, 
         return _sparse(feature, sparse)
     split = as_dtype(feature.row_splits_dtype)
     values = ragged[_value_key(key, feature), as_dtype(feature.dtype), split]
-    # Values of one message are a tensor; those of a batch have its messages as rows.
+    # The values of a single message are a tensor; those of a batch are ragged, a row per message.
     cut = _partitioned if isinstance(values, RaggedTensor) else _partitioned_alone
     for partition in reversed(_partitions(feature)):
         rows = None
@@ -216,7 +216,7 @@ def _sparse(feature: SparseFeature, sparse: dict[Any, Any]) -> SparseTensor:
     values = sparse[feature.value_key, as_dtype(feature.dtype)]
     sizes = feature.size if isinstance(feature.size, (list, tuple)) else [feature.size]
     for x in ids:
-        # Index by index, so that each example has the same number.
+        # Compared one by one, so that each example has equal counts.
         require_equal(
             x.indices,
             values.indices,
@@ -231,11 +231,11 @@ def _sparse(feature: SparseFeature, sparse: dict[Any, Any]) -> SparseTensor:
 
 
 def _partitioned_alone(values: Any, partition: Any, rows: Any, split: Any, validate: bool) -> Any:
-    """The values of one message cut into rows."""
+    """The values of one message, split into rows."""
     if isinstance(partition, _UniformRowLength):
         if isinstance(values, RaggedTensor):
             return RaggedTensor.from_uniform_row_length(values, partition.length, validate=validate)
-        # TensorFlow: rows of one length of a tensor are a tensor.
+        # TensorFlow: a tensor's rows of equal length are a tensor.
         sizes = shapes.shape(values)[1:]
         return reshaping.reshape(
             values, joining.concat([np.array([-1, partition.length], np.int32), sizes], 0)
@@ -251,7 +251,7 @@ def _partitioned_alone(values: Any, partition: Any, rows: Any, split: Any, valid
 
 
 def _partitioned(values: Any, partition: Any, rows: Any, split: Any, validate: bool) -> Any:
-    """The values of every message of a batch cut into rows."""
+    """The values of each message of a batch, split into rows."""
     if isinstance(partition, _UniformRowLength):
         inner = RaggedTensor.from_uniform_row_length(
             _as(values.values, split), partition.length, validate=validate
@@ -276,7 +276,7 @@ def _row_lengths(values: RaggedTensor, partition: Any, rows: RaggedTensor, split
     if isinstance(partition, _RowLengths):
         return rows
     if isinstance(partition, _RowSplits):
-        # n + 1 splits are n rows; no splits at all are no rows.
+        # n + 1 splits make n rows; no splits make no rows.
         below, above = rows[:, :-1], rows[:, 1:]
         return below.with_values(arithmetic.subtract(above.values, below.values))
     if isinstance(partition, _ValueRowIds):
@@ -285,7 +285,7 @@ def _row_lengths(values: RaggedTensor, partition: Any, rows: RaggedTensor, split
     if isinstance(partition, _RowStarts):
         ends = RaggedTensor.from_uniform_row_length(counts, 1).with_row_splits_dtype(split)
         following = concat([rows[:, 1:], ends], 1)
-        # A message without rows has no end either.
+        # The end appended to a message without rows must be dropped.
         following = _first(following, rows)
         return rows.with_values(arithmetic.subtract(following.values, rows.values))
     zeros = constants.zeros_like(counts)
@@ -295,7 +295,7 @@ def _row_lengths(values: RaggedTensor, partition: Any, rows: RaggedTensor, split
 
 
 def _first(x: RaggedTensor, like: RaggedTensor) -> RaggedTensor:
-    """The first values of each row, as many as the same row of `like` has."""
+    """The first values of each row, as many as the row of `like` has."""
     starts = x.row_splits[:-1]
     numbers = ragged_range(
         starts, arithmetic.add(starts, like.row_lengths()), row_splits_dtype=x.row_splits.dtype
@@ -304,7 +304,7 @@ def _first(x: RaggedTensor, like: RaggedTensor) -> RaggedTensor:
 
 
 def _counts(rows: RaggedTensor, split: Any) -> RaggedTensor:
-    """The number of values in each row of each message, from the values' row numbers."""
+    """The number of values in each row of each message, from the values' row indices."""
     one = casting.cast(1, split)
     last = reduce_max(rows, 1)
     zero = casting.cast(0, split)

@@ -1,4 +1,4 @@
-"""Names of files that a program looks up once: `tf.io.match_filenames_once`."""
+"""`tf.io.match_filenames_once`: file names that a program looks up once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets in the last axis of tensors: TensorFlow's `tf.sets`."""
+"""`tf.sets`: sets in the last axis of tensors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _operation(a: Any, b: Any, operation: str, validate: bool) -> SparseTensor:
     options: dict[str, Any] = {"set_operation": operation, "validate_indices": bool(validate)}
     if isinstance(a, SparseTensor):
         if not isinstance(b, SparseTensor):
-            # TensorFlow has no op for it: the other way round is the same set.
+            # TensorFlow has no op for sparse and dense: swap the operands.
             turned = {"a-b": "b-a", "b-a": "a-b"}.get(operation, operation)
             return _operation(b, a, turned, validate)
         parts: list[Any] = [a.indices, a.values, a.dense_shape]

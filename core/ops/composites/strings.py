@@ -31,7 +31,7 @@ __all__ = [
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """Each string cut at a separator.
+    """Each string split at a separator.
 
     Args:
         input: [...], string, tensor or ragged tensor.
@@ -58,7 +58,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """Each string cut into its bytes.
+    """Each string split into bytes.
 
     Args:
         input: [...], string, tensor or ragged tensor.
@@ -82,7 +82,7 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
 
 
 def _over_strings(cut: Callable[[Tensor], RaggedTensor], input: Any) -> Any:
-    """A function of a vector of strings, over strings of any form."""
+    """A function of string vectors, applied to strings in any form."""
     if isinstance(input, RaggedTensor):
         return input.with_flat_values(_over_strings(cut, input.flat_values))
     x = convert_to_tensor(input, dtypes.string)

@@ -86,7 +86,7 @@ def Assert(  # noqa: N802 (TensorFlow's name)
 
 
 def shown(array: Array, summarize: int) -> str:
-    """The first elements of an array, as an error or a print shows them."""
+    """The first elements of an array, as text for errors and printing."""
     flat = array.reshape(-1)
     count = flat.size if summarize < 0 else min(summarize, flat.size)
     texts = [
@@ -326,7 +326,7 @@ def dtypes_resolution(x: Tensor) -> float:
 
 
 def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """`x`, which must hold neither NaN nor infinity; else InvalidArgumentError.
+    """`x`, checked to contain neither NaN nor infinity; raises InvalidArgumentError.
 
     Args:
         x: [...], a float type.
@@ -425,7 +425,7 @@ def assert_rank_in(
 def assert_scalar(
     tensor: TensorLike, message: str | None = None, name: str | None = None
 ) -> Tensor:
-    """`tensor`, which must have no axes; else ValueError.
+    """`tensor`, checked to be a scalar; raises ValueError.
 
     Args:
         tensor: the tensor to check.
@@ -474,7 +474,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 def assert_same_float_dtype(
     tensors: Sequence[TensorLike] | None = None, dtype: Any = None
 ) -> dtypes.DType:
-    """The one float dtype of the tensors; ValueError if they differ or it is no float type.
+    """The common float dtype of the tensors; raises ValueError if there is none.
 
     Args:
         tensors: tensors of any shapes.

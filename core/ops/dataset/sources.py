@@ -1,4 +1,4 @@
-"""Sources of datasets in graphs: tensors, their slices, ranges of numbers.
+"""Sources of datasets in graphs: tensors, their slices, ranges.
 
 The random numbers are not TensorFlow's; the same seeds reproduce them.
 """

@@ -1,4 +1,4 @@
-"""The last ops of detectors: CombinedNonMaxSuppression and similar."""
+"""The final ops of detectors: CombinedNonMaxSuppression and similar."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Boxes of each picture, without those that overlap a better one of their class.
+    """The boxes of each image, without those that overlap a better one of their class.
 
     Args:
         boxes: [batch, n, q, 4], float32: y1, x1, y2, x2; q is 1, or the number of classes.

@@ -1,4 +1,4 @@
-"""JPEG files, whole or cropped while decoding."""
+"""JPEG files, decoded as a whole or cropped."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ _HOW = {
 def adjust_jpeg_quality(
     image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
 ) -> Tensor:
-    """`image` [height, width, 1 or 3] as it looks after JPEG of that quality, 0 to 100.
+    """`image` [height, width, 1 or 3] after JPEG compression at a quality of 0 to 100.
 
     Args:
         image: [height, width, 1 or 3], uint8, or a float type in [0, 1].
@@ -282,7 +282,7 @@ ENCODE_JPEG_VARIABLE_QUALITY = define(
 def extract_jpeg_shape(
     contents: TensorLike, output_type: Any = int32, name: str | None = None
 ) -> Tensor:
-    """[3]: height, width and channels of a JPEG file, from its head alone.
+    """[3]: height, width and channels of a JPEG file, from its header.
 
     Args:
         contents: [], string: the bytes of a file.

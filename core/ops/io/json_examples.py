@@ -1,4 +1,4 @@
-"""Records as JSON: DecodeJSONExample."""
+"""Records in JSON: DecodeJSONExample."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def decode_json_example(json_examples: TensorLike, name: str | None = None) -> T
 
 
 def _kernel(json_examples: Array) -> Array:
-    from google.protobuf import json_format  # few programs want it
+    from google.protobuf import json_format  # late: few programs need it
 
     found = np.empty(json_examples.shape, object)
     for at, text in np.ndenumerate(json_examples):

@@ -130,7 +130,7 @@ def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the a
     from pinnace.proto.tensor_pb2 import TensorProto
 
     message = TensorProto(dtype=T.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
-    message.tensor_shape.SetInParent()  # a scalar has a shape too: it is there, and empty
+    message.tensor_shape.SetInParent()  # an empty shape is present, since scalars have a shape
     for n in array.shape:
         message.tensor_shape.dim.add(size=n)
     if T is dtypes.string:
@@ -153,7 +153,7 @@ SERIALIZE_TENSOR = define(
 
 
 def _message_from(data: bytes) -> TensorProto | None:
-    """The message in these bytes; None if there is none."""
+    """The message in these bytes; None if they are invalid."""
     # `import pinnace` does without protobuf, a twentieth of what it takes.
     from google.protobuf.message import DecodeError
 
@@ -165,7 +165,7 @@ def _message_from(data: bytes) -> TensorProto | None:
         return None
 
 
-# The field of a TensorProto that holds values one by one; of other dtypes it is `int_val`.
+# The field of a TensorProto that holds single values, for dtypes other than those in `int_val`.
 VALUE_FIELDS: dict[DType, str] = {
     dtypes.float32: "float_val",
     dtypes.float64: "double_val",
@@ -183,7 +183,7 @@ _MOST = 1 << 31
 
 
 def _texts_of(message: TensorProto, count: int) -> Array:
-    """The elements of a string tensor, which are in one of two fields."""
+    """The elements of a string tensor, from either of two fields."""
     if not message.tensor_content:
         return _filled(message.string_val, count, np.dtype(object))
     found = _texts(message.tensor_content, count)
@@ -193,7 +193,7 @@ def _texts_of(message: TensorProto, count: int) -> Array:
 
 
 def _texts(data: bytes, count: int) -> list[bytes]:
-    """The texts that `packed` put into one field."""
+    """The strings that `packed` put into one field."""
     if count > len(data):
         raise InvalidArgumentError(f"ParseTensor: {count} texts do not fit into {len(data)} bytes")
     lengths: list[int] = []
@@ -222,7 +222,7 @@ def _texts(data: bytes, count: int) -> list[bytes]:
 
 
 def _filled(values: Any, count: int, kind: np.dtype[Any]) -> Array:
-    """`count` values: the last one given is repeated."""
+    """`count` values, of which the last given one is repeated."""
     out = np.zeros(count, kind) if kind.kind != "O" else np.full(count, b"", object)
     given = min(len(values), count)
     if given:
@@ -254,7 +254,7 @@ def _infer_parsed(call: InferCall) -> Shape:
         return UNKNOWN
     message = _message_from(string_of(known))
     if message is None:
-        return UNKNOWN  # the kernel says so
+        return UNKNOWN  # the kernel will raise
     return from_list_with_minus_one(dim.size for dim in message.tensor_shape.dim)
 
 
@@ -273,7 +273,7 @@ PARSE_TENSOR = define(
 
 
 def packed(array: Array, dtype: DType) -> bytes:
-    """A TensorProto with all elements in one field, texts too: their lengths, then their bytes."""
+    """A TensorProto with all elements in one field; of strings, lengths followed by bytes."""
     from pinnace.proto.tensor_pb2 import TensorProto
 
     message = TensorProto(dtype=dtype.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int

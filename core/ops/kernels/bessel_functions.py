@@ -297,12 +297,12 @@ def j1(x: Array) -> Array:
 
 
 def y0(x: Array) -> Array:
-    """Y₀(x); -∞ where x is not above 0, as in TensorFlow."""
+    """Y₀(x); -∞ for x <= 0, as in TensorFlow."""
     return _second(x, 0)
 
 
 def y1(x: Array) -> Array:
-    """Y₁(x); -∞ where x is not above 0, as in TensorFlow."""
+    """Y₁(x); -∞ for x <= 0, as in TensorFlow."""
     return _second(x, 1)
 
 
@@ -324,7 +324,7 @@ def _near_j(x: Array, order: int) -> Array:
 
 
 def _far(x: Array, order: int) -> tuple[Array, Array]:
-    """J and Y from 8 on."""
+    """J and Y for x >= 8."""
     x = np.maximum(x, _FAR)
     part = _FAR / x
     square = 2 * part * part - 1
@@ -339,7 +339,7 @@ def _far(x: Array, order: int) -> tuple[Array, Array]:
 
 
 def k0(x: Array) -> Array:
-    """K₀(x), the modified Bessel function of the second kind; ∞ where x is not above 0."""
+    """K₀(x), the modified Bessel function of the second kind; ∞ for x <= 0."""
     return _modified(x, 0, scaled=False)
 
 
@@ -349,7 +349,7 @@ def k0e(x: Array) -> Array:
 
 
 def k1(x: Array) -> Array:
-    """K₁(x); ∞ where x is not above 0."""
+    """K₁(x); ∞ for x <= 0."""
     return _modified(x, 1, scaled=False)
 
 

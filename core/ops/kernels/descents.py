@@ -66,7 +66,7 @@ def _replaced(
     grad: Array,
     scalars: Sequence[np.float32],
 ) -> list[Array]:
-    """The new values, in the memory of the old ones where that may be written into."""
+    """The new values, written over the old ones if possible."""
     made, copied = [], []
     for old, is_alone in taken:
         if is_alone:

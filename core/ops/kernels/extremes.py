@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from pinnace.ops.kernels.precision import Array
 
-# Numbers of a line that fill vectors, and of an array from which it matters.
+# The shortest line that fills vectors, and the smallest array for which it matters.
 SHORTEST, _FEWEST = 8, 1 << 12
 
 
 class Lines(NamedTuple):
-    """An array's shape as [outside, along, inside], of which the middle is reduced."""
+    """An array's shape as [outside, along, inside]; the middle axis is reduced."""
 
     outside: int
     along: int
@@ -76,7 +76,7 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Sequence[int], keep: bool) -> Array:
 
 
 def _lines_of(x: Array, axes: tuple[int, ...]) -> Lines | None:
-    """The layout for machine code to read an array; None if NumPy is as fast."""
+    """The layout in which compiled code reads an array; None if NumPy is as fast."""
     if x.dtype != np.float32 or x.size < _FEWEST or not image_shares.readable(x):
         return None
     lines = lines_of(x.shape, axes)

@@ -1,4 +1,4 @@
-"""Images of a batch shared among threads that run machine code on them."""
+"""Images of a batch, shared among threads that run compiled code."""
 
 from __future__ import annotations
 
@@ -91,5 +91,5 @@ def _calls(
 
 
 def readable(*arrays: Array) -> bool:
-    """Whether machine code can read these numbers in place."""
+    """Whether compiled code can read these arrays in place."""
     return all(a.dtype == np.float32 and a.flags.c_contiguous and a.flags.aligned for a in arrays)

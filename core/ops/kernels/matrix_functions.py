@@ -40,7 +40,7 @@ def square_root(input: Array) -> Array:
 
 
 def logarithm(input: Array) -> Array:
-    """The X [..., n, n] with exp(X) = input, its eigenvalues within π of the real axis."""
+    """The matrix X with exp(X) = input, whose eigenvalues have imaginary parts within ±π."""
     return _each(input, np.log, _log).astype(input.dtype)
 
 
@@ -59,7 +59,7 @@ def _each(
 
 
 def _root(a: Array) -> Array:
-    """Denman and Beavers, with the product of both halves, which tells when it has converged."""
+    """The square root by Denman and Beavers' product form, whose product shows convergence."""
     x, m = a, a
     one = np.eye(len(a))
     for _ in range(60):

@@ -175,7 +175,7 @@ def batch_norm_training_gradient(
 def _slopes(
     rows: Array, dy: Array, scale: Array, mean: Array, variance: Array, epsilon: float, dx: Array
 ) -> tuple[Array, Array]:
-    """Gradients of scale and offset; dx is filled. By NumPy."""
+    """Gradients of scale and offset, by NumPy; fills dx."""
     compute = rows.dtype
     centre = mean.astype(compute, copy=False)
     inverse = 1 / np.sqrt(variance.astype(compute, copy=False) + compute.type(epsilon))
@@ -240,7 +240,7 @@ def batch_norm_inference_gradient(
 
 
 def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
-    """x as [rows, C] in the dtype that it is computed with, and that dtype."""
+    """x as [rows, C] in the dtype of the computation, and that dtype."""
     compute = computed_in(x.dtype)
     # Not reshape(-1, C): that cannot tell the number of rows when C is 0.
     rows = math.prod(x.shape[:-1])
@@ -248,14 +248,14 @@ def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
 
 
 def _target(result: Array, rows: Array) -> Array:
-    """The array for a result: itself as rows or, where it is less exact, a new array."""
+    """The array to fill for a result: itself as rows or, if it is less exact, a new array."""
     if result.dtype == rows.dtype:
         return result.reshape(rows.shape)
     return np.empty(rows.shape, rows.dtype)
 
 
 def _settle(target: Array, result: Array) -> None:
-    """Round the filled array, if it is not the result itself."""
+    """Round the filled array into the result, unless they are the same."""
     if target.dtype != result.dtype:
         result[...] = target.reshape(result.shape)
 
@@ -279,7 +279,7 @@ def _widened(rows: Array) -> tuple[Array, int]:
 
 
 def _blocks(rows: Array) -> Iterator[tuple[slice, Array]]:
-    """Slices that cover the rows, each with a buffer for as many of them."""
+    """Slices that cover the rows, each with a buffer of its length."""
     step = max(1, BLOCK_BYTES // max(1, rows.shape[-1] * rows.itemsize))
     buffer = np.empty((min(step, len(rows)), rows.shape[-1]), rows.dtype)
     for start in range(0, len(rows), step):

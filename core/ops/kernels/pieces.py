@@ -51,17 +51,17 @@ _can_call = sys.platform.startswith("linux") and platform.machine() in {"x86_64"
 
 
 def note(function: Callable[..., Any], address: int) -> None:
-    """Register the address of a kernel's machine code, with Numba's calling convention."""
+    """Register the address of a kernel's compiled code, with Numba's calling convention."""
     _addresses[function] = address
 
 
 def can_offer(function: Callable[..., Any]) -> bool:
-    """Whether jobs that call this kernel can be offered now."""
+    """Whether jobs that call this kernel can currently be offered."""
     return function in _addresses and can_call()
 
 
 def can_call() -> bool:
-    """Whether machine code can make calls."""
+    """Whether compiled code can make calls."""
     return _can_call and compiled.made("pieces") is not None
 
 
@@ -81,7 +81,7 @@ class Call(NamedTuple):
     status: bool = False
 
     def fits(self) -> bool:
-        """Whether machine code can make the call."""
+        """Whether compiled code can make this call."""
         return len(self.words) <= _ROOMS[-1] and len(self.floats) <= _MOST_FLOATS
 
 
@@ -136,7 +136,7 @@ class Change(NamedTuple):
 
 
 class Job:
-    """Calls of one function, except what is set at run time.
+    """Calls of one function, whose variable arguments are set at run time.
 
     Args:
         call: what all pieces have in common.

@@ -1,4 +1,4 @@
-"""Maxima over windows of float32 volumes and their gradient by machine code, where that is made.
+"""Maxima over windows of float32 volumes and their gradient, by compiled code if available.
 
 Axes: x [batch, depth, height, width, C]; y and dy [batch, *sizes, C], as in `pooling`.
 """
@@ -59,7 +59,7 @@ def gradient(
     rectified: bool = False,
     out: Array | None = None,
 ) -> Array | None:
-    """dy wherever x is the maximum of its window; None where NumPy has to do it.
+    """dy where x is the maximum of its window; None if NumPy has to do it.
 
     Args:
         x: [batch, *spatial, C].

@@ -255,7 +255,7 @@ def set_diag(
     k: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with other diagonals: those that `diag_part` with this k and align then gives.
+    """Matrices with their diagonals replaced; `diag_part` with this k and align returns them.
 
     Args:
         input: [..., m, n], any dtype.

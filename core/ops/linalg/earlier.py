@@ -1,4 +1,4 @@
-"""Earlier forms of the ops of diagonals, which older graphs hold: MatrixDiag and its kin, V1, V2.
+"""Earlier versions of diagonal ops in older graphs: MatrixDiag and others, V1, V2.
 
 V1 knows the main diagonal alone; V2 puts diagonals to the left, and has no choice.
 """

@@ -1,4 +1,4 @@
-"""Least squares: lstsq, by the normal equations or by the QR decomposition; MatrixSolveLs."""
+"""Least squares: lstsq, by normal equations or by QR decomposition; MatrixSolveLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and what has norm 1."""
+"""Norms of vectors and matrices, and normalization."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _spectral_norm(x: Tensor, axes: tuple[int, ...], keep: bool, name: str | Non
 def normalize(
     tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(tensor / norm, norm), the norm with axes of size 1; arguments as for `norm`.
+    """(tensor / norm, norm), where the norm has axes of size 1; arguments as for `norm`.
 
     Args:
         tensor: [...], a float or complex type.

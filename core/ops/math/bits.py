@@ -1,4 +1,4 @@
-"""Bits of integers: and, or, exclusive or, not, shifts. In TensorFlow this is `tf.bitwise`."""
+"""`tf.bitwise`: and, or, exclusive or, not, shifts of integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting: how often values occur, which bucket they fall in, which predictions are right."""
+"""Counting: occurrences of values, buckets, correct predictions."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _in_top_k_kernel(predictions: Array, targets: Array, k: Array | int) -> Arra
     inside = (targets >= 0) & (targets < classes)
     own = predictions[np.arange(rows), np.where(inside, targets, 0)] if classes else np.zeros(rows)
     better = np.count_nonzero(predictions > own[:, None], axis=1)
-    # TensorFlow: a row in which something up to there is not finite has no right answer.
+    # TensorFlow: in a row with a value that is not finite, no target counts as being in the top k.
     finite = np.isfinite(predictions).all(axis=1)
     return inside & finite & (better < k)  # type: ignore[no-any-return]
 
@@ -261,7 +261,7 @@ def bin_count(values: Tensor, minlength: TensorLike | None, maxlength: TensorLik
     """The number of bins for these values: a scalar of their dtype."""
     kind = values.dtype
     some = casting.cast(comparison.greater(shapes.size(values), 0), kind)
-    # The maximum of nothing is the least integer; the product makes it 0.
+    # The maximum of nothing is the lowest integer; the product makes it 0.
     size = some * (reduction.reduce_max(values) + 1)
     if minlength is not None:
         size = arithmetic.maximum(casting.cast(convert_to_tensor(minlength), kind), size)
@@ -297,7 +297,8 @@ def confusion_matrix(
     kind = dtypes.as_dtype(dtype)
     values = None if weights is None else casting.cast(convert_to_tensor(weights), kind)
     if rows.shape.rank is None or columns.shape.rank is None:
-        # Each place counts by itself: a last axis that only one of them has makes no difference.
+        # Elements are counted one by one, so that flattening allows shapes that differ in a last
+        # axis of 1.
         rows, columns = (reshaping.reshape(one, [-1]) for one in (rows, columns))
         values = None if values is None else reshaping.reshape(values, [-1])
     if num_classes is None:
@@ -312,7 +313,7 @@ def confusion_matrix(
 
 
 def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, where only one has a last axis of size 1 or of unknown size, without that axis."""
+    """Both in the same rank, by dropping a last axis of size 1 (or unknown size) from one."""
     m, n = labels.shape.rank, predictions.shape.rank
     if m is not None and n is not None:
         if m == n + 1 and labels.shape[-1] in {None, 1}:

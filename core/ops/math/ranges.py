@@ -57,7 +57,7 @@ def range(
     return execute_one(RANGE, *[casting.cast(x, kind) for x in tensors], name=name)
 
 
-# Of several dtypes, `range` takes the last one in this order.
+# For operands of several dtypes, `range` uses the one that is last in this order.
 _ORDER = (
     dtypes.int8,
     dtypes.uint16,
@@ -153,7 +153,7 @@ def linspace(
     column = reshaping.reshape(steps, [1] * at + [-1] + [1] * (rank - at))
     low, high = reshaping.expand_dims(first, at), reshaping.expand_dims(last, at)
     inner = low + (high - low) / gaps * column
-    # The last value is stop itself, not what rounding makes of it.
+    # Set exactly to `stop`, which rounding could miss.
     return selecting.where(
         comparison.equal(column, gaps), high + arithmetic.subtract(low, low), inner
     )

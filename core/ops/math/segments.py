@@ -1,4 +1,4 @@
-"""Reductions over groups of rows that ids define: sorted ids, and ids in any order."""
+"""Reductions over groups of rows defined by ids, sorted or in any order."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 def _mean_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     data, ids = call.inputs
-    # Counted in real numbers: complex ones have no maximum.
+    # Counts are real: complex numbers have no maximum.
     counter = float64 if dy.dtype.is_complex else dy.dtype
     ones = constants.ones(shapes.sizes(ids), counter)
     counts = arithmetic.maximum(segment_sum(ones, ids), 1)
@@ -143,7 +143,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 
 def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """The product of the others, which a zero does not spoil."""
+    """The gradient by products of the other factors, correct for zeros."""
     data, ids = call.inputs
     zero = comparison.equal(data, constants.zeros_like(data))
     filled = selecting.where(zero, constants.ones_like(data), data)
@@ -158,7 +158,7 @@ SEGMENT_PROD = register(_sorted_op("SegmentProd", "prod", _prod_gradient, NUMBER
 
 
 def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Equal values share dy, as in TensorFlow."""
+    """The gradient of an extreme: equal values share dy, as in TensorFlow."""
     data, ids = call.inputs
     zero = constants.zeros_like(data)
     hit = comparison.equal(data, gathering.gather(call.outputs[0], ids))
@@ -310,7 +310,7 @@ def unsorted_segment_prod(
 
 
 def _unsorted_prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """The product of the others, which a zero does not spoil."""
+    """The gradient by products of the other factors, correct for zeros."""
     data, ids, count = call.inputs
     zero = comparison.equal(data, constants.zeros_like(data))
     filled = selecting.where(zero, constants.ones_like(data), data)
@@ -327,7 +327,7 @@ UNSORTED_SEGMENT_PROD = register(
 
 
 def _unsorted_extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Equal values share dy, as in TensorFlow."""
+    """The gradient of an extreme: equal values share dy, as in TensorFlow."""
     data, ids, count = call.inputs
     hit = comparison.equal(data, _taken(call.outputs[0], ids))
     ties = unsorted_segment_sum(casting.cast(hit, dy.dtype), ids, count)
@@ -339,7 +339,7 @@ def _unsorted_extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The largest values of rows with one id; the least of the dtype where there is no row.
+    """The maxima of rows with one id; the lowest value of the dtype for ids without rows.
 
     Args:
         data: [*shape of segment_ids, ...], a real number type.
@@ -365,7 +365,7 @@ UNSORTED_SEGMENT_MAX = register(
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The least values of rows with one id; the largest of the dtype where there is no row.
+    """The minima of rows with one id; the highest value of the dtype for ids without rows.
 
     Args:
         data: [*shape of segment_ids, ...], a real number type.
@@ -436,7 +436,7 @@ def unsorted_segment_sqrt_n(
 
 
 def _row_counts(data: Tensor, segment_ids: TensorLike, num_segments: TensorLike) -> Tensor:
-    """[num_segments, 1, …]: how many rows each id has, at least 1."""
+    """[num_segments, 1, …]: the number of rows of each id, at least 1."""
     ids = convert_to_tensor(segment_ids)
     ones = constants.ones(shapes.sizes(ids), data.dtype)
     counts = arithmetic.maximum(unsorted_segment_sum(ones, ids, num_segments), 1)

@@ -52,7 +52,7 @@ def depthwise_conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Cross-correlation of every channel with filters of its own.
+    """Cross-correlation of every channel with separate filters.
 
     Args:
         input: [batch, height, width, channels], or channels first for "NCHW"; any float dtype.

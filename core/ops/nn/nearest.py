@@ -1,4 +1,4 @@
-"""The greatest or least values along an axis: ApproxTopK, exact on a CPU."""
+"""The largest or smallest values along an axis: ApproxTopK, exact on a CPU."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def approx_top_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`approx_max_k`, or `approx_min_k`; TensorFlow itself runs it on TPUs alone.
+    """`approx_max_k`, or `approx_min_k`; TensorFlow itself runs it on TPUs only.
 
     Args:
         input: [..., n, ...], float16, bfloat16 or float32.
@@ -148,7 +148,7 @@ def found_values(size: int, rank: int, k: int, recall_target: float, whole_size:
     if folds < 2:
         return size
     tiles = -(-size // tile)
-    # All but one tile are folded at most, into one.
+    # At most all tiles but one are folded into one.
     halvings: int = min(folds.bit_length() - 1, (tiles - 2).bit_length())
     return min(-(-tiles // (1 << halvings)) * tile, size)
 

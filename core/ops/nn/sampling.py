@@ -1,4 +1,4 @@
-"""Losses over some of many classes: nce_loss, sampled_softmax_loss."""
+"""Losses over samples of many classes: nce_loss, sampled_softmax_loss."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def nce_loss(
     remove_accidental_hits: bool = False,
     name: str | None = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation: right classes against some that are drawn.
+    """Noise-contrastive estimation: true classes against sampled ones.
 
     Args:
         weights: [num_classes, dim], or a list of parts of it.
@@ -78,7 +78,7 @@ def sampled_softmax_loss(
     seed: int | None = None,
     name: str | None = "sampled_softmax_loss",
 ) -> Tensor:
-    """Softmax cross entropy over the right classes and some that are drawn.
+    """Softmax cross-entropy over the true classes and sampled ones.
 
     Args and results are those of `nce_loss`; `seed` is that of the sampler.
 
@@ -129,7 +129,7 @@ def _logits(
     remove_accidental_hits: bool,
     seed: int | None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits of the true classes, then of the sampled ones; and their labels."""
+    """Logits of the true classes, then of the sampled ones, with their labels."""
     x = convert_to_tensor(inputs)
     right = casting.cast(convert_to_tensor(labels), int64)
     if sampled_values is None:
@@ -156,7 +156,7 @@ def _logits(
         at = joining.stack([casting.cast(lines, int64), places], 1)
         sizes = shapes.shape(drawn_logits, out_type=int64)
         hits = casting.cast(hits, x.dtype)
-        # One class may be right twice in a row: set, not added.
+        # A class may be listed twice among a row's true ones: set entries, do not add.
         blank = constants.zeros(sizes, x.dtype)
         drawn_logits += scattering.tensor_scatter_nd_update(blank, at, hits)
     right_logits -= casting.cast(exponents.log(right_count), x.dtype)

@@ -32,7 +32,7 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def _away(x: Array) -> Array:
-    """Halves away from 0."""
+    """The number rounded, halves away from 0."""
     return np.trunc(x + np.copysign(0.5, x))  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Queues as objects: `tf.queue`."""
+"""`tf.queue`: queues as objects."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class QueueBase:
         return self._names
 
     def enqueue(self, vals: Any, name: str | None = None) -> None:
-        """Put an element in; wait while the queue is full.
+        """Add an element; waits while the queue is full.
 
         Args:
             vals: a tensor, a list or tuple of them, or a dict if the components have names.
@@ -118,7 +118,7 @@ class QueueBase:
         execute(ops.QUEUE_ENQUEUE, self._queue_ref, values, name=name)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> None:
-        """Put elements in, one after the other; wait while the queue is full.
+        """Add elements one after the other; waits while the queue is full.
 
         Args:
             vals: as for `enqueue`, with an axis for the elements in front of each component.
@@ -138,7 +138,7 @@ class QueueBase:
         execute(ops.QUEUE_ENQUEUE_MANY, self._queue_ref, values, name=name)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Take an element out; wait while the queue is empty.
+        """Remove and return an element; waits while the queue is empty.
 
         Args:
             name: name of the node while tracing.
@@ -154,7 +154,7 @@ class QueueBase:
                                     for shape in self._shapes])  # fmt: skip
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Take n elements out as one, with an axis for them in front; wait for them.
+        """Remove n elements and return them with a new leading axis; waits until there are enough.
 
         Args:
             n: how many, int32.
@@ -170,7 +170,7 @@ class QueueBase:
         return self._many(ops.QUEUE_DEQUEUE_MANY, n, name)
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As `dequeue_many`; once the queue is closed, fewer elements may be returned.
+        """`dequeue_many`, which may return fewer elements once the queue is closed.
 
         Args:
             n: how many, int32.
@@ -205,11 +205,11 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Whether it was closed: a bool scalar."""
+        """Whether the queue is closed, a bool scalar."""
         return execute_one(ops.QUEUE_IS_CLOSED, self._queue_ref, name=name)
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of elements: an int32 scalar."""
+        """The number of elements, an int32 scalar."""
         return execute_one(ops.QUEUE_SIZE, self._queue_ref, name=name)
 
     def __repr__(self) -> str:
@@ -268,7 +268,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _shapes_of(shapes: Any) -> list[Any] | None:
-    """One shape for each component; a single one may be given without a list."""
+    """The shape of each component; a single one may be given without a list."""
     if shapes is None:
         return None
     if isinstance(shapes, (TensorShape, Shape, int)):

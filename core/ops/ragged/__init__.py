@@ -1,4 +1,4 @@
-"""Ops on the parts of ragged tensors: nested row splits, flat values.
+"""Ops on the components of ragged tensors: nested row splits, flat values.
 
 What people call is in `ops/composites/ragged`.
 """

@@ -1,4 +1,4 @@
-"""Rows without values get one: RaggedFillEmptyRows."""
+"""A default value for each empty row: RaggedFillEmptyRows."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _multinomial_kernel(
 ) -> Array:
     count = stateless.sample_count("Multinomial", logits, num_samples)
     key = (logits.dtype, output_dtype)
-    # TensorFlow: samples are rounded up to fours, and each takes two words.
+    # TensorFlow: the number of samples is rounded up to a multiple of four, with two words each.
     reserved = len(logits) * ((count + 3) // 4 * 4) * 2
     start = stream_of(ctx, "Multinomial", key, seed, seed2).reserve(reserved)
     return stateless.draw_classes(start, logits, count).astype(output_dtype.numpy, copy=False)

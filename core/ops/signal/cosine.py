@@ -1,4 +1,4 @@
-"""Cosine transforms, made of Fourier transforms: dct, idct, and the lapped mdct."""
+"""Cosine transforms by Fourier transforms: dct, idct, and the lapped mdct."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
 
 
 def _filled(x: Tensor, missing: _Size) -> Tensor:
-    """`x` with that many zeros behind the last axis; a negative number adds none."""
+    """`x` padded by that many zeros along the last axis; negative numbers add none."""
     if isinstance(missing, Tensor):
         missing = arithmetic.maximum(missing, 0)
     last = joining.stack([0, missing])
@@ -125,14 +125,14 @@ def _filled(x: Tensor, missing: _Size) -> Tensor:
 
 
 def _root(x: Tensor, factor: float, size: _Size) -> Any:
-    """√(factor / size), of the dtype of `x`."""
+    """√(factor / size), in the dtype of `x`."""
     if isinstance(size, int):
         return math.sqrt(factor / size)
     return exponents.sqrt(factor / casting.cast(size, x.dtype))
 
 
 def _turns(x: Tensor, size: _Size, sign: int) -> Tensor:
-    """exp(± i π k / 2N), complex as `x` is real."""
+    """exp(± i π k / 2N), in the complex dtype for `x`."""
     kind = complex128 if x.dtype is float64 else complex64
     if isinstance(size, int):
         return convert_to_tensor(np.exp(sign * 0.5j * np.pi * np.arange(size) / size), kind)
@@ -156,7 +156,7 @@ def _third(x: Tensor, size: _Size, norm: str | None) -> Tensor:
 
 
 def _ortho(x: Tensor, size: _Size, first: float, others: float | None = None) -> Tensor:
-    """√(first / size), then √(others / size): factors of the values, twice `first` if not given."""
+    """√(first / size), then √(others / size): factors of the values."""
     others = 2 * first if others is None else others
     if isinstance(size, int):
         factors = np.full(size, math.sqrt(others / size))

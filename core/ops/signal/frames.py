@@ -1,4 +1,4 @@
-"""Signals as overlapping frames, their spectra over time, and back."""
+"""Overlapping frames of signals, their short-time spectra, and reconstruction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Windows of an axis, `frame_step` apart.
+    """Windows along an axis, `frame_step` apart.
 
     Args:
         signal: [..., samples, ...].
@@ -74,7 +74,7 @@ def frame(
 
 
 def overlap_and_add(signal: TensorLike, frame_step: Any, name: str | None = None) -> Tensor:
-    """Frames laid over each other, `frame_step` apart, and added.
+    """Overlapping frames, `frame_step` apart, added up.
 
     Args:
         signal: [..., frames, frame_length].

@@ -1,4 +1,4 @@
-"""The mel scale of pitch, and the coefficients of speech that are made with it."""
+"""The mel scale, and cepstral coefficients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def linear_to_mel_weight_matrix(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Triangles on the mel scale: a spectrogram times this is one in mel.
+    """Triangular filters on the mel scale, to multiply spectrograms by.
 
     Args:
         num_mel_bins: columns.
@@ -71,7 +71,7 @@ def linear_to_mel_weight_matrix(
 def mfccs_from_log_mel_spectrograms(
     log_mel_spectrograms: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Mel frequency cepstral coefficients [..., bins] of the logarithms of mel spectrograms.
+    """Mel-frequency cepstral coefficients [..., bins] of logarithmic mel spectrograms.
 
     Args:
         log_mel_spectrograms: [..., bins], a float type.

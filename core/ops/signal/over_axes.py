@@ -1,4 +1,4 @@
-"""Fourier transforms over any axes as ops: `tf.fftnd` and the like; see `tf.signal` for others."""
+"""Fourier transforms over arbitrary axes: `tf.fftnd` and the like; see `tf.signal` for others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["fftnd", "ifftnd", "irfftnd", "rfftnd"]
 
 
 def fftnd(input: TensorLike, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:
-    """`tf.signal.fftnd` of a complex tensor, lengths and axes told.
+    """`tf.signal.fftnd` of a complex tensor, with required lengths and axes.
 
     Args:
         input: [...], complex64 or complex128.
@@ -51,7 +51,7 @@ def rfftnd(
     Tcomplex: Any = complex64,  # noqa: N803 (TensorFlow's name)
     name: str | None = None,
 ) -> Tensor:
-    """`tf.signal.rfftnd` of a real tensor, lengths and axes told.
+    """`tf.signal.rfftnd` of a real tensor, with required lengths and axes.
 
     Args:
         input: [...], float32 or float64.

@@ -1,4 +1,4 @@
-"""Ops on the parts of sparse tensors: indices, values, dense shape.
+"""Ops on the components of sparse tensors: indices, values, dense shape.
 
 What people call is in `ops/composites/sparse`.
 """

@@ -1,4 +1,4 @@
-"""The state of a lookup table: keys, values, and the rules by which they change."""
+"""The state of a lookup table: keys, values, and rules of change."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Table:
         self.name = name
         self._reserved = reserved or {}
         self._entries: dict[Any, Any] = {}
-        # Whether checkpoints keep the entries.
+        # Whether checkpoints contain the entries.
         self.stored = True
         self._filled = mutable
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle: a copy has a lock of its own."""
+        """The state for pickle; a copy has its own lock."""
         with self._lock:
             return {**self.__dict__, "_entries": dict(self._entries), "_lock": None}
 
@@ -72,7 +72,7 @@ class Table:
 
     @property
     def is_dense(self) -> bool:
-        """Whether some keys mark empty places, as in MutableDenseHashTableV2."""
+        """Whether special keys mark empty and deleted entries, as in MutableDenseHashTableV2."""
         return bool(self._reserved)
 
     @property
@@ -130,7 +130,7 @@ class Table:
         return len(self._entries)
 
     def export(self, op: str) -> tuple[Array, Array]:
-        """Keys and values, in the order in which they came."""
+        """Keys and values in the order of insertion."""
         with self._lock:
             self._require_filled(op)
             entries = list(self._entries.items())
@@ -165,7 +165,7 @@ class Table:
             self._filled = True
 
     def replace(self, op: str, keys: Array, values: Array) -> None:
-        """These entries in the place of all others; the reserved keys among them are left out."""
+        """Replace all entries; reserved keys are ignored."""
         if not self.mutable:
             self.fill(op, keys, values)
             return
@@ -178,14 +178,14 @@ class Table:
             self._entries = found
 
     def insert(self, op: str, keys: Array, values: Array) -> None:
-        """Add entries; of those with one key the last stays."""
+        """Add entries; of duplicate keys the last value remains."""
         self._require_mutable(op)
         found = dict(self._pairs(op, keys, values))
         with self._lock:
             self._entries.update(found)
 
     def remove(self, op: str, keys: Array) -> None:
-        """Drop the entries of these keys, as far as they are there."""
+        """Remove the entries of these keys; missing keys are ignored."""
         self._require_mutable(op)
         wanted = keys.reshape(-1).tolist()
         self._check_keys(op, wanted)
@@ -194,14 +194,14 @@ class Table:
                 self._entries.pop(key, None)
 
     def stored_values(self) -> dict[str, Array]:
-        """The table's arrays in a checkpoint, by suffixes; none of a table that is filled once."""
+        """The table's arrays for checkpoints by suffix; empty for a table that is filled once."""
         if not self.mutable or not self.stored:
             return {}
         keys, values = self.export("save")
         return {KEYS: keys, VALUES: values}
 
     def restore_values(self, values: dict[str, Array]) -> None:
-        """Take what `stored_values` gave.
+        """Restore the arrays of `stored_values`.
 
         Raises:
             InvalidArgumentError: it is that of another kind of table.

@@ -1,4 +1,4 @@
-"""Texts with tensors in them: tf.strings.format."""
+"""tf.strings.format: text with tensors inserted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops of TensorFlow Text that models of language hold.
+"""Ops of TensorFlow Text in language models.
 
 Normal forms, splitting, word pieces and those of SentencePiece; states, trees and sentences.
 """

@@ -1,4 +1,4 @@
-"""Words by a label or by the script of each character: SplitMerge… and UnicodeScriptTokenize…."""
+"""Words by labels or by scripts of characters: SplitMerge… and UnicodeScriptTokenize…."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SPACE_TEXTS = frozenset(chr(code).encode() for code in _SPACES)
 
 
 def _merged(text: bytes, labels: list[int], pieces: Pieces, *, splits_at_spaces: bool) -> None:
-    """Put the words of one text behind the others.
+    """Append the words of one text to the others.
 
     Args:
         text: that is cut.
@@ -107,7 +107,7 @@ SPLIT_MERGE = define(
 
 
 class _Words:
-    """Code points in words, and where these begin and end in their text."""
+    """Code points grouped to words, with the start and end of each in its text."""
 
     def __init__(self) -> None:
         self.values: list[int] = []

@@ -1,4 +1,4 @@
-"""A model of SentencePiece: texts to pieces and back."""
+"""SentencePiece models: texts to pieces and back."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class TextPieces:
         return [self._placed(origins, found, ends) for found, _ in cuts]
 
     def _placed(self, origins: list[int], cut: Cut, ends: Ends) -> list[Piece]:
-        """The pieces with their places; neighbouring unknown ones become one piece, or bytes."""
+        """The pieces with positions; adjacent unknown pieces become one piece, or bytes."""
         found: list[Piece] = []
         at, was_unknown = 0, False
         for part, number in cut:
@@ -161,7 +161,7 @@ class TextPieces:
         return self._ended(found, ends)
 
     def _ended(self, pieces: list[Piece], ends: Ends) -> list[Piece]:
-        """The pieces after the steps of `ends`; TensorFlow Text places begin and end at 0."""
+        """The pieces after the steps of `ends`; begin and end are at 0, as in TensorFlow Text."""
         found = list(pieces)
         if ends.first:
             found.insert(0, Piece(self._first, self._end(self._first), 0, 0))
@@ -204,7 +204,7 @@ class TextPieces:
         return self._denormalizer.normalized(found)[0] if self._denormalizer else found
 
     def _said(self, piece: Piece, *, is_first: bool) -> bytes:
-        """The bytes that a piece contributes to a text."""
+        """The bytes that a piece adds to a text."""
         if self.vocabulary.is_control(piece.number):
             return b""
         text = piece.text
@@ -217,7 +217,7 @@ class TextPieces:
 
 
 def _valid(found: Iterable[int]) -> bytes:
-    """The bytes as UTF-8: each byte that belongs to no character becomes U+FFFD."""
+    """The bytes as UTF-8, with U+FFFD for each invalid byte."""
     data, out, at = bytes(found), bytearray(), 0
     while at < len(data):
         for size in (1, 2, 3, 4):

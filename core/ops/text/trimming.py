@@ -1,4 +1,4 @@
-"""Segments cut so that together they fit: RoundRobinTrim, RoundRobinGenerateMasks."""
+"""Segments trimmed to a common length limit: RoundRobinTrim, RoundRobinGenerateMasks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def _kept(lengths: Array, room: int) -> Array:
         active = (count > 0) & (left > 0)
         if not active.any():
             return kept
-        # As many whole rounds as no segment runs out in, or one in which the room does.
+        # As many rounds as complete for all segments at once; a single one if the room runs out in
+        # it.
         missing = np.where(wanting, lengths - kept, np.iinfo(lengths.dtype).max).min(0)
         rounds = np.minimum(left // np.maximum(count, 1), np.where(count > 0, missing, 0))
         whole = active & (rounds > 0)

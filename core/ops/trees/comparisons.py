@@ -15,10 +15,10 @@ from pinnace.ops.trees.nodes import MISSING, Nodes
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
-# What a prepared column has: the number itself; infinity where it is missing, which is at least any
-# threshold; 1 where it is missing and 0 elsewhere.
+# Forms of a prepared column: the number itself; with infinity for missing values, which meets any
+# threshold; 1 if missing, else 0.
 _ITSELF, _AT_LEAST, _IS_MISSING = range(3)
-# From here on: the bit of a category among 32, the first of which is 32 * (form - WORDS).
+# Forms from here on: the bit of a category in a word of 32, whose first is 32 * (form - WORDS).
 WORDS = 3
 
 

@@ -63,7 +63,7 @@ class Nodes(NamedTuple):
 
 
 def depths_of(nodes: Nodes, roots: Array) -> Array:
-    """The steps from each root to the farthest leaf, int32 [trees]."""
+    """The distance from each root to its farthest leaf, int32 [trees]."""
     depths = np.zeros(roots.size, np.int32)
     here, trees = roots.astype(np.int64), np.arange(roots.size)
     while True:
@@ -71,7 +71,7 @@ def depths_of(nodes: Nodes, roots: Array) -> Array:
         here, trees = here[inner], trees[inner]
         if not here.size:
             return depths
-        depths[trees] += 1  # once for each tree, however often it is named
+        depths[trees] += 1  # once per tree, although indices repeat
         here = np.concatenate([here + 1, nodes.positive[here]])
         trees = np.concatenate([trees, trees])
 

@@ -1,4 +1,4 @@
-"""`dispatch_for_api` and its like: functions to call instead of the library's, by types."""
+"""`dispatch_for_api` and related: functions that replace the library's, by argument types."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _is_variadic(signature: inspect.Signature) -> bool:
 
 
 def _naming(function: Callable[..., Any], wanted: inspect.Signature) -> Callable[..., Any]:
-    """The function with a parameter `name`, a scope, if it has none and the library's has one."""
+    """The function with a parameter `name` for a scope, if only the library's function has one."""
     parameters = inspect.signature(function).parameters
     variadic = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     if "name" not in wanted.parameters or "name" in parameters or variadic:

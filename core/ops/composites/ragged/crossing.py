@@ -20,7 +20,7 @@ _HASH_KEY = 956888297470
 
 
 def cross(inputs: Any, name: str | None = None) -> RaggedTensor:
-    """Row i holds every combination of one value of row i of each input, joined by `_X_`.
+    """Row i contains every combination of one value from row i of each input, joined by `_X_`.
 
     Args:
         inputs: ragged, sparse and other matrices with equal numbers of rows, of integers or
@@ -94,7 +94,7 @@ def _crossed(inputs: Any, hashed: bool, buckets: int, key: int, name: str | None
 
 
 def _whole(x: Any) -> Any:
-    """Integers as int64, as strings and these are all that is crossed."""
+    """Integers as int64: strings and int64 are the only values that can be crossed."""
     if x.dtype.is_integer:
         return casting.cast(x, dtypes.int64)
     if x.dtype is not dtypes.string:

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def add(a: Any, b: Any, threshold: Any = 0) -> Any:
-    """a + b of a sparse tensor and another, sparse or not.
+    """a + b of a sparse tensor and a sparse or dense one.
 
     Args:
         a: SparseTensor or tensor, one of both sparse.

@@ -1,4 +1,4 @@
-"""Combinations of the values in each row of sparse and other matrices."""
+"""Crosses: combinations of the values in each row of sparse and dense matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HASH_KEY = 956888297470
 
 
 def cross(inputs: Any, name: str | None = None, separator: Any = None) -> SparseTensor:
-    """Row i holds every combination of one value of row i of each input, as a string.
+    """Row i contains every combination of one value from row i of each input, as a string.
 
     Args:
         inputs: a list of sparse and other matrices with equal numbers of rows, of integers or
@@ -74,7 +74,7 @@ def cross_hashed(
 
 
 def _parts(inputs: Any, who: str) -> tuple[list[Tensor], ...]:
-    """Indices, values and shapes of the sparse inputs, and the other ones."""
+    """Indices, values and shapes of the sparse inputs, and the dense ones."""
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"{who}: inputs must be a list, got {type(inputs).__name__}")
     if not all(isinstance(x, (SparseTensor, Tensor)) for x in inputs):

@@ -1,4 +1,4 @@
-"""Sparse tensors made, changed in form, and made dense."""
+"""Creation, reshaping and conversion of sparse tensors."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 def concat(
     axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> SparseTensor:
-    """Sparse tensors one after the other along an axis.
+    """Sparse tensors concatenated along an axis.
 
     Args:
         axis: along which.
@@ -344,7 +344,7 @@ def split(
 
 
 def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Only the values for which `to_retain` ([n], bool) is true.
+    """The values for which `to_retain` ([n], bool) is true.
 
     Args:
         sp_input: a SparseTensor of n values.
@@ -455,7 +455,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """[..., vocab_size], bool: which numbers below it are among the values of the last axis.
+    """[..., vocab_size], bool: which indices occur among the values of the last axis.
 
     Args:
         sp_input: a SparseTensor of int32 or int64.
@@ -475,7 +475,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
 
 
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Op of the values of every sparse argument, at the places of those.
+    """An op applied to the values of all sparse arguments, at unchanged indices.
 
     Args:
         op: keeps the number of values.

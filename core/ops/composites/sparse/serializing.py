@@ -1,4 +1,4 @@
-"""Sparse tensors as strings, and back."""
+"""Sparse tensors serialized to strings, and deserialized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling as programs call it, in 1 to 3 spatial axes."""
+"""Pooling functions for 1 to 3 spatial axes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -188,7 +188,7 @@ def _pool1d(
     data_format: str,
     name: str | None,
 ) -> Tensor:
-    """A sequence is an image one row high."""
+    """Pooling of a sequence as an image with one row."""
     data_format = layouts.checked_format(function, data_format, FORMATS[1])
     row = 1 if data_format == "NWC" else 2
 
@@ -321,7 +321,7 @@ def _dilated(
     data_format: str,
     name: str | None,
 ) -> Tensor:
-    """Every phase of the image is an image of its own, whose neighbours are `rates` apart."""
+    """Dilated pooling: each phase of the image is pooled as an image of its own."""
     from pinnace.ops.array import space_depth
 
     last = [0, *range(2, len(rates) + 2), 1]
