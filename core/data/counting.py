@@ -58,7 +58,7 @@ class _Repeated:
 
 
 class _Sliced:
-    """`itertools.islice` that goes on after an element that fails.
+    """Like `itertools.islice`, but continues after an element that fails.
 
     Args:
         elements: of which.
@@ -91,7 +91,7 @@ class _Sliced:
 
 
 class Repeat(Stage):
-    """The elements, repeated."""
+    """A number of passes over the source."""
 
     def __init__(self, source: Stage, count: Any) -> None:
         super().__init__(source.spec)
@@ -138,7 +138,7 @@ class Repeat(Stage):
 
 
 class SkipAndTake(Stage):
-    """The elements of another stage from `skip` on, `take` of them at most."""
+    """The elements of another stage from index `skip` on, at most `take` of them."""
 
     def __init__(self, source: Stage, skip: Any = 0, take: Any = -1) -> None:
         super().__init__(source.spec)
@@ -219,7 +219,7 @@ class Shard(Stage):
         return found[0], stream()
 
     def cardinality(self) -> int:
-        """The source's, divided."""
+        """The source's cardinality divided by the number of shards."""
         count, index, there = known(self._count), known(self._index), self._source.cardinality()
         if there < 0 or count is None or index is None:
             return there if there == INFINITE else UNKNOWN
@@ -266,7 +266,7 @@ class ZippedRows(Rows):
 
 
 class Zipped(Stage):
-    """Tuples with one element of each."""
+    """Tuples with one element of each source."""
 
     def __init__(self, datasets: Any) -> None:
         """`datasets`: a structure of stages; the element has that structure."""

@@ -155,7 +155,7 @@ class CsvRecords(Files):
 
 
 class _Blocks:
-    """Records to columns, a block at a time; one by one where a block fails."""
+    """Converts records to columns block by block; record by record if a block fails."""
 
     def __init__(self, stage: CsvRecords, records: Iterator[tuple[Record, str, int]]) -> None:
         self._stage = stage

@@ -1,4 +1,4 @@
-"""Dataset: the public face of a pipeline of stages."""
+"""Dataset: the public interface to a pipeline of stages."""
 
 from __future__ import annotations
 
@@ -476,7 +476,7 @@ class Dataset:
         seed: int | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """(class, element), some left out so that classes are distributed as `target_dist` says.
+        """(class, element), with some dropped so that classes are distributed as `target_dist`.
 
         Args:
             class_func: takes an element and gives its class, an int32 or int64 scalar.
@@ -494,7 +494,7 @@ class Dataset:
         )
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """The elements that can be made; those that raise are left out."""
+        """The elements without those that raise an error."""
         del name
         return self._with(maps.WithoutErrors(self._stage, log_warning))
 
@@ -553,7 +553,7 @@ class Dataset:
         return self._with(shuffles.Shuffled(self._stage, buffer_size, seed, anew))
 
     def unique(self, name: str | None = None) -> Dataset:
-        """The elements, each once."""
+        """The distinct elements, in the order of their first occurrence."""
         del name
         return self._with(shuffles.Unique(self._stage))
 
@@ -656,7 +656,7 @@ class Dataset:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Consecutive elements put on top of each other: [...] becomes [batch, ...].
+        """Consecutive elements stacked: [...] becomes [batch, ...].
 
         Args:
             batch_size: how many; an integer or a scalar tensor.
@@ -682,7 +682,7 @@ class Dataset:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Consecutive elements, filled up to one shape and put on top of each other.
+        """Consecutive elements, padded to one shape and stacked.
 
         Args:
             batch_size: how many.
@@ -706,7 +706,7 @@ class Dataset:
     def rebatch(
         self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
-        """Batches of other sizes, which go round if several are given."""
+        """Batches of other sizes; several sizes are used in turn."""
         del name
         return self._with(batches.Rebatched(self._stage, batch_size, drop_remainder))
 
@@ -717,7 +717,7 @@ class Dataset:
         row_splits_dtype: Any = dtypes.int64,
         name: str | None = None,
     ) -> Dataset:
-        """Consecutive elements as ragged tensors, where sizes of their axes are unknown.
+        """Consecutive elements as ragged tensors, for axes of unknown sizes.
 
         Args:
             batch_size: how many.
@@ -732,7 +732,7 @@ class Dataset:
         )
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
-        """Consecutive tensors, of different shapes, as sparse tensors.
+        """Consecutive tensors of different shapes as sparse tensors.
 
         Args:
             batch_size: how many.
@@ -750,7 +750,7 @@ class Dataset:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Datasets of `size` consecutive elements, each beginning `shift` after the one before."""
+        """Datasets of `size` consecutive elements, each starting `shift` after the previous one."""
         del name
         return self._with(windows.Windows(self._stage, size, shift, stride, drop_remainder))
 
@@ -762,7 +762,7 @@ class Dataset:
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements collected by key; of each full group the dataset `reduce_func(key, group)`.
+        """Elements grouped by key; each full group becomes the dataset `reduce_func(key, group)`.
 
         Args:
             key_func: takes an element and gives an int64 scalar.

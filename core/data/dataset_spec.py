@@ -56,7 +56,7 @@ class DatasetSpec(TypeSpec):
         )
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> DatasetSpec | None:
-        """The narrowest spec that describes all."""
+        """The narrowest spec that includes this one and all others."""
         spec, shape = self.element_spec, self.shape
         for other in others:
             if not isinstance(other, DatasetSpec):

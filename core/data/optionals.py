@@ -1,4 +1,4 @@
-"""An element, or nothing: Optional, and its spec."""
+"""Optional, which holds an element or nothing, and its spec."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Optional(CompositeTensor):
         return wrap(np.array(self._present))
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value; InvalidArgumentError if there is none."""
+        """The value; InvalidArgumentError if empty."""
         del name
         if not self._present:
             raise InvalidArgumentError("Optional: there is no value")
@@ -150,7 +150,7 @@ class VariantOptional(Optional):
         return iterators.optional_has_value(self._variant)
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value; InvalidArgumentError when there is none, in a function when it runs."""
+        """The value; InvalidArgumentError if empty, inside a function only when it runs."""
         del name
         leaves = structure.flatten(self._spec, expand_composites=True)
         parts: Sequence[Tensor] = iterators.optional_value(
@@ -176,6 +176,6 @@ def kinds_and_shapes(spec: Nest, who: str) -> tuple[list[DType], list[Shape]]:
 
 
 def optional_of(handle: Tensor, spec: Nest) -> Optional:
-    """The next element of an iterator, or nothing, when the function runs."""
+    """The next element of an iterator as an Optional, computed when the function runs."""
     kinds, shapes = kinds_and_shapes(spec, "an iterator")
     return VariantOptional(spec, iterators.next_optional(handle, kinds, shapes))

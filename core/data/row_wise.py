@@ -1,4 +1,4 @@
-"""Functions of batches that are row-wise: several batches are computed in one call.
+"""Row-wise functions of batches, applied to several batches in one call.
 
 Parsing a batch of messages mostly costs a fixed price per call. Where each row of the result
 depends on that row of the arguments alone, a few concatenated batches give the same rows for the

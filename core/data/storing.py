@@ -1,4 +1,4 @@
-"""Elements in folders: `save`, `load`, `snapshot`, caches in files.
+"""Elements in folders: `save`, `load`, `snapshot`, and caches in files.
 
 A folder has `dataset.json` (version, element spec, number of elements) and TFRecord files
 `elements-00000.tfrecord`, … Each record is one element: per leaf a uint32 number of axes, int64
@@ -156,7 +156,7 @@ def read_header(folder: Path) -> tuple[Nest, int, int]:
 
 
 class _Writer:
-    """Writes elements into a folder."""
+    """Writes elements to the files of a folder."""
 
     def __init__(self, folder: Path, spec: Nest, files: int, compression: str | None) -> None:
         self._folder = folder
@@ -209,7 +209,7 @@ def write_folder(
     compression: str | None,
     shard: Callable[[Element], int] | None = None,
 ) -> None:
-    """Write every element; the folder appears complete or not at all."""
+    """Write every element; the folder appears when it is complete."""
     encode_spec(stage.spec)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with replace_folder(folder) as made:
@@ -241,12 +241,12 @@ class Stored(Stage):
         self._compression = json.loads((folder / _HEADER).read_text("utf-8")).get("compression")
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements, file by file."""
+        """The elements, file after file."""
         del run
         return read_files(self._folder, self.leaves, self._files, self._compression)
 
     def parts(self) -> list[StoredFile]:
-        """The files, one by one."""
+        """The files as stages."""
         return [
             StoredFile(self.spec, _file(self._folder, number), self._compression)
             for number in range(self._files)
@@ -304,7 +304,7 @@ def _elements_of(path: Path, leaves: tuple[Any, ...], compression: str | None) -
 
 
 class FolderCache:
-    """Elements that the first complete pass writes into a folder, and later ones read.
+    """Elements that the first complete pass writes into a folder, and later passes read.
 
     Args:
         folder: where; its parent must exist.
@@ -347,7 +347,7 @@ class FolderCache:
         return read_files(self._folder, self._leaves, files, self._compression)
 
     def write(self, source: Iterator[Element]) -> Iterator[Element]:
-        """The elements of `source`, written as they pass; an incomplete pass leaves nothing."""
+        """The elements of `source`, written as they are read; an incomplete pass leaves no file."""
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
             made = stack.enter_context(_abandoned_quietly(self._folder))

@@ -1,4 +1,4 @@
-"""Lookup tables whose entries are the elements of a dataset."""
+"""Lookup tables with the elements of a dataset as entries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DatasetInitializer(TableInitializer):
-    """Entries from a dataset, which is read when the first table is filled.
+    """Entries from a dataset, which is read when the first table is initialized.
 
     Args:
         dataset: its elements are (key, value), scalars.
@@ -46,7 +46,7 @@ class DatasetInitializer(TableInitializer):
         if self._entries is None:
             with init_scope():
                 self._entries = self._read()
-        # Tensors: a SavedModel has them as constants, and not the dataset.
+        # Imported as tensors: a SavedModel then holds constants and not the dataset.
         execute(tables.LOOKUP_TABLE_IMPORT, table.resource_handle, *self._entries)
 
     def _read(self) -> tuple[Tensor, Tensor]:
@@ -94,7 +94,7 @@ FAST_HASH = HasherSpec("fasthash")
 
 
 class HashedTable(StaticVocabularyTable):
-    """Ids of a dataset's keys; other keys share ids after those.
+    """Ids for the keys in a dataset; other keys share the ids after those.
 
     Args:
         initializer: the known keys and their ids.
