@@ -1,4 +1,4 @@
-"""Private modules of TensorFlow's that programs import all the same, and where their names are.
+"""Private modules of TensorFlow that programs import nevertheless, and pinnace's counterparts.
 
 `MODULES`: module -> the modules that are asked for a name, in this order. Where a private name has
 no public counterpart, a module of this folder has it. The whole of

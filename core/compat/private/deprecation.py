@@ -1,4 +1,4 @@
-"""Decorators of what others will take away: the call goes on, with a DeprecationWarning.
+"""Decorators for deprecated functions and arguments: calls continue, with a DeprecationWarning.
 
 TensorFlow logs a line instead; `warnings` is what silences and shows such a line elsewhere.
 """
@@ -41,7 +41,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> D
 def deprecated_args(
     date: str | None, instructions: str, *names: str | tuple[str, Any], warn_once: bool = True
 ) -> Decorator:
-    """A decorator of a function some arguments of which will go.
+    """A decorator of a function with deprecated arguments.
 
     Args:
         date: when they go; None if that is not known.
@@ -106,7 +106,7 @@ def deprecated_alias(
 
 
 def deprecated_endpoints(*names: str) -> Decorator:
-    """A decorator that changes nothing: it says under which public names something goes."""
+    """A decorator without effect; in TensorFlow it lists deprecated public names."""
     del names
     return lambda decorated: decorated
 
@@ -126,7 +126,7 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """No warning of deprecation in the block."""
+    """Suppress deprecation warnings in the block."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
@@ -141,7 +141,7 @@ def _of_arguments(function: Any, given: list[str], date: str | None, instruction
 
 
 def _warning(function: Any, told: Callable[[dict[str, Any]], str | None]) -> Any:
-    """The function, which warns first if there is something to tell of its arguments."""
+    """The function, preceded by a warning if `told` has one for its arguments."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

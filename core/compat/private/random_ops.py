@@ -1,4 +1,4 @@
-"""Random numbers that have no public name with a seed of the library's."""
+"""Random ops without a public name, with seeds as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parameterized_truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers between bounds, which are drawn again until they are.
+    """Normal numbers truncated to an interval.
 
     Args:
         shape: [rank], of the result.

@@ -61,7 +61,7 @@ def load_model(
 
 
 class H5IOStore:
-    """Arrays in an HDF5 file, in the groups that Keras' files of weights have.
+    """Arrays in an HDF5 file, in the groups of Keras' weight files.
 
     Args:
         path_or_io: a path, or an open file.

@@ -1,4 +1,4 @@
-"""Conditions that need no branch in the graph when their truth is known."""
+"""Conditions that are resolved while tracing if the predicate is known."""
 
 from __future__ import annotations
 

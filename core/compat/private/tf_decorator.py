@@ -31,7 +31,7 @@ def make_decorator(
 
 
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
-    """The decorators of a function, outermost first, and what they decorate."""
+    """The decorators of a function, outermost first, and the function they decorate."""
     decorators: list[Any] = []
 
     def see(function: Any) -> bool:
@@ -43,7 +43,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
 
 
 def tf_export(*names: str, **options: Any) -> Callable[[Any], Any]:
-    """A decorator that changes nothing: it names what TensorFlow itself exports."""
+    """A decorator without effect; in TensorFlow it exports a name."""
     del names, options
     return lambda decorated: decorated
 

@@ -1,4 +1,4 @@
-"""Composite values of classes that others derive: TensorFlow's protocol on top of pinnace's.
+"""User-defined composite values: TensorFlow's protocol on top of pinnace's.
 
 There a spec answers `_component_specs`, `_to_components` and `_from_components` in any nested
 structure; here `component_specs` and the like speak of a flat list (`framework/composite.py`).
@@ -31,7 +31,7 @@ class CompositeTensor(composite.CompositeTensor, ABC):
 
     @property
     def spec(self) -> TypeSpec:
-        """The static type of the value, and how to take it apart."""
+        """The static type of the value, with the specs of its components."""
         return self._type_spec
 
 
@@ -69,7 +69,7 @@ class BatchableTypeSpec(composite.CompositeSpec):
 
 
 class DenseSpec(BatchableTypeSpec):
-    """The base of specs of what stands for one tensor.
+    """The base of specs of values that represent one tensor.
 
     Args:
         shape: of the tensor.

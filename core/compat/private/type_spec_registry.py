@@ -1,4 +1,4 @@
-"""Names of specs in files, which programs give to specs of their own."""
+"""Registered names of user-defined specs in files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pinnace.framework import composite
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What programs look into to see whether a name is taken, and take a name out of to give it anew.
+# Programs look up names here, and remove a name to register it again.
 _NAME_TO_TYPE_SPEC = composite._registered
 _TYPE_SPEC_TO_NAME: dict[type, str] = {}
 

@@ -1,4 +1,4 @@
-"""Learning rates that fall with the step: in eager mode, functions that give the rate of now."""
+"""Decaying learning rates; in eager mode, functions that return the current rate."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def polynomial_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, end_learning_rate: Any = 0.0001,
     power: Any = 1.0, cycle: bool = False, name: str | None = None,
 ) -> Callable[[], Any]:  # fmt: skip
-    """From one rate to another in decay_steps, by a power; see `exponential_decay`."""
+    """Decays to end_learning_rate in decay_steps by a power; see `exponential_decay`."""
     found = schedules.PolynomialDecay(
         learning_rate, decay_steps, end_learning_rate, power, cycle, name or ""
     )
@@ -70,7 +70,7 @@ def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0,
     name: str | None = None,
 ) -> Callable[[], Any]:  # fmt: skip
-    """Along half a cosine to alpha * learning_rate in decay_steps; see `exponential_decay`."""
+    """Decays along half a cosine to alpha * learning_rate; see `exponential_decay`."""
     found = schedules.CosineDecay(learning_rate, decay_steps, alpha, name or "")
     return lambda: found(global_step)
 

@@ -1,4 +1,4 @@
-"""`Dimension`: a size of a shape of version 1; shapes of today have integers and None."""
+"""`Dimension`, version 1's class for sizes; shapes here contain integers and None."""
 
 from __future__ import annotations
 

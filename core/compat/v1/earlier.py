@@ -1,4 +1,4 @@
-"""Functions of version 2 as version 1 called them: other places, and other words for arguments."""
+"""Functions of version 2 with version 1's names and arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of version 1 that are read without a session: records, events, checkpoints."""
+"""Reading files without a session: records, events, checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of version 1 that version 2 has in another form, or not at all."""
+"""Functions of version 1 that version 2 changed or dropped."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, rounded down for whole numbers, as Python 2 divided."""
+    """x / y, rounded down for integers, like division in Python 2."""
     first = convert_to_tensor(x)
     if first.dtype.is_integer:
         return division.floordiv(first, y, name=name)
@@ -186,7 +186,7 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """`body` as long as `cond`; see `tf.while_loop`.
+    """Repeat `body` while `cond` holds; see `tf.while_loop`.
 
     Args:
         cond: of the loop's values, a scalar bool.
@@ -228,7 +228,7 @@ def space_to_batch(
     input: Any, paddings: Any, block_size: int | None = None, name: str | None = None,
     block_shape: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Blocks of height and width as batches; see `tf.space_to_batch`.
+    """Move blocks of height and width to the batch axis; see `tf.space_to_batch`.
 
     Args:
         input: [batch, height, width, channels].
@@ -244,7 +244,7 @@ def space_to_batch(
 def batch_to_space(
     input: Any, crops: Any, block_size: int | None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """Batches as blocks of height and width: the reverse of `space_to_batch`.
+    """Move the batch axis to blocks of height and width, the inverse of `space_to_batch`.
 
     Args:
         input: [batch, height, width, channels].
@@ -288,7 +288,7 @@ def assign_add(
 def assign_sub(
     ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Take from a variable; see `Variable.assign_sub`."""
+    """Subtract from a variable; see `Variable.assign_sub`."""
     del use_locking
     return ref.assign_sub(value, name=name)
 
@@ -328,7 +328,7 @@ def name_scope(
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The value that it has while nothing is fed, which is always: there are no sessions.
+    """The default value, since nothing can be fed without sessions.
 
     Args:
         input: the value.
@@ -349,7 +349,7 @@ def Print(  # noqa: N802 (TensorFlow's name)
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`input_`, and a line about other tensors on standard error.
+    """Return `input_`, after printing other tensors to standard error.
 
     Args:
         input_: any tensor.

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.image`: resizing that counts pixels by their corners, as version 1 did."""
+"""`tf.compat.v1.image`: resizing with version 1's pixel coordinates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH_RANK = 4
 
 
 class ResizeMethod:
-    """Ways to resize, by number."""
+    """Resizing methods by number."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -59,7 +59,7 @@ def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Images resized by taking the nearest pixels; of their dtype. See `resize_bilinear`."""
+    """Images resized to the nearest pixels, in their dtype. See `resize_bilinear`."""
     found: Tensor = raw_ops.ResizeNearestNeighbor(
         images=images,
         size=size,
@@ -88,7 +88,7 @@ def resize_bicubic(
 def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
-    """Images resized by the means of areas. See `resize_bilinear`."""
+    """Images resized by averaging areas. See `resize_bilinear`."""
     found: Tensor = raw_ops.ResizeArea(
         images=images, size=size, align_corners=align_corners, name=name
     )
@@ -113,7 +113,7 @@ def resize_images(
     images: Any, size: Any, method: Any = ResizeMethod.BILINEAR, align_corners: bool = False,
     preserve_aspect_ratio: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Images with another height and width.
+    """Images resized to another height and width.
 
     Args:
         images: [batch, height, width, channels] or [height, width, channels], a real dtype.
@@ -159,7 +159,7 @@ resize = resize_images
 def draw_bounding_boxes(
     images: Any, boxes: Any, name: str | None = None, colors: Any = None
 ) -> Tensor:
-    """Images with the edges of boxes; see `tf.image.draw_bounding_boxes`.
+    """Images with the outlines of boxes; see `tf.image.draw_bounding_boxes`.
 
     Args:
         images: [batch, height, width, channels].

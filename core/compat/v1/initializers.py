@@ -1,4 +1,4 @@
-"""`tf.compat.v1.initializers`: values of new variables, of a dtype that is chosen beforehand."""
+"""`tf.compat.v1.initializers`: initial values with a dtype set in the constructor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DISTRIBUTIONS = ("normal", "uniform", "truncated_normal", "untruncated_normal")
 
 
 class Initializer:
-    """Gives the first value of a variable.
+    """Returns the initial value of a variable.
 
     Args:
         dtype: of the value, if the call names none.
@@ -44,21 +44,21 @@ class Initializer:
 
 
 class zeros_initializer(Initializer):  # noqa: N801 (TensorFlow's names, here and below)
-    """Zeros."""
+    """Initial values of 0."""
 
     def _value(self, shape: list[int], dtype: dtypes.DType) -> Any:
         return constants.zeros(shape, dtype)
 
 
 class ones_initializer(Initializer):  # noqa: N801
-    """Ones."""
+    """Initial values of 1."""
 
     def _value(self, shape: list[int], dtype: dtypes.DType) -> Any:
         return constants.ones(shape, dtype)
 
 
 class constant_initializer(Initializer):  # noqa: N801
-    """One value for all, or all values.
+    """Initial values that are constant, or given.
 
     Args:
         value: a number, or as many as the variable has.
@@ -84,7 +84,7 @@ class constant_initializer(Initializer):  # noqa: N801
 
 
 class random_uniform_initializer(Initializer):  # noqa: N801
-    """Even between two numbers.
+    """Uniform distribution between two numbers.
 
     Args:
         minval: the least.
@@ -126,7 +126,7 @@ class random_normal_initializer(Initializer):  # noqa: N801
 
 
 class truncated_normal_initializer(random_normal_initializer):  # noqa: N801
-    """A normal distribution, without what is further off than twice its deviation."""
+    """A normal distribution truncated at two standard deviations."""
 
     def _value(self, shape: list[int], dtype: dtypes.DType) -> Any:
         return stateful.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
@@ -177,7 +177,7 @@ class variance_scaling_initializer(Initializer):  # noqa: N801
 
 
 class glorot_uniform_initializer(variance_scaling_initializer):  # noqa: N801
-    """Even, with the variance 2 / (fan_in + fan_out).
+    """Uniform distribution with variance 2 / (fan_in + fan_out).
 
     Args:
         seed: of the draws.
@@ -189,7 +189,7 @@ class glorot_uniform_initializer(variance_scaling_initializer):  # noqa: N801
 
 
 class glorot_normal_initializer(variance_scaling_initializer):  # noqa: N801
-    """Normal, with the variance 2 / (fan_in + fan_out).
+    """Normal distribution with variance 2 / (fan_in + fan_out).
 
     Args:
         seed: of the draws.
@@ -201,7 +201,7 @@ class glorot_normal_initializer(variance_scaling_initializer):  # noqa: N801
 
 
 class uniform_unit_scaling_initializer(Initializer):  # noqa: N801
-    """Even between ±factor * sqrt(3 / inputs).
+    """Uniform distribution in ±factor * sqrt(3 / inputs).
 
     Args:
         factor: see above.
@@ -242,22 +242,22 @@ class identity(Initializer):  # noqa: N801
 
 
 def he_normal(seed: int | None = None) -> Initializer:
-    """Normal, with the variance 2 / fan_in."""
+    """Normal distribution with variance 2 / fan_in."""
     return variance_scaling_initializer(2.0, "fan_in", "truncated_normal", seed)
 
 
 def he_uniform(seed: int | None = None) -> Initializer:
-    """Even, with the variance 2 / fan_in."""
+    """Uniform distribution with variance 2 / fan_in."""
     return variance_scaling_initializer(2.0, "fan_in", "uniform", seed)
 
 
 def lecun_normal(seed: int | None = None) -> Initializer:
-    """Normal, with the variance 1 / fan_in."""
+    """Normal distribution with variance 1 / fan_in."""
     return variance_scaling_initializer(1.0, "fan_in", "truncated_normal", seed)
 
 
 def lecun_uniform(seed: int | None = None) -> Initializer:
-    """Even, with the variance 1 / fan_in."""
+    """Uniform distribution with variance 1 / fan_in."""
     return variance_scaling_initializer(1.0, "fan_in", "uniform", seed)
 
 
@@ -274,7 +274,7 @@ uniform_unit_scaling = uniform_unit_scaling_initializer
 
 
 def _fans(shape: list[int]) -> tuple[float, float]:
-    """The fan-in and the fan-out: values that enter one output, and values that leave one input."""
+    """The numbers of inputs per output (fan-in) and of outputs per input (fan-out)."""
     if not shape:
         return 1.0, 1.0
     if len(shape) == 1:

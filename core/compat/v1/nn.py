@@ -1,4 +1,4 @@
-"""`tf.compat.v1.nn`: what version 2 has in another form."""
+"""`tf.compat.v1.nn`: functions that version 2 changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dropout(
     x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None,
     name: str | None = None, rate: Any = None,
 ) -> Tensor:  # fmt: skip
-    """`x` with a share of its values set to 0, the others scaled up.
+    """`x` with a share of its elements set to 0 and the others scaled up.
 
     Args:
         x: [...], any float dtype.
@@ -47,7 +47,7 @@ def softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Cross entropy of classes that exclude each other; labels get no gradient.
+    """Cross-entropy of mutually exclusive classes; labels get no gradient.
 
     Args:
         labels: [..., classes], each row a distribution.

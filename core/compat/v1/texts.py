@@ -1,4 +1,4 @@
-"""Strings of version 1: they are split into sparse tensors."""
+"""Version 1's string functions: splitting returns sparse tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor | RaggedTensor:
-    """Each string cut at every character of a separator.
+    """Each string split at every character of a separator.
 
     Args:
         source: [n], string.
@@ -59,7 +59,7 @@ def strings_split(
     source: Any = None,
     name: str | None = None,
 ) -> SparseTensor | RaggedTensor:
-    """`tf.compat.v1.strings.split`: see `tf.strings.split`, with a sparse result.
+    """`tf.strings.split` with a sparse result.
 
     Args:
         input: [n], string; or, for `RaggedTensor`, of any rank.
