@@ -25,7 +25,7 @@ ChildrenOf: TypeAlias = Callable[[Trackable], Mapping[str, Trackable]]
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """One value of an object: its name there, the key it is stored under, the object's own name."""
+    """One value of an object: its name, the key it is stored under, and the object's full name."""
 
     name: str
     key: str
@@ -34,7 +34,7 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True)
 class SlotVariable:
-    """An optimizer's value for a variable; the numbers are those of nodes."""
+    """A slot variable of an optimizer; the numbers are those of nodes."""
 
     original: int
     name: str
@@ -77,7 +77,7 @@ def encode_object_graph(graph: ObjectGraph) -> TrackableObjectGraph:
 
 
 def _with_values(graph: ObjectGraph) -> set[int]:
-    """The nodes from which a value can be reached."""
+    """The numbers of the nodes from which a value can be reached."""
     parents: dict[int, list[int]] = {}
     for number, node in enumerate(graph):
         for _, child in node.children:
@@ -153,13 +153,13 @@ class Tree:
 
 
 def own_children(parent: Trackable) -> Mapping[str, Trackable]:
-    """The children that an object says it has, also by the names that TensorFlow looks for."""
+    """The children that an object declares, also through TensorFlow's hooks."""
     own = parent._trackable_children()
     return {**own, **{n: c for n, c in parent._children_elsewhere().items() if n not in own}}
 
 
 def tree_of(root: Trackable, children_of: ChildrenOf = own_children) -> Tree:
-    """Every object below `root`, each once, with numbers; last what optimizers keep.
+    """The objects below `root`, each once and numbered, followed by optimizers' slots.
 
     Args:
         root: where to begin.
@@ -289,7 +289,7 @@ def kept_by_optimizers(
     slots: dict[int, Trackable] = {}
     for number, target in found.items():
         if graph[number].slots:
-            # What a class keeps today, under the names that its slots had.
+            # The slots of the class as it is today, under the names in the checkpoint.
             ask = getattr(target, "_slots_as_stored", list)
             pairs = [*slots_of(target), *ask()]
             own = {(id(variable), name): kept for variable, name, kept in pairs}

@@ -133,5 +133,5 @@ def _relative(path: str, folder: str | os.PathLike[str]) -> str:
 
 
 def _below(path: str, folder: str | os.PathLike[str]) -> str:
-    # As texts: a path in "./here" begins with "./", as the folder that was given does.
+    # Joined as strings: pathlib would drop the leading "./" of the folder.
     return os.path.join(folder, path)  # noqa: PTH118

@@ -47,7 +47,7 @@ class TrackableView:
 
 
 class CheckpointView:
-    """The objects of a checkpoint: numbers, of which 0 is the root.
+    """The objects of a checkpoint by number; the root is 0.
 
     Args:
         save_path: the checkpoint, or a folder whose newest is taken.
@@ -87,7 +87,7 @@ class CheckpointView:
         return found
 
     def match(self, obj: Trackable) -> dict[int, Trackable]:
-        """Number -> object, where the names from the root lead to both.
+        """Number -> object, for objects that the same names lead to from both roots.
 
         Args:
             obj: the root of live objects.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class AllReduce(CrossDeviceOps):
-    """Adds over the processes of a job, each of which has one replica.
+    """Sums over the processes of a job with one replica each.
 
     All tensors of a batch of values travel as one buffer for each dtype, after the last of them is
     computed; indexed slices are gathered.

@@ -57,22 +57,22 @@ class StrategyExtended:
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        """The devices of the replicas, by name."""
+        """The names of the replicas' devices."""
         return self._devices
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
-        """The devices of the copies of a variable, by name."""
+        """The names of the devices that hold a variable's copies."""
         return self._devices
 
     @property
     def experimental_require_static_shapes(self) -> bool:
-        """False: shapes may be open."""
+        """False: shapes may be partly unknown."""
         return False
 
     @property
     def _replica_numbers(self) -> range:
-        """The replicas of this process, among those of all."""
+        """The global numbers of this process's replicas."""
         return range(self._num_replicas)
 
     @property
@@ -81,7 +81,7 @@ class StrategyExtended:
         return len(self._replica_numbers) < self._num_replicas
 
     def _in_multi_worker_mode(self) -> bool:
-        """Whether there are replicas in other processes, as packages ask it in TensorFlow."""
+        """TensorFlow's name for `_spans_processes`, which packages call."""
         return self._spans_processes
 
     def _summed(self, tensor: Tensor) -> Tensor:
@@ -89,12 +89,12 @@ class StrategyExtended:
         return tensor
 
     def _gathered(self, tensors: Sequence[Tensor], axis: int) -> list[Tensor]:
-        """Tensors of all processes one after the other along an axis."""
+        """Tensors of all processes, concatenated along an axis."""
         del axis
         return list(tensors)
 
     def _creator(self, next_creator: Callable[..., Any], **options: Any) -> Any:
-        """Makes the variables of the scope."""
+        """Creates the variables of the scope."""
         return next_creator(**options)
 
     def replica_context(self, replica: int | None) -> ReplicaContext:
@@ -117,7 +117,7 @@ class StrategyExtended:
         return Meeting(strategy, fn, arguments, named).run()
 
     def _function_around(self, fn: Function[..., Any]) -> Function[..., Any]:
-        """A graph of all replicas: each would trace its own otherwise, and could not meet."""
+        """One graph for all replicas; with a graph each they could not synchronise."""
         found = self._around.get(fn)
         if found is None:
             python_function, converts = fn.python_function, fn.converts
@@ -239,7 +239,7 @@ class StrategyExtended:
         return results[0] if len(results) == 1 else PerReplica(results)
 
     def value_container(self, value: Any) -> Any:
-        """The variable that a copy belongs to; anything else as it is.
+        """The variable that a copy belongs to; other values unchanged.
 
         Args:
             value: a copy.

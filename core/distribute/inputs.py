@@ -1,4 +1,4 @@
-"""Datasets of a strategy: each element is one of every replica."""
+"""Distributed datasets: each element holds a value per replica."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PER_REPLICA = (
 
 
 class InputReplicationMode(Enum):
-    """The number of input pipelines: one for all replicas, or one for each."""
+    """Whether there is one input pipeline for all replicas, or one for each."""
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"
@@ -94,7 +94,7 @@ class InputContext:
 
     @property
     def input_pipeline_id(self) -> int:
-        """The index of this pipeline, from 0."""
+        """The index of this input pipeline, from 0."""
         return self._input_pipeline_id
 
     @property
@@ -140,7 +140,7 @@ class ValueContext:
 
     @property
     def replica_id_in_sync_group(self) -> int:
-        """The replica, from 0."""
+        """The number of the replica, from 0."""
         return self._replica_id
 
     @property
@@ -210,7 +210,7 @@ class DistributedIterator(CompositeTensor):
 
     @property
     def spec(self) -> DistributedIteratorSpec:
-        """The spec by which a function knows it."""
+        """The spec of the iterator as a function's argument."""
         # Inside of a function the parts are a traced iterator, which has no spec of its own.
         return DistributedIteratorSpec(IteratorSpec(self.parts.element_spec))
 
@@ -230,7 +230,7 @@ class DistributedIterator(CompositeTensor):
 
 
 class _Optional:
-    """An element of all replicas, or nothing."""
+    """An Optional of the elements for all replicas."""
 
     def __init__(self, parts: Any, element_spec: Any) -> None:
         self.parts = parts
@@ -349,7 +349,7 @@ def _mode(who: str, options: Any) -> InputReplicationMode:
 
 
 def shared_out(processes: Any, dataset: Any, options: InputOptions | None) -> DistributedDataset:
-    """One process's share of a dataset; see `experimental_distribute_dataset`."""
+    """One process's shard of a dataset; see `experimental_distribute_dataset`."""
     from pinnace.distribute import sharding  # for jobs of several processes
 
     who = "experimental_distribute_dataset"
@@ -362,7 +362,7 @@ def shared_out(processes: Any, dataset: Any, options: InputOptions | None) -> Di
 def from_function_of_process(
     processes: Any, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None
 ) -> DistributedDataset:
-    """A dataset of its own for each process; see `distribute_datasets_from_function`."""
+    """A dataset for each process; see `distribute_datasets_from_function`."""
     from pinnace.distribute import sharding
 
     who = "distribute_datasets_from_function"
@@ -375,5 +375,5 @@ def from_function_of_process(
 
 
 def _alone(stage: Stage) -> DistributedDataset:
-    """Elements of one replica."""
+    """The elements of a single replica."""
     return DistributedDataset(Dataset.zip((Dataset(stage),)))

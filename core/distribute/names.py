@@ -16,7 +16,7 @@ _PLACE = re.compile(
 
 
 def device_names(who: str, given: Sequence[str]) -> tuple[str, ...]:
-    """Devices by their whole names, `/job:localhost/replica:0/task:0/device:CPU:1`.
+    """Full names of devices, such as `/job:localhost/replica:0/task:0/device:CPU:1`.
 
     Args:
         who: for messages.

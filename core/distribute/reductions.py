@@ -1,4 +1,4 @@
-"""Combining the values of replicas: ReduceOp and CrossDeviceOps."""
+"""Reductions over replicas: ReduceOp and CrossDeviceOps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ReduceOp(Enum):
-    """The reduction of the replicas' values: sum or mean."""
+    """The kind of reduction over replicas: sum or mean."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -51,7 +51,7 @@ def known_op(given: Any) -> ReduceOp:
 
 
 def total(values: Sequence[Any]) -> Any:
-    """The sum of tensors, of indexed slices (all of them, one after the other), or of numbers."""
+    """The sum of tensors, of indexed slices (concatenated), or of numbers."""
     if len(values) == 1:
         return values[0]
     if any(isinstance(value, IndexedSlices) for value in values):
@@ -84,7 +84,7 @@ def divided(value: Any, count: int) -> Any:
 
 
 class CrossDeviceOps:
-    """Combines values of several devices; a subclass defines the `_implementation` methods.
+    """Combines values of several devices; subclasses define the `_implementation` methods.
 
     A strategy asks it for every sum and mean over its replicas. It is where a strategy over several
     processes puts an exchange between them.
@@ -152,20 +152,20 @@ class CrossDeviceOps:
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: Any,
     ) -> list[Any]:
-        """See `batch_reduce`; one by one unless a subclass knows better."""
+        """See `batch_reduce`; reduces values one by one unless a subclass overrides it."""
         return [
             self.reduce_implementation(reduce_op, value, destinations, options)
             for value, destinations in value_destination_pairs
         ]
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
-        """See `broadcast`; one memory is everywhere."""
+        """See `broadcast`; all replicas share memory."""
         del destinations
         return tensor
 
 
 class ReductionToOneDevice(CrossDeviceOps):
-    """Adds where one of the values is.
+    """Sums on the device of one of the values.
 
     Args:
         reduce_to_device: accepted; all values are in one memory.

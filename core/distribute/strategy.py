@@ -1,4 +1,4 @@
-"""Strategy: how a program runs on several replicas."""
+"""Strategy: running a program on several replicas."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Strategy:
             return self._extended.reduce_to(op, value, value)
         axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
         local = self.experimental_local_results(value)
-        if len(local) == 1:  # every replica has it
+        if len(local) == 1:  # all replicas have the same value
             local *= len(self._extended._replica_numbers)
         tensors = [convert_to_tensor(one) for one in local]
         sums = total([reduction.reduce_sum(one, axis=axes) for one in tensors])
@@ -240,7 +240,7 @@ class Strategy:
         return structure.map_structure(lambda *leaves: PerReplica(leaves), *values)
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """The configuration as it is: there are no servers.
+        """The configuration unchanged, since there are no servers.
 
         Args:
             config_proto: the message.
@@ -252,7 +252,7 @@ class Strategy:
 
 
 def _rows(tensor: Any, axes: tuple[int, ...]) -> Any:
-    """The number of elements that are summed into one along these axes, a scalar of int64."""
+    """The number of elements summed into one along these axes, an int64 scalar."""
     sizes = shapes.shape(tensor, out_type="int64")
     rank = tensor.shape.rank
     return reduction.reduce_prod(joining.stack([sizes[axis % rank] for axis in axes]))

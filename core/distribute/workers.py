@@ -1,4 +1,4 @@
-"""MultiWorkerMirroredStrategy: a replica in each process of a job."""
+"""MultiWorkerMirroredStrategy: one replica in each process of a job."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
 
 class OlderMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
-    """As `tf.distribute.MultiWorkerMirroredStrategy`, with the arguments it once had.
+    """`tf.distribute.MultiWorkerMirroredStrategy` with its former arguments.
 
     Args:
         communication: a CollectiveCommunication; how arrays travel is for MPI to say.
@@ -120,16 +120,16 @@ class WorkersExtended(StrategyExtended):
 
     @property
     def should_checkpoint(self) -> bool:
-        """Whether this process writes checkpoints: it is the chief."""
+        """Whether this process writes checkpoints: True for the chief."""
         return self._processes.rank == 0
 
     @property
     def should_save_summary(self) -> bool:
-        """Whether this process writes summaries: it is the chief."""
+        """Whether this process writes summaries: True for the chief."""
         return self._processes.rank == 0
 
     def replica_context(self, replica: int | None) -> ReplicaContext:
-        """The ReplicaContext of this process: there is no other replica in it."""
+        """The ReplicaContext of this process, which has a single replica."""
         del replica
         return _WorkerContext(self._container(), self._processes.rank)
 
@@ -142,7 +142,7 @@ class WorkersExtended(StrategyExtended):
         return made_in_scope(kinds, self._container(), 1, next_creator, options)
 
     def _of_chief(self, value: Any, dtype: Any, name: Any) -> Any:
-        """The first value of a variable as a function that asks the chief for it."""
+        """A variable's initial value as a function that gets it from the chief."""
 
         def first() -> Any:
             own = convert_to_tensor(value() if callable(value) else value, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Building: a model function, run once on symbolic tensors, as something that can be stepped."""
+"""Building: runs a model function once on symbolic tensors, and makes steps of it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
 
-# What an optimizer that is given nothing but a loss differentiates with.
+# The tape from which an optimizer computes gradients if it is given only a loss.
 _tape: ContextVar[GradientTape | None] = ContextVar("tape of the model function", default=None)
 
 
 def tape_of_model() -> GradientTape | None:
-    """The tape that sees the model function being built; None outside of one."""
+    """The tape active while a model function is built; None otherwise."""
     return _tape.get()
 
 
@@ -117,7 +117,7 @@ class BuiltModel:
         return {name: metric for name, metric in given.items() if isinstance(metric, Metric)}
 
     def run(self, features: Any, labels: Any) -> dict[str, Any]:
-        """The result of the model function for one batch; may be called while tracing."""
+        """The model function's outputs for one batch; may be called while tracing."""
         found: dict[str, Any] = self._concrete.call_flat(_flat(features, labels))
         return found
 
@@ -147,7 +147,7 @@ class BuiltModel:
         return results, structure.pack_sequence_as(fetches, leaves)
 
     def _also(self, symbols: Sequence[SymbolicTensor]) -> ConcreteFunction:
-        """A copy of the graph with more outputs."""
+        """A copy of the graph with additional outputs."""
         key = tuple(id(symbol) for symbol in symbols)
         made = self._fetching.get(key)
         if made is None:

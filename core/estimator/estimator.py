@@ -1,4 +1,4 @@
-"""Estimator: trains, evaluates, predicts with and exports what a model function builds."""
+"""Estimator: training, evaluation, prediction and export of a model function."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("pinnace")
 
 
 class Estimator:
-    """A model function with a folder: training resumes from what is there.
+    """A model function with a folder from which training resumes.
 
     The model function is called anew by each method, for its mode, and traced: what it wrote runs
     in each step, in the order it was written. So updates of moving averages need no
@@ -95,12 +95,12 @@ class Estimator:
 
     @property
     def config(self) -> RunConfig:
-        """The configuration of its runs; `model_dir` filled in."""
+        """The configuration of runs, with `model_dir` filled in."""
         return self._config
 
     @property
     def params(self) -> dict[str, Any]:
-        """A copy of what the model function is given."""
+        """A copy of the params of the model function."""
         return copy.deepcopy(self._params)
 
     @property
@@ -116,7 +116,7 @@ class Estimator:
         return call
 
     def _known(self, mode: str) -> dict[str, Any]:
-        """The optional arguments by name of the model function and the input functions."""
+        """Values for optional arguments of the model function and of input functions, by name."""
         return {"mode": mode, "params": self.params, "config": self._config}
 
     def _build(self, mode: str, batches: Batches) -> BuiltModel:
@@ -129,7 +129,7 @@ class Estimator:
             return BuiltModel(self._model_fn, features, labels, known, exported)
 
     def latest_checkpoint(self) -> str | None:
-        """Path of the newest checkpoint; None if there is none."""
+        """The path of the newest checkpoint; None if there is none."""
         return latest_checkpoint(self.model_dir)
 
     def get_variable_names(self) -> list[str]:
@@ -377,7 +377,7 @@ class Estimator:
 
 @contextlib.contextmanager
 def _seeded(seed: int | None) -> Iterator[None]:
-    """Fix the seeds of ops and of Keras' initializers inside the block."""
+    """Sets the seeds of ops and of Keras' initializers inside the block."""
     if seed is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""The global step: how many training steps a model has behind it."""
+"""The global step: the number of training steps so far."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def new_global_step() -> Variable:
 
 @contextlib.contextmanager
 def global_step_is(step: Variable) -> Iterator[None]:
-    """`get_global_step` answers `step` inside the block."""
+    """Makes `get_global_step` return `step` inside the block."""
     token = _current.set(step)
     try:
         yield

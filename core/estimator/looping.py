@@ -1,4 +1,4 @@
-"""Steps, one after another, with the hooks around them."""
+"""The loop over steps, with hooks around each."""
 
 from __future__ import annotations
 

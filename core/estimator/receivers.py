@@ -1,4 +1,4 @@
-"""Serving input receivers: what a request holds, and how features come out of it."""
+"""Serving input receivers: the tensors of a request, and the features made from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ONLY = "input"
 
 @dataclass(frozen=True, slots=True)
 class ServingInputReceiver:
-    """Features, and the tensors of a request that they are made from.
+    """Features, and the tensors of a request from which they are computed.
 
     Attributes:
         features: what the model function is given: a tensor or a dict.
@@ -52,7 +52,7 @@ class ServingInputReceiver:
 
 
 class _Placeholders:
-    """Makes placeholders the first time, and hands out tensors in their place the second time.
+    """Creates placeholders in the first pass, and returns tensors in their place in the second.
 
     Args:
         given: the tensors of the second time, in the order of the first.
@@ -161,7 +161,7 @@ class Receiving:
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, Any] | Any, default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A receiver function for requests that hold the features as they are.
+    """A receiver function for requests that contain the features unchanged.
 
     Args:
         features: name -> tensor or TensorSpec, as examples of what comes; its first axis is the

@@ -1,4 +1,4 @@
-"""EstimatorSpec: what a model function answers; ModeKeys: what it is asked for."""
+"""EstimatorSpec: the result of a model function; ModeKeys: its modes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pinnace.estimator.hooks import SessionRunHook
 
-# `group` and optimizers may answer None, so None does not say that nothing was given.
+# The default of omitted arguments. None does not work: `group` and optimizers may return it.
 _MISSING: Any = object()
 
 

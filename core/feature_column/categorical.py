@@ -1,4 +1,4 @@
-"""Categories: hashed, numbered already, weighted, crossed, and in sequences."""
+"""Categorical columns: hashed, identity, weighted, crossed, and sequences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_KEYS = 2
 
 
 class KeyedCategoricalColumn(CategoricalColumn):
-    """A categorical column of one feature: a subclass says how its values become ids."""
+    """A categorical column of one feature; subclasses convert its values to ids."""
 
     key: str
 
@@ -78,7 +78,7 @@ def string_or_int(dtype: Any, prefix: str) -> DType:
 
 
 def require_same_kind(column: Any, x: SparseTensor) -> None:
-    """Refuse values of another kind than the column's: strings or integers.
+    """Raise unless the values are of the column's kind, strings or integers.
 
     Raises:
         ValueError: they are.
@@ -93,7 +93,7 @@ def require_same_kind(column: Any, x: SparseTensor) -> None:
 
 @dataclass(frozen=True)
 class HashedCategoricalColumn(KeyedCategoricalColumn):
-    """Categories by hash; see `categorical_column_with_hash_bucket`."""
+    """Categories by hash bucket; see `categorical_column_with_hash_bucket`."""
 
     key: str
     hash_bucket_size: int
@@ -143,7 +143,7 @@ def categorical_column_with_hash_bucket(
 
 @dataclass(frozen=True)
 class IdentityCategoricalColumn(KeyedCategoricalColumn):
-    """Categories that are ids already; see `categorical_column_with_identity`."""
+    """Categories that are given as ids; see `categorical_column_with_identity`."""
 
     key: str
     number_buckets: int
@@ -160,7 +160,7 @@ class IdentityCategoricalColumn(KeyedCategoricalColumn):
         return self.number_buckets
 
     def ids(self, x: SparseTensor, state_manager: StateManager | None) -> SparseTensor:
-        """The values; the default in place of those out of range, if there is one."""
+        """The values; those out of range become the default, if there is one."""
         del state_manager
         if not x.dtype.is_integer:
             raise ValueError(f"Invalid input, not integer. key: {self.key} dtype: {x.dtype.name}")
@@ -236,7 +236,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
     def transform_feature(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> tuple[SparseTensor, SparseTensor]:
-        """The ids, and their weights as floats; weights of 0 are left out of dense features."""
+        """The ids, and their weights as floats; zero weights of dense features are omitted."""
         weights = transformation_cache.get(self.weight_feature_key, state_manager)
         if self.dtype is not weights.dtype:
             raise ValueError(
@@ -291,7 +291,7 @@ class CrossedColumn(CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """The parsing spec of the crossed columns: keys are strings of any number."""
+        """The parsing spec of the crossed columns: any number of strings per key."""
         found: dict[str, Any] = {}
         for key in self.keys:
             one = {key: VarLenFeature(dtypes.string)} if isinstance(key, str) else None
@@ -309,7 +309,7 @@ class CrossedColumn(CategoricalColumn):
         return self.hash_bucket_size
 
     def _leaves(self) -> list[Any]:
-        """The keys and columns that are crossed, those of crossed columns among them."""
+        """The crossed keys and columns, with crossed columns replaced by theirs."""
         found: list[Any] = []
         for key in self.keys:
             found.extend(key._leaves() if isinstance(key, CrossedColumn) else [key])

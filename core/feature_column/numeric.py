@@ -141,7 +141,7 @@ def _require_callable(normalizer_fn: Any) -> None:
 
 
 def _checked_default(shape: tuple[int, ...], value: Any, dtype: DType, key: str) -> Any:
-    """The default as nested tuples of that shape."""
+    """The default as nested tuples of the given shape."""
     if value is None:
         return None
     numbers = np.asarray(value)
@@ -166,7 +166,7 @@ def _as_tuples(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class BucketizedColumn(DenseColumn, CategoricalColumn):
-    """Numbers by the bucket that they are in; see `bucketized_column`."""
+    """Numbers replaced by their bucket; see `bucketized_column`."""
 
     source_column: NumericColumn
     boundaries: tuple[float, ...]
@@ -193,7 +193,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 
     @property
     def num_buckets(self) -> int:
-        """Buckets of each of the source's numbers, one after the other."""
+        """The number of buckets over all of the source's numbers."""
         return (len(self.boundaries) + 1) * self.source_column.shape[0]
 
     def transform_feature(
@@ -213,7 +213,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
     def get_sparse_tensors(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> IdWeights:
-        """The bucket of each number as an id; those of the second number follow the first's."""
+        """The bucket of each number as an id; the second number's ids follow the first's."""
         buckets = transformation_cache.get(self, state_manager)
         size = self.source_column.shape[0]
         ids = arithmetic.add(buckets, np.arange(size, dtype=np.int32) * (len(self.boundaries) + 1))

@@ -1,4 +1,4 @@
-"""Columns as plain values, in the form that Keras 2 wrote into configurations, and back."""
+"""Conversion of columns to and from Keras 2's configurations."""
 
 from __future__ import annotations
 

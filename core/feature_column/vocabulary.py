@@ -1,4 +1,4 @@
-"""Categories that are listed, in the program or in a file."""
+"""Categories listed in the program or in a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RECORDS = "tfrecord_gzip"
 
 
 class _VocabularyColumn(KeyedCategoricalColumn):
-    """Ids by a table, which the state manager keeps."""
+    """Ids by look-up in a table, which the state manager owns."""
 
     dtype: DType
     num_oov_buckets: int
@@ -54,7 +54,7 @@ class _VocabularyColumn(KeyedCategoricalColumn):
         raise NotImplementedError
 
     def ids(self, x: SparseTensor, state_manager: StateManager | None) -> SparseTensor:
-        """The places of values in the vocabulary."""
+        """The indices of values in the vocabulary."""
         require_same_kind(self, x)
         values, kind = x.values, self.dtype
         if kind.is_integer:
@@ -137,7 +137,7 @@ class VocabularyFileCategoricalColumn(_VocabularyColumn):
 def _checked_outside(
     key: str, num_oov_buckets: int | None, default_value: Any, no_default: Any
 ) -> int:
-    """The number of ids beyond the vocabulary."""
+    """The checked number of ids beyond the vocabulary."""
     if not num_oov_buckets:
         return 0
     if default_value != no_default:

@@ -49,7 +49,7 @@ def operations(op: OpDef, attrs: Mapping[str, Any], took: Shapes, gave: Shapes) 
 
 
 def of_nodes(nodes: Sequence[Node], known: Mapping[Value, tuple[int, ...]]) -> int | None:
-    """The operations of several steps; None if one's shapes, or its count, are not known."""
+    """The operations of several steps; None if a shape or count is unknown."""
     total = 0
     for node in nodes:
         took, gave = _shapes(node.inputs, known), _shapes(node.outputs, known)
@@ -76,7 +76,7 @@ def _shapes(values: Sequence[Value], known: Mapping[Value, tuple[int, ...]]) -> 
 
 
 def of_layer(network: Network, layer: Layer) -> tuple[int, int]:
-    """Floating-point operations and bytes (read and written once) of a row of a network's table."""
+    """Floating-point operations and bytes (read and written once) of a network's row."""
     y = network.image(layer.out)
     numbers = y.pixels * y.channels
     deep = 1 if layer.depth is None else layer.depth.taps
@@ -94,7 +94,7 @@ def of_layer(network: Network, layer: Layer) -> tuple[int, int]:
             layer.kind, taps
         )
         return numbers * each, 4 * (read + numbers)
-    if layer.phases:  # each a row that makes some of the pixels
+    if layer.phases:  # each phase computes a part of the pixels
         (phase,) = layer.phases
         numbers = y.batch * math.prod(phase.counts) * y.channels
     window = layer.phases[0].window if layer.phases else layer.window

@@ -1,4 +1,4 @@
-"""One call, profiled."""
+"""`profile`: runs and records one call."""
 
 from __future__ import annotations
 

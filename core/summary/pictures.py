@@ -1,4 +1,4 @@
-"""Arrays as what TensorBoard shows: PNG images, histograms, WAV sound."""
+"""Arrays in TensorBoard's forms: PNG images, histograms, WAV sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of summaries: scalar, histogram, image, text, audio, graphs, anything with metadata."""
+"""Kinds of summaries: scalar, histogram, image, text, audio, graphs, and tensors with metadata."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _tag(name: str) -> str:
 def summary_scope(
     name: str, default_name: str = "summary", values: Any = None
 ) -> Iterator[tuple[str, str]]:
-    """(tag, scope) for a summary of that name; the scope is entered."""
+    """Enter a name scope, and yield (tag, scope) for a summary's name."""
     ignored("summary_scope", "names are made of names", values=values)
     tag = _tag(name or default_name)
     with name_scope(name or default_name) as scope:
@@ -260,7 +260,7 @@ def audio(
 
 
 def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tensor:
-    """Write a serialised Summary message as it is."""
+    """Write a serialized Summary message unchanged."""
     return recorded(
         step,
         "write_raw_pb",
