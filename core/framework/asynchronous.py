@@ -1,4 +1,4 @@
-"""Blocks in which eager ops need not have run when their call returns: here they always have."""
+"""TensorFlow's blocks of asynchronous execution; here, ops are done when their call returns."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ def async_scope() -> Iterator[None]:
 
 
 def async_clear_error() -> None:
-    """Forget errors of ops that ran later than their calls: there are none here."""
+    """Does nothing: errors are raised by the call of an op."""

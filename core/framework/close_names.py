@@ -1,4 +1,4 @@
-"""The name that was probably meant by one that is not known."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A line of an error with the known name that is most like this one; nothing if none is.
+    """A line for error messages with the most similar known name; empty if none is similar.
 
     Args:
         name: what was given.
@@ -35,6 +35,6 @@ def unknown_arguments(who: str, unknown: Iterable[str], known: Iterable[str]) ->
 
 
 def arguments_of(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's arguments, `*args` and `**kwargs` left out."""
+    """The names of a function's arguments, without `*args` and `**kwargs`."""
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if p.kind not in {p.VAR_KEYWORD, p.VAR_POSITIONAL}]

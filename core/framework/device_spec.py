@@ -48,7 +48,7 @@ class DeviceSpec:
         object.__setattr__(self, name, value)
 
     def to_string(self) -> str:
-        """The name of the components that are set: `/job:worker/replica:0/task:0/device:CPU:0`."""
+        """The components that are set as text: `/job:worker/replica:0/task:0/device:CPU:0`."""
         return self._text
 
     @classmethod
@@ -68,11 +68,11 @@ class DeviceSpec:
         return cls(**found)
 
     def parse_from_string(self, spec: str | None) -> DeviceSpec:
-        """`from_string`: a spec never changes."""
+        """Like `from_string`, since specs are immutable."""
         return self.from_string(spec)
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """This spec, with components replaced by those that `dev` has.
+        """This spec, with components overridden by those set in `dev`.
 
         Args:
             dev: another spec.

@@ -1,4 +1,4 @@
-"""`tf.experimental.dlpack`: tensors as DLPack's capsules, which other libraries take."""
+"""`tf.experimental.dlpack`: tensors as DLPack capsules for other libraries."""
 
 from __future__ import annotations
 

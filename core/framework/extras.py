@@ -55,7 +55,7 @@ def _origin(installed: Distribution) -> dict[str, Any]:
 
 
 def _source(origin: dict[str, Any], extra: str) -> str:
-    """The package with the extra, as an argument of pip in a shell."""
+    """The package with the extra, as a shell argument of pip."""
     url = origin.get("url", "")
     named = f"{_NAME}[{extra}]"
     address = urlparse(url)

@@ -41,7 +41,7 @@ _jit: list[bool] = [False]
 
 
 def get_experimental_options() -> dict[str, Any]:
-    """The options that were set, and defaults of two more."""
+    """The options that were set, and two more with their defaults."""
     return dict(_options)
 
 

@@ -1,4 +1,4 @@
-"""Parses Python's source in programs with several threads.
+"""Parsing of Python source, safe with several threads.
 
 CPython up to 3.12 counts the depth of the syntax tree that it hands to Python in one number for all
 threads: if another thread is let in between, it raises a SystemError. Threads of this library
@@ -23,7 +23,7 @@ __all__ = ["in_turn", "parsed"]
 T = TypeVar("T")
 
 _TRIES = 100
-_turn = threading.RLock()  # what is parsed may be parsed by something that parses
+_turn = threading.RLock()  # reentrant: parsing may parse parts of the text
 
 
 def in_turn(parse: Callable[[], T]) -> T:

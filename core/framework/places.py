@@ -37,7 +37,7 @@ def current() -> ReplicaPlace | None:
 
 
 def replica_of(strategy: object) -> int | None:
-    """The replica of this strategy that runs, or whose copies are updated; None if none is."""
+    """The replica of this strategy that is running or being updated; None if there is none."""
     place = current()
     if place is None or place.strategy is not strategy:
         return None
@@ -67,7 +67,7 @@ def for_files(place: ReplicaPlace | None) -> ReplicaPlace | None:
 
 @contextlib.contextmanager
 def entered(place: ReplicaPlace | None, meeting: Any = None) -> Iterator[None]:
-    """Be there inside the block.
+    """Makes this the current place inside the block.
 
     Args:
         place: where.
@@ -96,7 +96,7 @@ def require_between_replicas(what: str) -> None:
 
 
 def require_same(strategy: object) -> None:
-    """Refuse another strategy than the one around.
+    """Raise unless the strategy is the current one.
 
     Raises:
         RuntimeError: there is another one.

@@ -128,7 +128,7 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_spec(cls, spec: HasSpec, name: str | None = None) -> TensorSpec:
-        """The spec with the shape and dtype of another; its name too, unless one is given."""
+        """The spec with the shape and dtype of another one, and its name unless one is given."""
         return cls(_shape_of(spec), as_dtype(spec.dtype), name or getattr(spec, "name", None))
 
     @property
@@ -199,7 +199,7 @@ class TensorSpec(TypeSpec):
         )
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> TensorSpec | None:
-        """The narrowest spec that describes tensors of this and all others; None: dtypes differ."""
+        """The narrowest spec for tensors of this and all others; None if dtypes differ."""
         return self._joined(others)
 
     def _joined(self, others: Iterable[object]) -> TensorSpec | None:

@@ -1,4 +1,4 @@
-"""The gradient of a graph as two graphs: forward, which keeps what backward needs."""
+"""The gradient of a graph as two graphs: forward, which saves values for backward, and backward."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def apply(
     kept: Sequence[Tensor],
     dys: Sequence[Tensor | None],
 ) -> list[Tensor | None]:
-    """The gradients of the inputs from those of the outputs; enclosing tapes record this."""
+    """The gradients of the inputs from those of the outputs, recorded by enclosing tapes."""
     seeds = []
     for index in pair.targets:
         dy = dys[index]

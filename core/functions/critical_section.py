@@ -1,4 +1,4 @@
-"""CriticalSection: functions of which one at a time runs, whatever thread calls them."""
+"""CriticalSection: functions of which only one runs at a time, across all threads."""
 
 from __future__ import annotations
 

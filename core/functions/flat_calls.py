@@ -1,4 +1,4 @@
-"""Fast packing and unpacking of calls and results of plain structure.
+"""Fast packing and unpacking of calls and results with plain structures.
 
 A call with only eager tensors in tuples, lists and dicts has a key of their shapes, dtypes and
 nesting: it is computed in a few steps per tensor, and the trace of a key is cached. Calls with

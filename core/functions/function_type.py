@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pinnace.functions.signature_text import Parameter
 
 
-# Python's values that two calls can be compared by.
+# Python types whose values are compared between calls.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -82,12 +82,12 @@ def check_values(
 
 
 def _is_value(traced: Any) -> bool:
-    """Whether an argument is fixed in the graph: it contains no tensor."""
+    """Whether an argument is a constant of the graph: it contains no tensor."""
     return not any(isinstance(leaf, TypeSpec) for leaf in structure.flatten(traced))
 
 
 def _check(name: str, parameter: str, traced: Any, given: Any) -> None:
-    """Compare a value with the trace's; tensors are checked when they are used."""
+    """Compare a value with the traced one; tensors are checked when they are used."""
     wanted, found = structure.flatten(traced), structure.flatten(given)
     alike = len(wanted) == len(found) and all(
         one is other or (isinstance(other, _PLAIN) and bool(one == other))

@@ -1,4 +1,4 @@
-"""GraphDefs in files, and parts of GraphDefs."""
+"""GraphDef files, and subgraphs of GraphDefs."""
 
 from __future__ import annotations
 

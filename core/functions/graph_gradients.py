@@ -1,4 +1,4 @@
-"""gradients and hessians: derivatives inside the function that is being traced."""
+"""gradients and hessians: derivatives within the function being traced."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class AggregationMethod:
-    """The names of ways to sum the gradients of one tensor; all are equivalent here."""
+    """Names of methods to sum gradients; all are equivalent here."""
 
     ADD_N = 0
     DEFAULT = 0
@@ -143,7 +143,7 @@ def hessians(
 
 
 def _inside(item: Any, tracer: FunctionTracer) -> SymbolicTensor:
-    """The tensor of the graph that is being traced."""
+    """The tensor in the graph that is being traced."""
     if isinstance(item, Variable):
         item = item.handle
     return tracer.tensor_of(tracer.value_of(convert_to_tensor(item)))

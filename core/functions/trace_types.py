@@ -1,4 +1,4 @@
-"""Trace types: what objects of a program's own say of which calls may share a graph."""
+"""Trace types: with them a program's own classes decide which calls share a graph."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Typed:
 def wider(
     key: tuple[object, ...], traced: Mapping[Any, ConcreteFunction]
 ) -> ConcreteFunction | None:
-    """A graph of supertypes of a call's trace types, all else being the same; None if none is.
+    """A graph for supertypes of a call's trace types, all else being equal; None if there is none.
 
     Args:
         key: of the call.

@@ -1,4 +1,4 @@
-"""`import_graph_def` and `wrap_function`: graphs from files, and functions cut out of graphs."""
+"""`import_graph_def` and `wrap_function`: graphs from files, and functions pruned from graphs."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ class WrappedFunction(ConcreteFunction):
 
 
 def _before(outputs: list[Value], effects: list[Node], given: Mapping[Value, Value]) -> list[Node]:
-    """The nodes that must run, each after those it depends on; fed ones depend on nothing."""
+    """The nodes that must run, in topological order; fed nodes depend on nothing."""
     order: list[Node] = []
     done: set[Node] = set()
     waiting = [(node, False) for node in effects]

@@ -64,6 +64,6 @@ class CustomGradient(str):
 
 
 def custom_gradient_of(node: Node) -> CustomGradient | None:
-    """The gradient that a node has instead of its op's, None if it has none."""
+    """The custom gradient of a node, which replaces its op's; None if it has none."""
     found = node.attrs.get(ATTRIBUTE)
     return found if isinstance(found, CustomGradient) else None

@@ -61,15 +61,15 @@ class Value:
         return self.spec.shape
 
     def operation(self, owner: Graph | GraphBuilder) -> Operation:
-        """TensorFlow's view of the node that computes it, in the graph that it is in."""
+        """TensorFlow's view of the node that computes it."""
         return Operation(self.node, owner)
 
     def consumers(self, owner: Graph | GraphBuilder) -> list[Operation]:
-        """TensorFlow's views of the nodes that take it, in the graph that it is in."""
+        """TensorFlow's views of the nodes that use it."""
         return [Operation(node, owner) for node in owner.nodes if self in node.inputs]
 
     def refine(self, shape: Shape) -> None:
-        """Narrow the shape."""
+        """Merge additional knowledge about the shape."""
         self.spec = TensorSpec.of(shape, self.spec.dtype, self.spec.name)
 
     def __repr__(self) -> str:
@@ -139,7 +139,7 @@ class Graph(Readable):
     cached: dict[object, Any] = dataclasses.field(default_factory=dict, init=False)
 
     def functions(self) -> Iterator[FunctionRef]:
-        """Every function that a node of this graph refers to, once each, not those inside them."""
+        """The functions that nodes of this graph refer to, each once, without nested ones."""
         seen = set()
         for node in self.nodes:
             for ref in functions_of(node):
@@ -187,7 +187,7 @@ class GraphBuilder(Readable):
 
     @property
     def finalized(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether nothing can be added to the graph any more."""
         return self.finished is not None
 
     def finish(self) -> Graph:
@@ -218,7 +218,7 @@ class GraphBuilder(Readable):
         )
 
     def set_inputs(self, values: Iterable[Value]) -> None:
-        """Keep only these inputs, in this order."""
+        """Set the inputs to these, in this order."""
         names = dict(zip(self.inputs, self.input_names, strict=True))
         self.inputs = list(values)
         self.input_names = [names[value] for value in self.inputs]
@@ -293,7 +293,7 @@ class GraphBuilder(Readable):
         specs: Sequence[TensorSpec],
         controls: Iterable[Node] = (),
     ) -> Node:
-        """A new node whose output specs are known already; nothing is inferred or checked."""
+        """Add a node with known output specs, without inference or checks."""
         node = Node(op, self.unique_name(name), tuple(inputs), tuple(controls), attrs)
         node.outputs = tuple(Value(node, index, spec) for index, spec in enumerate(specs))
         self.nodes.append(node)
@@ -313,7 +313,7 @@ class GraphBuilder(Readable):
 
 
 class GraphInferCall(InferCall):
-    """Inference inside a graph: a constant is known through the nodes that compute it."""
+    """Inference within a graph: a constant is known if the nodes that compute it are."""
 
     __slots__ = ("values",)
 

@@ -1,4 +1,4 @@
-"""A graph for arguments of narrower or other shapes: all are inferred again, in functions too."""
+"""A graph for arguments of other shapes: all shapes are inferred again, also inside functions."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _body(graph: Graph, shapes: Sequence[Shape], new: Sequence[bool]) -> Graph:
 def _call(
     node: Node, given: Sequence[Value], new: Sequence[bool]
 ) -> tuple[dict[str, Any], list[Shape]]:
-    """A node that runs one of its functions on its last inputs."""
+    """A node that applies one of its functions to its last inputs."""
     inner = [value.shape for value in given]
     made: list[Graph] = []
 
@@ -160,9 +160,9 @@ def _call(
 def _loop(
     node: Node, given: Sequence[Value], new: Sequence[bool]
 ) -> tuple[dict[str, Any], list[Shape]]:
-    """A loop: shapes that hold in every iteration."""
+    """The attributes and shapes of a loop, with shapes that hold in every iteration."""
     shapes = [value.shape for value in given]
-    # What one loop variable is, another may depend on in the next iteration.
+    # In the next iteration, one loop variable may depend on any other.
     new = [any(new)] * len(new)
     body = _body(node.attrs["body"].graph, shapes, new)
     for iteration in range(_WIDENINGS + 1):
@@ -194,7 +194,7 @@ def _widest(shapes: Sequence[Shape]) -> Shape:
 
 
 def _merged(known: Shape, shape: Shape) -> Shape:
-    """The merge of both shapes; where they contradict each other, the one known before."""
+    """The merge of both shapes, or `known` if they contradict each other."""
     try:
         return known.merge_with(shape)
     except ValueError:

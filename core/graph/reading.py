@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Readable:
-    """The methods by which programs inspect a graph; none changes it."""
+    """Methods for inspecting a graph."""
 
     __slots__ = ()
 
@@ -120,7 +120,7 @@ class Readable:
         return symbol_of(node.outputs[int(index)], self)  # type: ignore[arg-type]  # a graph
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """The whole graph as a message: every node as it is saved, and the functions they call.
+        """The whole graph as a message: all nodes as they are saved, and the functions they call.
 
         Args:
             from_version: leave out as many nodes, the first ones.
@@ -141,7 +141,7 @@ class Readable:
 
     @property
     def finalized(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether nothing can be added to the graph any more."""
         return True
 
     @property
@@ -150,9 +150,9 @@ class Readable:
         return True
 
     def is_fetchable(self, tensor_or_op: object) -> bool:
-        """Whether it can be fetched: anything of a graph can."""
+        """Whether it can be fetched: always true for members of a graph."""
         return isinstance(tensor_or_op, (SymbolicTensor, Operation))
 
     def is_feedable(self, tensor: object) -> bool:
-        """Whether it can be fed: any tensor of a graph can."""
+        """Whether it can be fed: always true for tensors of a graph."""
         return isinstance(tensor, SymbolicTensor)

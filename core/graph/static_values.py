@@ -1,4 +1,4 @@
-"""Tensors whose value is known without running anything, and tensors as messages."""
+"""Static values of tensors, and tensors as messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
     Returns:
         An array of the tensor's shape and dtype; for a symbolic tensor where constants and known
-        shapes determine it. What is no tensor is given back as it is.
+        shapes determine it. An object that is not a tensor is returned unchanged.
     """
     ignored("get_static_value", "a value is known whole or not", False, partial=partial)
     if isinstance(tensor, SymbolicTensor):

@@ -1,4 +1,4 @@
-"""Checks that a graph is well formed: for tests, and for graphs built by hand."""
+"""Checks of graphs' invariants, for tests and hand-built graphs."""
 
 from __future__ import annotations
 

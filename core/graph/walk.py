@@ -1,4 +1,4 @@
-"""Traversals of a graph: needed nodes, in execution order."""
+"""Traversals of a graph: the needed nodes in topological order."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def users(nodes: Sequence[Node]) -> dict[Value, list[Node]]:
 
 
 def root_of(handle: Value) -> Value:
-    """The origin of a handle, through nodes that only pass it on."""
+    """The origin of a handle, behind nodes that only pass it on."""
     while handle.node.op.alias:
         handle = handle.node.inputs[handle.index]
     return handle

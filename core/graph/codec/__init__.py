@@ -1,4 +1,4 @@
-"""Codecs for graphs and TensorFlow's messages: encode_x beside decode_x, one file per type.
+"""Codecs for graphs and TensorFlow's messages: encode_x and decode_x, one file per type.
 
 Graphs alone are apart: `encoding` writes them and stands below their class, whose methods call it;
 `functions` and `graphs` read them.

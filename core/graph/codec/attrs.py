@@ -36,7 +36,7 @@ _KINDS = {field: kind for kind, field in _FIELDS.items()}
 def encode_attr(
     value: Any, kind: str = "", name_of: NameOf | None = None, dtype: DType | None = None
 ) -> AttrValue:
-    """One attribute.
+    """An attribute as an AttrValue.
 
     Args:
         value: as nodes hold it.
@@ -151,7 +151,7 @@ def _decode_one(value: Any, field: str, where: str, ref: RefOf) -> Any:
 
 
 def decode_text(value: bytes) -> str | bytes:
-    """Bytes as text, if they are UTF-8."""
+    """Bytes decoded as UTF-8 if possible, else unchanged."""
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""FunctionDef → functions, in libraries that decode each when it is needed."""
+"""FunctionDef → functions, in libraries that decode each function on demand."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
 
-# The deepest nesting of calls. Decoding a function takes some ten frames of Python's stack, and
-# asks for what it calls; below the second number that is there before it is asked for.
+# The deepest nesting of calls that is decoded. Decoding a function takes about ten frames of
+# Python's stack and decodes the functions it calls; beyond the second depth these are decoded
+# beforehand instead.
 _DEPTH = 100
 _RECURSIVE_DEPTH = 20
 
 
 class _TooDeepError(Exception):
-    """Said where decoding began: no node on the way adds its name."""
+    """Too many nested calls; caught where decoding began, so that nodes do not add their names."""
 
 
 class FunctionLibrary:
@@ -113,7 +114,7 @@ class FunctionLibrary:
         ]
 
     def ref(self, name: str, where: str = "") -> FunctionRef:
-        """A reference to a function, or to what runs in its place on CPUs.
+        """A reference to a function, or to its replacement on CPUs.
 
         It is decoded when its graph is needed.
 
@@ -142,7 +143,7 @@ class FunctionLibrary:
         return found
 
     def opaque_op(self, name: str) -> OpDef | None:
-        """An op that only the file defines, None if it does not."""
+        """An op that only the file defines; None if it does not."""
         found = self._opaque.get(name)
         if found is None and name in self._ops:
             where = f"{self.where}: definition of op {name!r}"
@@ -150,7 +151,7 @@ class FunctionLibrary:
         return found
 
     def default(self, op: str, attribute: str) -> AttrValue | None:
-        """The default that the file defines for an attribute of an op."""
+        """The default value that the file defines for an op's attribute."""
         definition = self._ops.get(op)
         for one in definition.attr if definition is not None else ():
             if one.name == attribute and one.HasField("default_value"):
@@ -193,7 +194,7 @@ class FunctionLibrary:
         return InvalidArgumentError(f"{where} calls itself: recursion is not possible")
 
     def _called_first(self, name: str) -> list[str]:
-        """The functions that a function calls, directly or not, callees first; not recursive."""
+        """The functions called by a function, directly or not, callees first; not recursive."""
         depths: dict[str, int] = {}
         path = {name: iter(self._called_by(name))}
         while path:
@@ -214,7 +215,7 @@ class FunctionLibrary:
         return list(depths)
 
     def _called_by(self, name: str) -> list[str]:
-        """The functions that the nodes of a function name, or what runs in their place."""
+        """The functions named by a function's nodes, or their replacements."""
         found: dict[str, None] = {}
         for node in self._message(name, self.where).node_def:
             for value in node.attr.values():

@@ -78,7 +78,7 @@ def decode_graph(
     body.decode([*(name for name, k in places if stands_for(name, k) is None), *effects])
     results = [body.value(text, "a result") for text in references]
     graph.set_outputs(results, output_names or [node for node, _ in wanted])
-    # As in a session: fetching a value runs everything it depends on, effects too.
+    # As in a session, fetching a value runs everything it depends on, including effects.
     graph.effects = [
         node
         for node in needed(graph.outputs, [body.node(name) for name in effects])
@@ -90,14 +90,14 @@ def decode_graph(
 def add_argument(
     graph: GraphBuilder, spec: TensorSpec, name: str, handle: TensorSpec | None = None
 ) -> Value:
-    """A new argument of a graph, under exactly this name."""
+    """A new graph argument with exactly this name."""
     value = graph.add_input(PLACEHOLDER, TensorSpec.of(spec.shape, spec.dtype), name, handle)
     graph.input_names[-1] = name
     return value
 
 
 def _place(text: str, where: str) -> tuple[str, int]:
-    """The node and the output that a reference means."""
+    """The node and output of a reference."""
     name, _, index = text.partition(":")
     if text[:1] == "^" or (index and not (index.isascii() and index.isdigit())):
         raise InvalidArgumentError(f"{where}: {text[:200]!r} does not name a tensor of the graph")
