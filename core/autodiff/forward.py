@@ -123,7 +123,7 @@ class ForwardAccumulator:
         return id(tensor) in self._tangents
 
     def watch_variable(self, variable: Variable) -> None:
-        """A variable was read: only those among the primals have tangents."""
+        """Called when a variable is read; only variables among the primals have tangents."""
 
     def record(
         self, op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]

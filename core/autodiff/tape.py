@@ -141,10 +141,10 @@ class GradientTape:
         """Whether ops on `tensor` are recorded."""
         return id(tensor) in self._watched
 
-    # The public methods.
+    # Public methods.
 
     def watch(self, tensor: Any) -> None:
-        """Record what happens to `tensor` (or each tensor of a structure) from now on.
+        """Record ops on `tensor` (or on each tensor of a structure) from now on.
 
         Raises:
             ValueError: something that is no tensor, or one of an integer dtype.
@@ -173,7 +173,7 @@ class GradientTape:
         return tuple(self._variables.values())
 
     def reset(self) -> None:
-        """Forget everything, as if the block began here."""
+        """Forget all records, as if the block began here."""
         self._entries = []
         self._watched = {}
         self._variables = {}

@@ -1,4 +1,4 @@
-"""Default implementations of operators, by their dense matrices."""
+"""Default implementations of operators' methods, by dense matrices."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class LinearOperatorBlockDiag(Separable, OfBlocks):
         blocks = batches.broadcast([operator.to_dense() for operator in self._operators])
         rows = []
         for i, block in enumerate(blocks):
-            # Zeros of as many columns as each other block, and of the rows of this one.
+            # Zeros with the rows of this block and the columns of each other block.
             parts = [
                 block if j == i else zeros_beside(block, other) for j, other in enumerate(blocks)
             ]

@@ -169,7 +169,7 @@ class OfBlocks(LinearOperator):
     def _checked(
         self, method: str, argument: str, xs: Sequence[Any], axis: int, *, of_rows: bool
     ) -> list[Any]:
-        """The blocks of an argument as tensors of the right size; operators as they are."""
+        """The blocks of an argument as tensors of the right size; operators unchanged."""
         sizes = self._known_sizes(of_rows=of_rows)
         return [
             x
@@ -184,12 +184,12 @@ def _columns(xs: Sequence[Any]) -> list[Tensor]:
 
 
 def _stacked(blocks: list[Tensor]) -> Tensor:
-    """Blocks of rows as one matrix, broadcast to one batch."""
+    """Blocks of rows stacked to one matrix, broadcast to one batch."""
     return joining.concat(batches.broadcast(blocks), -2)
 
 
 def joined_vectors(parts: Sequence[Tensor]) -> Tensor:
-    """[..., nᵢ] one after the other, broadcast to one batch."""
+    """[..., nᵢ] concatenated, broadcast to one batch."""
     return joining.concat(batches.broadcast(list(parts), trailing=1), -1)
 
 

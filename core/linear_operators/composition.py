@@ -1,4 +1,4 @@
-"""LinearOperatorComposition: products that are not multiplied out."""
+"""LinearOperatorComposition: products kept as factors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["LinearOperatorComposition"]
 
 @composite
 class LinearOperatorComposition(Compound):
-    """The product of operators, the last of which is applied first.
+    """The product of operators; the last one is applied first.
 
     Products and solutions cost what those of all operators cost.
 
@@ -126,7 +126,7 @@ class LinearOperatorComposition(Compound):
             return super()._linop_cholesky()
         if first.is_positive_definite:
             return first
-        # L Lᴴ is that: it takes columns with a positive diagonal.
+        # L Lᴴ is a Cholesky factorization once the columns of L have positive diagonal entries.
         diagonal = first.diag_part()
         sign = diagonal / polar.abs(diagonal) if not first.dtype.is_complex else None
         if sign is None:

@@ -1,4 +1,4 @@
-"""Hints about matrices, and the hints of products that follow from them."""
+"""Hints about matrices, and their consequences for products."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
     from pinnace.linear_operators.operator import LinearOperator
 
-# True or False is promised, None is not known.
+# True or False: the caller promises it. None: unknown.
 Hint = bool | None
 NAMES = ("is_non_singular", "is_self_adjoint", "is_positive_definite", "is_square")
 
 
 class Hints(TypedDict):
-    """The hints of an operator, as its constructor takes them."""
+    """The hints of an operator, as arguments of its constructor."""
 
     is_non_singular: Hint
     is_self_adjoint: Hint
@@ -36,7 +36,7 @@ def hints_of(operator: LinearOperator) -> Hints:
 def settled(
     is_non_singular: Hint, is_self_adjoint: Hint, is_positive_definite: Hint, is_square: Hint
 ) -> Hints:
-    """Hints with what follows from them.
+    """The hints, completed by their implications.
 
     Raises:
         ValueError: they contradict each other.

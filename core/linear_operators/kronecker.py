@@ -24,7 +24,7 @@ __all__ = ["LinearOperatorKronecker"]
 
 @composite
 class LinearOperatorKronecker(Separable):
-    """The Kronecker product of operators, whose sizes are the products of theirs.
+    """The Kronecker product of operators; its sizes are the products of theirs.
 
     Products and solutions cost those of the operators, each for as many columns as the others'
     sizes make.
@@ -78,7 +78,7 @@ class LinearOperatorKronecker(Separable):
                 )
             x = _in_front(x, known)
             x = matrix_transpose(getattr(operator, method)(x, adjoint=adjoint))
-        # The columns are in front of the rows now.
+        # At this point the columns precede the rows.
         return matrix_transpose(_in_front(x, columns[0]))
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
@@ -88,7 +88,7 @@ class LinearOperatorKronecker(Separable):
         return self._applied(rhs, "solve", adjoint, adjoint_arg)
 
     def _powers(self) -> list[tuple[LinearOperator, Tensor]]:
-        """Each operator, and how often its eigenvalues come in the product."""
+        """Each operator, with the multiplicity of its eigenvalues in the product."""
         total = self.domain_dimension_tensor()
         return [
             (one, cast(total // one.domain_dimension_tensor(), self.dtype))
@@ -172,7 +172,7 @@ def _in_front(x: Tensor, size: Any) -> Tensor:
 
 
 def _outer(parts: list[Tensor]) -> Tensor:
-    """All products of an entry of each of [..., n₁], [..., n₂], ...: [..., n₁ n₂ ⋯]."""
+    """All products of one entry each of [..., n₁], [..., n₂], ...: [..., n₁ n₂ ⋯]."""
     whole = parts[0]
     for part in parts[1:]:
         table = whole[..., :, None] * part[..., None, :]

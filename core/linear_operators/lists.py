@@ -32,7 +32,7 @@ def checked(who: str, operators: Any) -> list[LinearOperator]:
 
 
 def same_dtype(who: str, operators: Sequence[LinearOperator]) -> None:
-    """Refuse operators that differ in dtype.
+    """Raise for operators with different dtypes.
 
     Raises:
         TypeError: they do.
@@ -54,7 +54,7 @@ def implied(given: Hint, what: str, word: str) -> bool:
 
 
 def product(parts: Sequence[Tensor]) -> Tensor:
-    """The product of tensors, which broadcast."""
+    """The product of tensors, with broadcasting."""
     return reduce(lambda x, y: x * y, parts)
 
 
@@ -71,5 +71,5 @@ def total_of_logs(logs: Sequence[Tensor], dtype: DType) -> Tensor:
 
 
 def total(parts: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors, which broadcast."""
+    """The sum of tensors, with broadcasting."""
     return reduce(lambda x, y: x + y, parts)

@@ -1,4 +1,4 @@
-"""LinearOperator: the base of all, whose answers come from the dense matrix."""
+"""LinearOperator: the base class, with implementations by the dense matrix."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     """
 
     _takes_ops: ClassVar[str] = functions.KIND
-    # NumPy's arrays leave `array @ operator` to the operator.
+    # NumPy leaves `array @ operator` to the operator.
     __array_ufunc__ = None
     _answer: ClassVar[Any] = staticmethod(functions.answer)
     # A class that `composite` has not decorated is an object like any other.
     _is_composite: ClassVar[bool] = False
     _spec_class: ClassVar[type[LinearOperatorSpec] | None] = None
-    # Arguments of the constructor that make an equal operator, besides the hints, and those of them
-    # that are numbers where their values are known.
+    # Constructor arguments, besides the hints, that recreate an equal operator; and those among
+    # them that are numbers if their values are known.
     _fields: ClassVar[tuple[str, ...]] = ()
     _static_fields: ClassVar[tuple[str, ...]] = ()
-    # What `algebra` asks of a factor.
+    # Properties of a factor that `algebra` uses.
     _is_identity: ClassVar[bool] = False
     _is_zero: ClassVar[bool] = False
     _untracked: ClassVar[frozenset[str]] = frozenset({"_parameters", "_graph_parents"})
@@ -82,11 +82,11 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         self._hinted_square = found["is_square"]
         self._graph_parents = list(graph_parents or ())
         self._parameters = dict(parameters or {})
-        # Not a Module's name: that must be an identifier.
+        # Not set by Module, whose names must be identifiers.
         self._name = name or type(self).__name__
         self._scope_name = f"{self._name}/"
 
-    # What it does.
+    # Products, solutions and derived operators.
 
     def matmul(
         self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
@@ -197,7 +197,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
 
     @property
     def _adjoint_of(self) -> LinearOperator | None:
-        """The operator whose adjoint it is, where its class tells."""
+        """The operator whose adjoint this is, if its class knows it."""
         return None
 
     @property
@@ -240,7 +240,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         with self._named(name):
             return self._linop_cholesky()
 
-    # What it is worth.
+    # Determinant, trace, condition number and the like.
 
     def determinant(self, name: str = "det") -> Tensor:
         """The determinants, [...].
@@ -337,10 +337,10 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         with self._named(name):
             return self._cond()
 
-    # What is checked.
+    # Assertions.
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> None:
-        """Check that there is an inverse, as far as the precision of the dtype tells.
+        """Check that there is an inverse, within the precision of the dtype.
 
         Args:
             name: name of the node while tracing.
@@ -377,10 +377,10 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             self._assert_self_adjoint()
 
     def __getitem__(self, slices: Any) -> Any:
-        """Some matrices of a batch: `slices` are of the axes of `batch_shape`."""
+        """A slice of a batch: `slices` refer to the axes of `batch_shape`."""
         return slicing.batch_slice(self, slices)
 
-    # As a composite value.
+    # The interface of a composite value.
 
     @property
     def spec(self) -> Any:
@@ -395,7 +395,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     # For subclasses.
 
     def _part_ranks(self) -> dict[str, Any]:
-        """Parameters that make up the batch -> how many last axes of theirs are no batch axes."""
+        """Parameters that form the batch -> how many of their last axes are not batch axes."""
         return {}
 
     def _field(self, name: str) -> Any:
@@ -420,7 +420,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     def _argument(
         self, method: str, argument: str, value: Any, axis: int, wanted: int | None
     ) -> Any:
-        """An argument as a tensor, of which one axis must have a size."""
+        """An argument as a tensor with a given size along one axis."""
         tensor = self._typed(method, argument, value)
         if tensor.shape.rank is None:
             return tensor
@@ -461,7 +461,7 @@ def _operands(
     method: str,
     argument: str,
 ) -> tuple[LinearOperator, LinearOperator]:
-    """Both operators as they are multiplied.
+    """Both operators of a product.
 
     Raises:
         ValueError: the rows of the right one are not as many as the columns of the left one.

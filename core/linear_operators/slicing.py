@@ -41,7 +41,7 @@ def _remade(operator: Any, keys: tuple[Any, ...], batch: Any) -> Any:
 
 
 def _sliced(part: Any, rank: int, keys: tuple[Any, ...], batch: Any) -> Any:
-    """A parameter, broadcast to the whole batch, and then sliced."""
+    """A parameter, broadcast to the whole batch and sliced."""
     if getattr(type(part), "_takes_ops", None) is not None:
         return _remade(part, keys, batch)
     known = part.shape[part.shape.rank - rank :] if part.shape.rank is not None else part.shape

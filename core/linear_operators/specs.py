@@ -1,4 +1,4 @@
-"""Linear operators as composite values: which tensors they are made of, and their specs."""
+"""Linear operators as composite values: their component tensors and specs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class HeldVariable:
-    """A variable as a part of a spec: equal to itself alone, and not kept alive."""
+    """A variable as part of a spec: equal only to itself, and held weakly."""
 
     __slots__ = ("_hash", "_reference")
 
@@ -106,16 +106,16 @@ class LinearOperatorSpec(CompositeSpec):
         return self._param_specs, self._non_tensor_params, self._prefer_static_fields
 
     def _fields(self) -> dict[str, Any]:
-        """All arguments of the constructor, in the order in which their tensors come."""
+        """The constructor's arguments in the order of their tensors."""
         return {**self._param_specs, **self._non_tensor_params}
 
     def component_specs(self) -> tuple[Any, ...]:
-        """The specs of its tensors and operators, by the names of the arguments."""
+        """The specs of its tensors and operators, by argument name."""
         leaves = structure.flatten(self._fields())
         return tuple([leaf for leaf in leaves if isinstance(leaf, TypeSpec)])
 
     def component_names(self) -> tuple[str, ...]:
-        """The names of the arguments, with places in them where one is a list."""
+        """The names of the arguments, with indices for lists."""
         pairs = structure.flatten_with_paths(self._fields())
         return tuple(
             [
@@ -160,7 +160,7 @@ class LinearOperatorSpec(CompositeSpec):
 
 
 def composite(kind: type[LinearOperator]) -> type[LinearOperator]:
-    """A decorator: operators of the class are composite values, with specs of their own."""
+    """A decorator that makes operators of a class composite values with specs."""
     name = f"{kind.__name__}Spec"
     members = {"_operator_class": kind, "__slots__": (), "__module__": __name__}
     spec: Any = type(name, (LinearOperatorSpec,), members)

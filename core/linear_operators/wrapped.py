@@ -1,4 +1,4 @@
-"""LinearOperatorAdjoint and LinearOperatorInversion: an operator seen another way."""
+"""LinearOperatorAdjoint and LinearOperatorInversion: views of an operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Initializers of static tables: tensors, or the lines of a file."""
+"""Initializers of static tables, from tensors or lines of a file."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _entries(what: str, value: Any, dtype: Any) -> Tensor:
 
 
 class TextFileIndex:
-    """Which part of a line is a key or a value, besides column numbers."""
+    """The part of a line that is a key or value, besides column indices."""
 
     WHOLE_LINE = WHOLE_LINE
     LINE_NUMBER = LINE_NUMBER

@@ -1,4 +1,4 @@
-"""Tables whose entries come and go: MutableHashTable, DenseHashTable."""
+"""Mutable tables: MutableHashTable, DenseHashTable."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _Mutable(LookupTable):
         )
 
     def remove(self, keys: TensorLike, name: str | None = None) -> None:
-        """Drop the entries of these keys, as far as they are there."""
+        """Remove the entries of these keys; missing keys are ignored."""
         execute(tables.LOOKUP_TABLE_REMOVE, self._handle, self._keys_of(keys), name=name)
 
 
@@ -175,11 +175,11 @@ class DenseHashTable(_Mutable):
     def insert_or_assign(
         self, keys: TensorLike, values: TensorLike, name: str | None = None
     ) -> None:
-        """`insert`, by its other name."""
+        """Another name of `insert`."""
         self.insert(keys, values, name)
 
     def erase(self, keys: TensorLike, name: str | None = None) -> None:
-        """`remove`, by its other name."""
+        """Another name of `remove`."""
         self.remove(keys, name)
 
     def _create_resource(self) -> Tensor:

@@ -65,7 +65,7 @@ class StaticHashTable(LookupTable):
 
 
 class StaticVocabularyTable(AutoTrackable):
-    """Ids of known keys; other keys share ids after those, by their fingerprints.
+    """Ids of known keys; other keys share further ids, chosen by fingerprint.
 
     Args:
         initializer: the known keys, strings or int64, and their ids; None knows none.
@@ -94,7 +94,7 @@ class StaticVocabularyTable(AutoTrackable):
                 "\n  Try: StaticHashTable"
             )
         self._table = None
-        # TensorFlow: without an initializer keys are strings, whatever was asked for.
+        # TensorFlow: without an initializer, keys are strings regardless of `key_dtype`.
         self._key_dtype: DType = dtypes.string
         if initializer is not None:
             self._key_dtype = _lookup_dtype(initializer, lookup_key_dtype)

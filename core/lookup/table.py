@@ -58,7 +58,8 @@ class LookupTable(TrackableResource):
         with init_scope():
             self._default_value = convert_to_tensor(default_value, value_dtype)
         self._name = name
-        # By which sessions of TensorFlow know it; another model may be in the same session.
+        # TensorFlow's sessions identify the table by this name; another model may share the
+        # session.
         self._shared_name = f"{name}_{uuid.uuid4()}"
         table.name = name
         self._handle = handle_of(table)
@@ -148,7 +149,7 @@ class LookupTable(TrackableResource):
         raise NotImplementedError
 
     def _initialize(self) -> None:
-        """Fill the table, if it is one that is filled when it is made."""
+        """Fill the table if it is initialized when it is created."""
 
     def _functions_for_saving(self) -> dict[str, Any]:
         if self._saving is None:

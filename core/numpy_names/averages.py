@@ -1,4 +1,4 @@
-"""`average`, whose values have weights."""
+"""`average`, the weighted mean."""
 
 from __future__ import annotations
 

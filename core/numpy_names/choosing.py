@@ -1,4 +1,4 @@
-"""Some of an array's values: those that indices or conditions name, or all of them in order."""
+"""Selection of values by indices or conditions, and sorting."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
 def select(
     condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], default: TensorLike = 0
 ) -> Tensor:
-    """At each position, the choice of the first condition that holds there.
+    """At each position, the choice for the first condition that holds there.
 
     Args:
         condlist: conditions.
@@ -152,7 +152,7 @@ def select(
 
 
 def nonzero(a: TensorLike) -> list[Tensor]:
-    """The indices of non-zero elements, in row-major order: a vector for each axis, int64."""
+    """The indices of non-zero elements in row-major order: an int64 vector per axis."""
     x = atleast_1d(a)
     rank = known_rank("nonzero", x)
     places = selecting.where(casting.cast(x, dtypes.bool))
@@ -189,7 +189,7 @@ def _first(rank: int, axis: int) -> tuple[Any, ...]:
 
 
 def ix_(*args: TensorLike) -> list[Tensor]:
-    """Indices that, together, name every combination of those given.
+    """Indices that together select every combination of those given.
 
     Args:
         args: vectors of integers or bools, one for each axis.

@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices, and the matrix of a vector's powers."""
+"""Diagonals and triangles of matrices, and the Vandermonde matrix."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _triangle(who: str, m: TensorLike, k: int) -> tuple[Tensor, Tensor]:
 
 
 def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
-    """Powers of a vector, one in each column, the highest first.
+    """Powers of a vector as columns, highest first.
 
     Args:
         x: [n].

@@ -1,4 +1,4 @@
-"""Evenly spaced numbers, also on a logarithmic scale."""
+"""Evenly spaced numbers, linear or logarithmic."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _float_of(start: Any, stop: Any) -> DType:
 
 
 def _times_one(x: Any) -> Any:
-    """The dtype, or number, that `x * 1.0` is of."""
+    """The dtype, or number, of `x * 1.0`."""
     if isinstance(x, (int, float, complex)):
         return x * 1.0
     if isinstance(x, (list, tuple)):
@@ -129,7 +129,7 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Tensor:
-    """Numbers each of which is the one before times the same factor.
+    """Numbers in a geometric progression.
 
     Args:
         start: the first; not 0.
@@ -145,7 +145,7 @@ def geomspace(
     work = dtypes.as_dtype(np.promote_types(kind.numpy, np.float32))
     first, last = made_array(start, work), made_array(stop, work)
     one = constants.ones([], work.real_dtype)
-    # 2 for a negative end, 0 for a positive one: half of the product is 2 if both are negative.
+    # 2 for a negative end, 0 for a positive one: half the product is 2 if both are negative.
     below = [one - polar.sign(complexes.real(x)) for x in (first, last)]
     flip = casting.cast(one - floordiv(below[0] * below[1], one + one), work)
     low, high = log10(flip * first), log10(flip * last)
