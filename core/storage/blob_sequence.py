@@ -1,4 +1,4 @@
-"""Blob sequences: files of byte strings, as Yggdrasil writes the nodes of its trees.
+"""Blob sequences: files of byte strings, in which Yggdrasil stores nodes of trees.
 
 A file is `BS`, a version (uint16), a compression (uint8, 1 is gzip) and three zero bytes, then the
 blobs, each behind its length (uint32); little-endian. There are no checksums.

@@ -56,10 +56,10 @@ def slice_key(name: str, extents: Iterable[tuple[int, int]]) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    """`value` in one byte from -64 to 63, in one more for each seven bits above."""
+    """`value` in one byte for -64 to 63, and one more byte per seven further bits."""
     width = 1 + (value if value >= 0 else ~value).bit_length() // 7
     digits = bytearray(value.to_bytes(_LONGEST, "big", signed=True)[-width:])
-    # The leading ones count the bytes; inverted for negative numbers, since those sort first.
+    # The leading ones count the bytes; inverted for negative numbers, which sort first.
     header = ((1 << width) - 1) << (16 - width)
     digits[0] ^= header >> 8
     if width > 1:

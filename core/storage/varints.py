@@ -9,7 +9,7 @@ from pinnace.framework.errors import DataLossError
 
 
 def varint(value: int) -> bytes:
-    """The encoding of `value`, which is from 0 to 2**64 - 1."""
+    """The encoding of `value`, an integer in [0, 2**64)."""
     if value < 0x80:
         return bytes((value,))
     out = bytearray()
@@ -31,7 +31,7 @@ def field_header(number: int, size: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int, where: str) -> tuple[int, int]:
-    """(value, where it ends) of the number that begins at `at`.
+    """(value, end position) of the number at `at`.
 
     Args:
         data: bytes that hold it.

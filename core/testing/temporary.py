@@ -1,4 +1,4 @@
-"""Files and folders of a test, removed after it."""
+"""Temporary files and folders of a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TempFileCleanup(enum.Enum):
 
 
 class _Temporary:
-    """Something in a test's folder; takes the place of its path."""
+    """A file or folder in a test's folder, usable as its path."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = str(path)
@@ -71,7 +71,7 @@ class TempFile(_Temporary):
             file.write(data)
 
     def open_text(self, mode: str = "rt", encoding: str = "utf8", errors: str = "strict") -> Any:
-        """It, opened for text: use it in a `with`."""
+        """The file, opened for text; use it in a `with` statement."""
         if "b" in mode:
             raise ValueError(
                 f"open_text: mode must be one for text, got {mode!r}\n  Try: open_bytes"
@@ -79,7 +79,7 @@ class TempFile(_Temporary):
         return Path(self).open(mode, encoding=encoding, errors=errors)
 
     def open_bytes(self, mode: str = "rb") -> IO[Any]:
-        """It, opened for bytes: use it in a `with`."""
+        """The file, opened for bytes; use it in a `with` statement."""
         if "b" not in mode:
             raise ValueError(
                 f"open_bytes: mode must be one for bytes, got {mode!r}\n  Try: open_text"
