@@ -42,9 +42,9 @@ def relu(
 
     Args:
         x: [...], any float dtype.
-        negative_slope: of the line below `threshold`.
-        max_value: what no result is above; None caps nothing.
-        threshold: where the line meets 0.
+        negative_slope: slope of the line below `threshold`.
+        max_value: upper bound of results; None for no bound.
+        threshold: the x at which the line meets 0.
     """
     if threshold == 0.0 and max_value is None:
         return rectifiers.leaky_relu(x, negative_slope) if negative_slope else rectifiers.relu(x)
@@ -250,7 +250,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The function with that name or configuration.
 
     Args:
-        config: as `serialize` gives it, or a name.
+        config: the result of `serialize`, or a name.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

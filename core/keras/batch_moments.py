@@ -34,7 +34,7 @@ def batch_moments(
         keepdims: whether the axes stay, with size 1; not of what a mask leaves.
 
     Returns:
-        Two tensors of one axis, or of those that are not among `axes`.
+        Two tensors: of one axis, or of the axes that are not among `axes`.
     """
     if mask is not None:
         return _masked(x, list(axes), mask)

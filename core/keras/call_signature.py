@@ -25,7 +25,7 @@ class CallSignature:
     """The parameters of a `call` method, `self` left out.
 
     Attributes:
-        names: of the parameters that can be given by position.
+        names: names of the parameters that can be given by position.
         training: place of `training` among them; -1 if it is a keyword, None if there is none.
         training_default: its default.
         masks: the parameters that take masks: `mask`, `…_mask`.
@@ -209,7 +209,7 @@ def as_specs(value: Any, dtype: str) -> Any:
 
     Args:
         value: a list or tuple of sizes is a shape.
-        dtype: of what has only a shape.
+        dtype: dtype of arguments that only have a shape.
     """
     if value is None or isinstance(value, TensorSpec):
         return value

@@ -27,7 +27,7 @@ def check_built(model: Model) -> None:
     """Raise for a model without weights.
 
     Raises:
-        ValueError: it is not built.
+        ValueError: the model is not built.
     """
     if not model.built:
         raise ValueError(
@@ -42,9 +42,9 @@ def read_checkpoint(
     """Read a checkpoint that has all weights of a model and no others, or leave it as it was.
 
     Args:
-        model: whose weights they are.
+        model: the model with the weights.
         checkpoint: has the model as its root, or in it.
-        path: of the checkpoint.
+        path: path of the checkpoint.
         who: begins what is said.
         remedy: ends it.
         partly: whether weights that only one side has are left out, with a warning.
@@ -70,8 +70,8 @@ def _check_whole(
 ) -> None:
     """Raise for a checkpoint that lacks weights of a model, or has others.
 
-    What is not built yet gets its values later, in a model of attributes; that of Keras 2 counts
-    layers that have weights, which is not known of layers that are not built.
+    Layers that are not built yet get their values later in a model tracked by attributes; Keras 2's
+    format numbers the layers with weights, which are unknown until layers are built.
 
     Raises:
         ValueError: weights without a value, or values without a weight.

@@ -41,7 +41,7 @@ def set_backend(backend: str) -> None:
         backend: the name of one of Keras' backends.
 
     Raises:
-        ValueError: another one.
+        ValueError: the backend is another one.
     """
     if backend != "tensorflow":
         raise ValueError(

@@ -57,7 +57,8 @@ def made(kind: type[Made], arguments: dict[str, Any]) -> Made:
 
     Args:
         kind: the class.
-        arguments: of its constructor, with the name, `trainable` and the dtype of the layer.
+        arguments: the arguments of its constructor, with the name, `trainable` and the dtype of the
+            layer.
 
     Raises:
         TypeError: an argument that the constructor does not take.

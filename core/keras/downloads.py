@@ -52,12 +52,12 @@ def get_file(
         force_download: whether it is fetched although it is there.
 
     Returns:
-        The path: of the file, or of the folder of what was unpacked.
+        The path of the file, or of the folder it was unpacked to.
 
     Raises:
         ValueError: no URL, a digest that does not fit, or an archive that reaches beyond its
             folder.
-        OSError: it cannot be fetched or written; what was there before stays.
+        OSError: the file cannot be fetched or written; an existing file stays.
     """
     if origin is None:
         raise ValueError("get_file: origin must be a URL, got None")
@@ -84,7 +84,7 @@ def places(folder: Path, fname: Any, origin: str, unpacks: bool) -> tuple[Path, 
     """The path of the file, and the folder it is extracted to; None if it is not an archive.
 
     Args:
-        folder: what it is kept in.
+        folder: its folder.
         fname: its name there; the last part of the URL if None.
         origin: the URL.
         unpacks: whether it is an archive that is unpacked.

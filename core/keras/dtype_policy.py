@@ -78,7 +78,7 @@ class DTypePolicy:
         """The policy of the layer of that path: the same for all, but of a DTypePolicyMap.
 
         Args:
-            path: of a layer.
+            path: path of a layer.
         """
         del path
         return self
@@ -87,7 +87,7 @@ class DTypePolicy:
         """The policy of that path's layer once it is given `policy`: that, but of a DTypePolicyMap.
 
         Args:
-            path: of a layer.
+            path: path of a layer.
             policy: its new one.
         """
         del path
@@ -152,7 +152,7 @@ def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
     """The policy that `identifier` names: a policy, a dtype, its name, or a configuration.
 
     Raises:
-        ValueError: it names none.
+        ValueError: `identifier` names no policy.
     """
     if isinstance(identifier, DTypePolicy):
         return identifier

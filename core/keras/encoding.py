@@ -52,8 +52,8 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
 
     Args:
         x: an array; anything else, as a list or a tensor, gives a tensor.
-        axis: of the vectors.
-        order: of the norm.
+        axis: axis of the vectors.
+        order: order of the norm.
     """
     if not isinstance(x, np.ndarray):
         from pinnace.keras import ops  # late: not needed for arrays

@@ -30,7 +30,7 @@ def checked_mode(who: str, output_mode: Any, known: Sequence[str]) -> str:
     """`output_mode`, if it is one of `known`.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the mode is unknown.
     """
     if output_mode not in known:
         raise ValueError(
@@ -82,12 +82,12 @@ class Cross(_Saved):
     """A cross of features, whose joint values are encoded.
 
     Args:
-        feature_names: of the features.
+        feature_names: names of the features.
         crossing_dim: number of categories that the combinations are hashed to.
         output_mode: "int" or "one_hot".
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
 
     def __init__(
@@ -112,12 +112,12 @@ class Feature(_Saved):
     """The encoding of one feature.
 
     Args:
-        dtype: of the raw values.
+        dtype: dtype of the raw values.
         preprocessor: the layer that encodes them, or its configuration.
         output_mode: "int", "one_hot" or "float".
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
 
     def __init__(self, dtype: str, preprocessor: Any, output_mode: str) -> None:
@@ -144,7 +144,7 @@ class FeatureKinds:
         """The combination of features' values, hashed.
 
         Args:
-            feature_names: of the features.
+            feature_names: names of the features.
             crossing_dim: number of categories.
             output_mode: "int" or "one_hot".
         """
@@ -155,7 +155,7 @@ class FeatureKinds:
         """A feature that a layer of your own encodes.
 
         Args:
-            dtype: of the raw values.
+            dtype: dtype of the raw values.
             preprocessor: the layer; if it has `adapt`, `FeatureSpace.adapt` calls it.
             output_mode: "float": the layer gives floats; "int" or "one_hot": it gives the numbers
                 of categories, which stay or become rows.
@@ -194,7 +194,7 @@ class FeatureKinds:
             num_bins: how many `adapt` finds; None with `bin_boundaries`.
             bin_boundaries: ascending.
             output_mode: "int" or "one_hot".
-            name: what the layer's name begins with.
+            name: prefix of the layer's name.
         """
         options = {"num_bins": num_bins, "bin_boundaries": bin_boundaries}
         kind = "float_discretized"

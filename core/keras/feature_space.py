@@ -38,7 +38,7 @@ class FeatureSpace(FeatureKinds, Layer):
         crosses: tuples of names of features, or what `cross` gives.
         crossing_dim: number of categories of a cross that is a tuple.
         hashing_dim: number of categories of `integer_hashed` and `string_hashed` by name.
-        num_discretization_bins: of `float_discretized` by name.
+        num_discretization_bins: number of bins of `float_discretized`, if given by name.
         name: unique if None.
 
     Shapes:
@@ -158,7 +158,7 @@ class FeatureSpace(FeatureKinds, Layer):
         """The encoded inputs: a KerasTensor, [?, n], or a dict of them.
 
         Raises:
-            ValueError: it is not adapted.
+            ValueError: the space is not adapted.
         """
         if not self._is_adapted and self._to_adapt():
             raise ValueError(
@@ -179,7 +179,7 @@ class FeatureSpace(FeatureKinds, Layer):
             data: name -> values: tensors, arrays or lists, [b] or [b, 1]; or scalars, one row.
 
         Raises:
-            ValueError: it is not adapted; no dict, or one with other names.
+            ValueError: the space is not adapted; the argument is no dict, or has other names.
         """
         self.get_encoded_features()
         if not isinstance(data, dict):
@@ -269,7 +269,7 @@ class FeatureSpace(FeatureKinds, Layer):
         """Build the features' layers, whose fitted state is in the file.
 
         Args:
-            config: as `get_build_config` gives it.
+            config: the result of `get_build_config`.
         """
         for name, told in config.items():
             layer = self.preprocessors[name]
@@ -281,7 +281,7 @@ class FeatureSpace(FeatureKinds, Layer):
         """Write it to a `.keras` file, which `keras.models.load_model` reads.
 
         Args:
-            filepath: of the file.
+            filepath: path of the file.
         """
         from pinnace.keras.saving import keras_files  # late: it imports the files of models
 

@@ -58,7 +58,7 @@ def image_dataset_from_directory(
         batch_size: pictures to a batch; None for single ones.
         image_size: (height, width) of every picture.
         shuffle: whether the files are shuffled, and again before each epoch; else sorted by path.
-        seed: of the shuffling.
+        seed: seed of the shuffling.
         validation_split: the share that is set aside, between 0 and 1.
         subset: `training`, `validation` or `both` (a pair); only with `validation_split`.
         interpolation: a method of `image.resize`.
@@ -211,7 +211,7 @@ def datasets_of(asked: Asked, endings: tuple[str, ...], load: Callable[[Any], An
 
     Args:
         asked: the arguments.
-        endings: of the files.
+        endings: suffixes of the files.
         load: makes a sample of the path of a file.
     """
     _check(asked)

@@ -1,6 +1,6 @@
 """The form of a tensor (dense, sparse or ragged) by its spec.
 
-The modules of sparse and ragged tensors are imported when one is there: few models need them.
+The modules of sparse and ragged tensors are imported on first use: few models need them.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def spec_of_form(
 
     Args:
         shape: None for an unknown axis.
-        dtype: of the elements.
+        dtype: dtype of the elements.
         sparse: whether it is a sparse one.
         ragged: whether it is a ragged one.
-        ragged_rank: of a ragged one; None takes the axes up to the last of unknown size.
-        row_splits_dtype: of a ragged one; int64 if None.
+        ragged_rank: rank of a ragged one; None takes the axes up to the last of unknown size.
+        row_splits_dtype: dtype of a ragged one; int64 if None.
     """
     if sparse:
         from pinnace.ops.composites.sparse.tensor import SparseTensorSpec

@@ -57,7 +57,7 @@ class Function(Operation):
             inputs: in the structure of the Function's.
 
         Raises:
-            ValueError: another structure or shape.
+            ValueError: wrong structure or shape.
         """
         self._check(inputs)
         return self._topology.run(inputs)

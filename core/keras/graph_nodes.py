@@ -29,7 +29,7 @@ class TensorFlowOpLayer(Operation):
         name: unique if None.
 
     Raises:
-        ValueError: it is no node, or that of an op that is not known here.
+        ValueError: the text is no node, or its op is unknown.
         InvalidArgumentError: an attribute that the op does not take.
     """
 

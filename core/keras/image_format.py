@@ -20,7 +20,7 @@ def image_data_format() -> str:
 def set_image_data_format(data_format: str) -> None:
     """Set the `data_format` of layers and functions that are given none.
 
-    Networks of `keras.applications` are made with channels last only.
+    Networks of `keras.applications` support channels last only.
 
     Args:
         data_format: "channels_last" or "channels_first".

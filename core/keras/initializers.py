@@ -130,7 +130,7 @@ class RandomNormal(RandomInitializer):
     """Normal distribution.
 
     Args:
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         seed: see RandomInitializer.
     """
@@ -201,8 +201,8 @@ class VarianceScaling(RandomInitializer):
 
     Args:
         scale: see above.
-        mode: what n is: `fan_in`, `fan_out` or `fan_avg`, the number of inputs or outputs of one
-            unit or their mean.
+        mode: the definition of n: `fan_in`, `fan_out` or `fan_avg`, the number of inputs or outputs
+            of one unit or their mean.
         distribution: `truncated_normal`, `untruncated_normal` or `uniform`.
         seed: see RandomInitializer.
         input_axes: axes of the shape that are inputs of a unit: fan_in is their product. It counts
@@ -386,7 +386,7 @@ def compute_fans(
     """The numbers of inputs and outputs of one unit of a weight: (fan_in, fan_out).
 
     Args:
-        shape: of the weight.
+        shape: shape of the weight.
         input_axes: axes that are inputs of a unit; they count only if both are given.
         output_axes: axes that are units.
 
@@ -460,7 +460,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The initializer with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

@@ -17,7 +17,7 @@ class InputSpec:
 
     Args:
         dtype: accepted for Keras' sake; dtypes are not checked.
-        shape: what the shape must be compatible with.
+        shape: a shape that it must be compatible with.
         ndim: the rank.
         max_ndim: the highest rank.
         min_ndim: the lowest rank.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class KerasVariable(Variable):
     """A variable with the names of Keras 3, and with its `value` as a property.
 
-    Keras 3 wraps a `tf.Variable`, and gives that by `value`; here it is one itself, so that both
-    ways of writing work: `value.numpy()`, and `value()` of programs that know `tf.Variable`s.
+    Keras 3 wraps a `tf.Variable`, which its `value` returns; here the variable itself is one, so
+    both ways of writing work: `value.numpy()`, and `value()` as for `tf.Variable`s.
     """
 
     # The store whose `add_weight` made it, and its number among those.

@@ -256,9 +256,9 @@ class Layer(Module):
         Args:
             trainable_variables: a value for each of `trainable_variables`.
             non_trainable_variables: a value for each of `non_trainable_variables`.
-            *args: those of `call`.
+            *args: arguments of `call`.
             return_losses: whether to give what `losses` is with these values, too.
-            **kwargs: those of `call`.
+            **kwargs: keyword arguments of `call`.
 
         Returns:
             The outputs, and the values of `non_trainable_variables` after the call; then the
@@ -320,7 +320,7 @@ class Layer(Module):
 
         Args:
             layer_call: the layer's `call`.
-            *args: what it will be called with.
+            *args: the arguments it will be called with.
             **kwargs: likewise.
         """
         if self._remat is None:
@@ -407,8 +407,8 @@ class Layer(Module):
         """The result of a call on symbolic tensors, known by shape and dtype only.
 
         Args:
-            *args: those of `call`.
-            **kwargs: those of `call`.
+            *args: arguments of `call`.
+            **kwargs: keyword arguments of `call`.
         """
         return self.compute_output_spec(*args, **kwargs)
 
@@ -449,7 +449,7 @@ class Layer(Module):
         """The KerasTensors it was called on, in a functional model.
 
         Raises:
-            AttributeError: it was not called on KerasTensors.
+            AttributeError: the layer was not called on KerasTensors.
         """
         node = self._first_node("input")
         return node.inputs[0] if len(node.inputs) == 1 else node.inputs
@@ -459,7 +459,7 @@ class Layer(Module):
         """The KerasTensors it gave, in a functional model.
 
         Raises:
-            AttributeError: it was not called on KerasTensors.
+            AttributeError: the layer was not called on KerasTensors.
         """
         return self._first_node("output").outputs
 
@@ -492,13 +492,14 @@ class Layer(Module):
             *args: shape, initializer, dtype; or, the older order, name, shape, initializer.
             name: the variable is called `<layer>/<name>`.
             shape: every size known; a scalar if None.
-            initializer: of its value: glorot_uniform for floats, zeros for others if None.
-            dtype: that of the layer's policy if None.
+            initializer: initializer of its value: glorot_uniform for floats, zeros for others if
+                None.
+            dtype: the dtype of the layer's policy if None.
             trainable: whether training changes it.
             autocast: whether it is read in the dtype that the layer computes in.
-            regularizer: what it adds to the loss.
-            constraint: what it is brought back to after each step.
-            aggregation: what is made of the values that the replicas of a strategy assign: "none",
+            regularizer: the penalty added to the loss.
+            constraint: constraint applied to it after each step.
+            aggregation: how values assigned by the replicas of a strategy are aggregated: "none",
                 "sum", "mean" or "only_first_replica".
             **options: `overwrite_with_gradient`, `use_resource`, …: accepted for Keras' sake.
 
@@ -595,14 +596,14 @@ class Layer(Module):
             weights: arrays in the order of `weights`.
 
         Raises:
-            ValueError: another number of arrays, or one of another shape.
+            ValueError: wrong number of arrays, or one of another shape.
         """
         self._weight_store.set_values(weights)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Write the layer's own state for a `.keras` or `.weights.h5` file to `store`.
 
-        A subclass that does it otherwise defines `load_own_variables` too.
+        A subclass that saves other values defines `load_own_variables` too.
 
         Args:
             store: name -> array or variable; takes numbers and bools.
@@ -617,7 +618,7 @@ class Layer(Module):
             store: name -> array.
 
         Raises:
-            ValueError: another number of arrays, or one of another shape.
+            ValueError: wrong number of arrays, or one of another shape.
         """
         self._weight_store.load_own(store)
 
@@ -629,7 +630,7 @@ class Layer(Module):
         Args:
             mode: "int8" or "int4".
             type_check: whether subclasses of layers that can be are refused.
-            config: which quantizers are used.
+            config: the quantizers used.
 
         Raises:
             NotImplementedError: always.
@@ -641,7 +642,7 @@ class Layer(Module):
         """Raises an error: layers of this kind cannot be quantized.
 
         Args:
-            input_shape: of the weight.
+            input_shape: shape of the weight.
             mode: "int8" or "int4".
 
         Raises:
@@ -654,8 +655,8 @@ class Layer(Module):
         """`call` of a quantized layer; raises an error if it cannot be quantized.
 
         Args:
-            *args: those of `call`.
-            **kwargs: those of `call`.
+            *args: arguments of `call`.
+            **kwargs: keyword arguments of `call`.
 
         Raises:
             NotImplementedError: always.
@@ -693,7 +694,7 @@ class Layer(Module):
         """
         from pinnace.keras.metrics.means import Mean
 
-        ignored("Layer.add_metric", "what is added up is the mean", aggregation=aggregation)
+        ignored("Layer.add_metric", "the mean of the values is reported", aggregation=aggregation)
         if "_added_metrics" not in vars(self):
             self._added_metrics: dict[str, Any] = {}
         key = name or "metric"

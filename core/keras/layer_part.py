@@ -9,8 +9,8 @@ from typing import Any, Self
 class LayerPart:
     """A part of a layer, as an attribute of it.
 
-    It is no Trackable, so that what it holds are no children of the layer: its lists and dicts stay
-    plain, and checkpoints see nothing of them.
+    It is not a Trackable, so its contents are no children of the layer: its lists and dicts stay
+    plain, and checkpoints do not see them.
 
     Args:
         owner: the layer.

@@ -24,7 +24,7 @@ class MaskOf(Operation):
         """The mask.
 
         Raises:
-            ValueError: there is none.
+            ValueError: the tensor has no mask.
         """
         mask = masks.mask_of(x)
         if mask is None:
@@ -42,8 +42,8 @@ class MaskOf(Operation):
 def mask_of_keras_tensor(x: KerasTensor) -> KerasTensor:
     """The KerasTensor of the mask that `x` will carry.
 
-    Where it is known how a layer makes its mask, it is made of operations that Keras has, as it is
-    there; else it is what the tensor is found to carry.
+    If the way in which a layer computes its mask is known, the mask is made of Keras' operations,
+    as in Keras; else the mask is the one found on the tensor.
     """
     made = _of_operations(x)
     if made is None:
@@ -79,7 +79,7 @@ def _of_operations(x: KerasTensor) -> Any:
 def _named(mask: Any) -> Any:
     """A mask of an operation that is not called as Keras 3 would call the next of its kind.
 
-    That makes masks itself when it reads a model, which may then have one name twice.
+    Keras computes masks itself when it reads a model, which may then contain a name twice.
     """
     mask.node.layer._name = unique_name(f"mask_{mask.node.layer.name}")
     return mask

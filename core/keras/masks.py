@@ -1,6 +1,6 @@
 """Masks of sequences' steps, passed from layer to layer with the tensors.
 
-A mask is a bool tensor [batch, time] that hangs on a tensor as `_keras_mask`.
+A mask is a bool tensor [batch, time], stored as the attribute `_keras_mask` of a tensor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def filled_in(
 ) -> dict[str, Any]:
     """The keyword arguments, with masks of tensors added for `call`'s mask parameters.
 
-    `mask` is that of the one argument that holds tensors; where several do, `x_mask` is that of
+    `mask` is the mask of the only argument with tensors; if there are several, `x_mask` is that of
     `x`.
 
     Source:
@@ -79,17 +79,17 @@ def hand_on(layer: Layer, inputs: Any, outputs: Any, mask: Any) -> None:
     """Attach masks to the outputs of a layer.
 
     Args:
-        layer: what was called.
+        layer: the called layer.
         inputs: its first argument.
-        outputs: what it gave.
-        mask: of the inputs.
+        outputs: its outputs.
+        mask: mask of the inputs.
     """
     if not layer.supports_masking:
         used = layer._call_signature is not None and "mask" in layer._call_signature.masks
         if not used and any(m is not None for m in structure.flatten(mask)):
             warnings.warn(
-                f"{layer._described()} got an input with a mask and knows nothing of masks: "
-                "what comes after it sees none",
+                f"{layer._described()} got an input with a mask but does not support "
+                "masks: later layers get none",
                 stacklevel=4,
             )
         return

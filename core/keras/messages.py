@@ -24,7 +24,7 @@ def enable_interactive_logging() -> None:
 def disable_interactive_logging() -> None:
     """Have progress and summaries written to the logger `absl`, as information.
 
-    For jobs on servers: nothing is drawn over, and each line is a record.
+    For jobs on servers: nothing is redrawn, and each line is a record.
     """
     _destination.interactive = False
 

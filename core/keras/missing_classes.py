@@ -10,7 +10,7 @@ def missing_class(module: str, named: str) -> str:
     """The error message, with a remedy.
 
     Args:
-        module: that the file names; empty if it names none.
+        module: the module that the file names; empty if it names none.
         named: the class or function, maybe with the package it is registered under.
     """
     whole = f"{module}.{named}" if module else named

@@ -91,7 +91,7 @@ class Config:
 
         Args:
             keyname: the name.
-            value: what is given if there is none.
+            value: the result if there is none.
         """
         return self._config.get(keyname, value)
 

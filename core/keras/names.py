@@ -30,7 +30,7 @@ def checked_name(who: str, name: object) -> str:
 
     Args:
         who: the class, for the message.
-        name: what was given.
+        name: the given name.
 
     Raises:
         ValueError: no text, or one with a slash, which parts the names in a path.

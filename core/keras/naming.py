@@ -26,13 +26,13 @@ class name_scope:  # noqa: N801 (Keras's name)
     A layer's weights are named by the block that the layer was made in.
 
     Args:
-        name: of the block, without a slash.
+        name: name of the block, without a slash.
         **kwargs: `caller`, `deduplicate`, `override_parent`, which Keras' layers give: they have no
             effect, which a warning says.
 
     Raises:
         ValueError: a name with a slash, or none.
-        TypeError: another argument.
+        TypeError: unsupported argument.
     """
 
     def __init__(self, name: str, **kwargs: Any) -> None:

@@ -25,8 +25,8 @@ class _Operations(type):
 class Operation(Layer, metaclass=_Operations):
     """A function of tensors without weights: subclasses define `call`.
 
-    Called on KerasTensors it gives some, and is a node of the functional model, but none of its
-    layers. Shapes are found by tracing `call`; `compute_output_spec` may tell them instead.
+    Called on KerasTensors it returns KerasTensors, and is a node of the functional model, but none
+    of its layers. Shapes are inferred by tracing `call`, unless `compute_output_spec` gives them.
 
     Args:
         name: unique if None.

@@ -153,11 +153,11 @@ def same_operation(
     """KerasTensors from an equivalent operation of Keras 3; None if there is none.
 
     Args:
-        function: of TensorFlow, without `tf.`.
-        name: of the operation.
-        args: of the call, KerasTensors among them.
+        function: a TensorFlow function, without `tf.`.
+        name: name of the operation.
+        args: arguments of the call, some of them KerasTensors.
         kwargs: likewise.
-        specs: what the function gives: one that gives another dtype is not the same.
+        specs: the function's results: one with another dtype is not the same.
     """
     function = function.removeprefix("compat.v1.")
     known = _FUNCTIONS.get(function)

@@ -22,7 +22,7 @@ class Penalties(LayerPart):
 
     Attributes:
         added: by the last call.
-        holding: those that hold something of the last call, if it was the outermost.
+        holding: the ones that hold data of the last call, if it was the outermost.
     """
 
     _owner: Layer

@@ -177,7 +177,7 @@ def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
 
     Args:
         x: [...], a float type.
-        threshold: what `x` must be above.
+        threshold: the value that `x` must exceed.
         default_value: the other value.
 
     Returns:

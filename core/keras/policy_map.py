@@ -20,7 +20,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
     expressions. Others have the default policy.
 
     Args:
-        default_policy: that of `keras.config.dtype_policy()` if None.
+        default_policy: the default; `keras.config.dtype_policy()` if None.
         policy_map: path or pattern -> policy.
 
     Raises:
@@ -55,7 +55,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         """The same map, as the layer of that path has it.
 
         Args:
-            path: of a layer.
+            path: path of a layer.
         """
         made = type(self)(self._default)
         made._policies = self._policies
@@ -66,7 +66,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         """The same map, in which the layer of that path now has `policy`.
 
         Args:
-            path: of a layer.
+            path: path of a layer.
             policy: its new one.
         """
         self._policies[path] = policy
@@ -94,7 +94,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         if len(found) > 1:
             raise ValueError(
                 f"DTypePolicyMap: Path {key!r} matches multiple dtype policy specification keys: "
-                f"{found}\n  Try: patterns of which each path matches one at most"
+                f"{found}\n  Try: patterns such that each path matches at most one"
             )
         return self._policies[found[0]] if found else self.default_policy
 

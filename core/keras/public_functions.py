@@ -1,7 +1,7 @@
 """TensorFlow functions between the layers of Keras 2's models, by public name.
 
-Nothing here exists in Keras 3, whose files can name these classes all the same: what opens them
-there is a class of the same name (docs/guide/keras.md#models-of-keras-2-in-keras-3).
+Keras 3 has none of this, but its files can name these classes: they are opened there by a class of
+the same name (docs/guide/keras.md#models-of-keras-2-in-keras-3).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def public_function(name: str) -> Callable[..., Any]:
     """The function of tensors that TensorFlow shows under a name, without `tf.`.
 
     Raises:
-        UnknownFunctionError: there is none here, or it does more than compute.
+        UnknownFunctionError: no such function is provided here, or it has side effects.
     """
     if name.startswith(_OPERATORS):
         return _operator(name.removeprefix(_OPERATORS))
@@ -151,7 +151,7 @@ class ClassMethod(Operation):
 
     Args:
         cls_symbol: the name of the class.
-        method_name: of the method.
+        method_name: name of the method.
         name: unique if None.
     """
 

@@ -27,7 +27,7 @@ class QuantizedDTypePolicy(DTypePolicy):
         source_name: the name of the other policy; that of layers that are given none if None.
 
     Raises:
-        ValueError: another mode, or one that does not go with the policy's dtype.
+        ValueError: unknown mode, or one that does not go with the policy's dtype.
     """
 
     __slots__ = ("_mode", "_source_name")
@@ -76,7 +76,7 @@ class Int4DTypePolicy(QuantizedDTypePolicy):
         source_name: the name of the policy of what is computed.
 
     Raises:
-        ValueError: another form.
+        ValueError: unknown form.
     """
 
     __slots__ = ("block_size",)

@@ -64,7 +64,7 @@ def normal(
 
     Args:
         shape: sizes of the result.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: a float type; the default one if None.
         seed: a number, for which all draws are the same; a `SeedGenerator`, whose next seed is
@@ -74,7 +74,7 @@ def normal(
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("normal", dtype)
     return stateless.stateless_normal(shape, drawn_seed("normal", seed), mean, stddev, kind)
@@ -87,7 +87,7 @@ def truncated_normal(
 
     Args:
         shape: sizes of the result.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: a float type; the default one if None.
         seed: see `normal`.
@@ -96,7 +96,7 @@ def truncated_normal(
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("truncated_normal", dtype)
     drawn = drawn_seed("truncated_normal", seed)
@@ -119,7 +119,7 @@ def uniform(
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("uniform", dtype)
     ends = as_kind(minval, kind), as_kind(maxval, kind)
@@ -142,7 +142,7 @@ def randint(
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = dtypes.as_dtype(dtype)
     if not kind.is_integer:
@@ -161,7 +161,7 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Seed 
     Args:
         logits: [batch, classes], logarithms of what is proportional to the probabilities.
         num_samples: how many of each row.
-        dtype: of the result, an integer type.
+        dtype: dtype of the result, an integer type.
         seed: see `normal`.
 
     Returns:
@@ -193,7 +193,7 @@ def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Seed = None) -> Tenso
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     return _gamma(shape, alpha, _kind("gamma", dtype), drawn_seed("gamma", seed))
 
@@ -218,7 +218,7 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None
         The shape `shape`, from 0 to 1.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("beta", dtype)
     seeded = drawn_seed("beta", seed)
@@ -235,7 +235,7 @@ def binomial(
     Args:
         shape: sizes of the result.
         counts: how often it is tried, broadcastable to `shape`.
-        probabilities: that it happens when it is tried, likewise.
+        probabilities: the probability that a trial succeeds, likewise.
         dtype: a float type; the default one if None.
         seed: see `normal`.
 
@@ -243,7 +243,7 @@ def binomial(
         The shape `shape`, whole numbers from 0 to `counts`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("binomial", dtype)
     inner = dtypes.float32 if kind is dtypes.bfloat16 else kind
@@ -296,7 +296,7 @@ def shuffle(x: Any, axis: int = 0, seed: Seed = None) -> Tensor:
         The shape and dtype of `x`.
 
     Raises:
-        ValueError: another seed.
+        ValueError: wrong seed.
     """
     tensor: Tensor = convert_to_tensor(x)
     keys = stateless.stateless_uniform([shapes.shape(tensor)[axis]], drawn_seed("shuffle", seed))

@@ -55,7 +55,7 @@ _HOMES = {
     "policy_map": "keras.dtype_policies",
     "quantized_policies": "keras.dtype_policies",
 }
-# Arguments of Keras' constructors that may be ignored if they are None or False, and these always.
+# Arguments of Keras' constructors that are always ignored; other unknown ones are if None or False.
 _MEANINGLESS = {"renorm_momentum"}
 # Classes that Keras publishes under another name; older files contain their own name.
 _SHOWN_AS = {"GroupedQueryAttention": "GroupQueryAttention"}
@@ -85,7 +85,7 @@ def register_keras_serializable(
     """A decorator that makes a class or function known to `deserialize_keras_object`.
 
     Args:
-        package: of the registered name `package>name`.
+        package: first part of the registered name `package>name`.
         name: the class's or function's own name if None.
 
     Raises:
@@ -168,7 +168,7 @@ def serialize_keras_object(obj: Any) -> Any:
     """A JSON-serialisable form for `deserialize_keras_object`.
 
     Raises:
-        ValueError: a lambda, or an object that does not say what it was made from.
+        ValueError: the object is a lambda, or has no `get_config`.
     """
     if obj is None or isinstance(obj, (str, bool, int, float)):
         return obj
@@ -245,7 +245,7 @@ def _serialize_callable(thing: Any) -> Any:
     name = getattr(thing, "__name__", "")
     if name == "<lambda>" or not name:
         raise ValueError(
-            f"serialize_keras_object: {thing!r} has no name to be found by again\n"
+            f"serialize_keras_object: {thing!r} has no name by which it could be found\n"
             "  Try: a function of its own, with @register_keras_serializable()"
         )
     kind = "class" if inspect.isclass(thing) else "function"
@@ -280,16 +280,16 @@ def deserialize_keras_object(
     """The object that was given to `serialize_keras_object`.
 
     Args:
-        config: what it answered. No code is run from it: classes are found by name, among those of
-            this library, the registered ones and `custom_objects`.
+        config: its result. No code is run from it: classes are found by name, among those of this
+            library, the registered ones and `custom_objects`.
         custom_objects: further classes and functions by name.
         safe_mode: accepted for Keras' sake: code in a configuration is run in neither mode.
-        module_objects: classes and functions that are found by name, too, behind those. A name
-            alone is a function of them, or a new object of a class; one that is not there stays.
+        module_objects: further classes and functions by name, looked up last. A plain name yields
+            the function, or a new object of the class; an unknown name is returned unchanged.
         printable_module_name: accepted for the sake of Keras 2.
 
     Raises:
-        ValueError: a name that stands for nothing; code.
+        ValueError: a name is unknown, or the configuration holds code.
     """
     del printable_module_name
     if module_objects is not None:
@@ -428,7 +428,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
     """The class or function that a configuration names.
 
     Raises:
-        ValueError: there is none, or one of this library is to have another, registered name.
+        ValueError: the name is unknown, or a built-in class is given a registered name.
     """
     kind = config["class_name"]
     named = config["config"] if kind in {"function", "class"} else kind
@@ -519,7 +519,7 @@ def by_name(
         identifier: a name, a configuration, a class, an object or None.
         table: name -> class or function.
         none: the answer for None.
-        make: whether a class stands for an object of it.
+        make: whether a class is replaced by an object of it.
 
     Raises:
         ValueError: a name that is not in the table.

@@ -97,7 +97,7 @@ class OrthogonalRegularizer(Regularizer):
         mode: "rows" or "columns".
 
     Raises:
-        ValueError: another mode; a factor below 0; called on what is no matrix.
+        ValueError: unknown mode; a factor below 0; called on what is no matrix.
     """
 
     def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
@@ -162,7 +162,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The regularizer with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

@@ -36,7 +36,7 @@ class RematScope:
         layer_names: for `list_of_layers`.
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def shared(loss: Any) -> Any:
-    """The part of a replica in the loss of the whole batch: a mean over its samples, divided.
+    """A replica's share of the batch's loss: the mean over its samples, divided by the replicas.
 
     The gradients of the replicas are added, which makes the mean over all of them.
     """
@@ -54,7 +54,7 @@ def first_copies(variables: Iterable[Any]) -> Iterator[None]:
     strategies, and for plain variables, it is an ordinary block.
 
     Args:
-        variables: those that the block may write.
+        variables: the variables that the block may write.
     """
     spread = [one for one in variables if len(getattr(one, "values", ())) > 1]
     place = current()
@@ -75,7 +75,7 @@ def once(function: Callable[..., Any], *args: Any) -> Any:
 
     Args:
         function: takes the strategy and the arguments.
-        *args: of this replica.
+        *args: this replica's arguments.
     """
     return _context().merge_call(function, args=args)
 
@@ -89,7 +89,7 @@ def aggregation_of(who: str, given: Any) -> VariableAggregation:
     """An aggregation, given by Keras' name or itself.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: the name is unknown.
     """
     if given is None or isinstance(given, VariableAggregation):
         return given or VariableAggregation.NONE

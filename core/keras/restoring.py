@@ -75,10 +75,11 @@ class Restoring:
 def compile_again(model: Any, told: Any) -> None:
     """Compile a model as a file describes; warn with the reason if that is impossible.
 
-    Its weights are of use without: a retired argument of an optimizer is no reason to withhold it.
+    Its weights are useful without it: a retired argument of an optimizer is no reason to refuse the
+    file.
 
     Args:
-        model: what was read.
+        model: the model read.
         told: the arguments of `compile`, as a configuration.
 
     Raises:
@@ -114,11 +115,11 @@ def check_metric(who: str, what: str, count: int, size: int) -> None:
     Args:
         who: the metric's class.
         what: the argument.
-        count: what was given for it.
+        count: the value given for it.
         size: numbers that the metric then holds.
 
     Raises:
-        ValueError: these are too many, and a file is being read.
+        ValueError: the metric is too large, and a file is being read.
     """
     if current() is not None and size > _MOST_NUMBERS:
         raise ValueError(

@@ -23,7 +23,7 @@ def sparse_tensor(matrix: Any) -> Any:
     """The same as a SparseTensor in the order of rows, where an element stands once.
 
     Args:
-        matrix: what `is_matrix` knows; float64 becomes Keras's float.
+        matrix: a matrix that `is_matrix` accepts; float64 becomes Keras's float.
     """
     from pinnace.ops.composites.sparse.tensor import SparseTensor
 

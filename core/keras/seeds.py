@@ -30,8 +30,8 @@ def make_default_seed() -> int:
 def order_seed() -> int:
     """A seed for the order of a training's samples; `set_random_seed` makes the sequence repeat.
 
-    It takes nothing from Python's generator: models made after a training begin with the weights
-    that they have in Keras, whose shuffles are TensorFlow's.
+    It does not use Python's generator: models created after a training start with the weights that
+    they have in Keras, whose shuffles are TensorFlow's.
     """
     ahead = random.Random()
     ahead.setstate(random.getstate())
@@ -64,8 +64,8 @@ class SeedGenerator(AutoTrackable):
     The state is a variable, so that the steps of a traced function differ.
 
     Args:
-        seed: where the sequence starts; None draws it from the global seed.
-        name: of the state's scope.
+        seed: the start of the sequence; None draws it from the global seed.
+        name: name of the state's scope.
 
     Source:
         Keras `SeedGenerator`: the state is `[seed, draws so far]`.

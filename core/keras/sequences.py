@@ -26,16 +26,16 @@ def pad_sequences(
     Args:
         sequences: lists or arrays [length, ...]; the sizes behind the length are equal.
         maxlen: the length of all; that of the longest if None.
-        dtype: of the array; `object` for text.
+        dtype: dtype of the array; `object` for text.
         padding: whether `value` is put before (`pre`) or behind (`post`) what is too short.
         truncating: whether the beginning (`pre`) or the end (`post`) of what is too long goes.
-        value: what fills up.
+        value: the fill value.
 
     Returns:
         An array [len(sequences), maxlen, ...].
 
     Raises:
-        ValueError: another word, something without a length, or sizes that differ.
+        ValueError: unknown word, something without a length, or sizes that differ.
     """
     for what, word in (("padding", padding), ("truncating", truncating)):
         if word not in {"pre", "post"}:
@@ -73,8 +73,8 @@ def check_dataset_format(name: str, format: Any) -> None:
     """Raise for a format that is not one of datasets, or that belongs to another library.
 
     Args:
-        name: of the function, for messages.
-        format: what was asked for.
+        name: name of the function, for messages.
+        format: the requested format.
 
     Raises:
         NotImplementedError: Grain's datasets.
@@ -112,7 +112,7 @@ def timeseries_dataset_from_array(
         sampling_rate: steps from one element of a window to the next.
         batch_size: windows to a batch; None for single ones.
         shuffle: whether the windows come in another order in each epoch.
-        seed: of the shuffling.
+        seed: seed of the shuffling.
         start_index: the first step to use.
         end_index: the first step not to use.
         format: must be `tf`.

@@ -35,7 +35,7 @@ def split_dataset(
             `right_size` leaves if None.
         right_size: the same of the second part.
         shuffle: whether elements are shuffled before.
-        seed: of the shuffling; another each time if None.
+        seed: seed of the shuffling; another each time if None.
         preferred_backend: `tensorflow` or None.
 
     Returns:

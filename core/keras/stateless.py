@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class StatelessScope:
     """A block in which variables have other values, and assignments leave the variables alone.
 
-    What is read in the block is what was assigned last in it, else what `state_mapping` says, else
-    the variable's own value. Gradients flow to the values that were given.
+    A variable read in the block has the value assigned last in it, else that of `state_mapping`,
+    else its own. Gradients flow to the values that were given.
 
     Args:
         state_mapping: pairs of a variable and its value in the block: a tensor, an array, or
@@ -32,12 +32,12 @@ class StatelessScope:
             made.
 
     Attributes:
-        losses: what `add_loss` was given.
+        losses: the losses given to `add_loss`.
         state_mapping: id of a variable -> its value in the block.
 
     Raises:
-        ValueError: a key that is no variable, or a value of another shape.
-        NotImplementedError: a variable that a strategy keeps a copy of for each replica.
+        ValueError: a key is no variable, or a value has another shape.
+        NotImplementedError: a strategy keeps a copy of a variable for each replica.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class StatelessScope:
         """Record an assignment.
 
         Raises:
-            NotImplementedError: it stands in a branch, a loop or a function that is traced inside
+            NotImplementedError: it is made in a branch, a loop or a function that is traced inside
                 the block: its value does not leave that graph.
         """
         if self._outer and state.tracer is not self._outer[-1][1]:
@@ -156,7 +156,7 @@ def paired(
     """Variables with their values.
 
     Raises:
-        ValueError: another number of values.
+        ValueError: wrong number of values.
     """
     values = list(values)
     if len(values) != len(variables):

@@ -21,7 +21,7 @@ class Node:
     """One call of a layer on KerasTensors.
 
     Attributes:
-        layer: what was called.
+        layer: the called layer.
         args: positional arguments, KerasTensors among them.
         kwargs: keyword arguments.
         outputs: a structure of KerasTensors.
@@ -99,7 +99,7 @@ class KerasTensor:
     def shape(self) -> Any:
         """The sizes of the axes as a tuple, None where one is unknown.
 
-        Of an unknown rank, which Keras does not have, it is TensorFlow's shape.
+        For an unknown rank, which Keras does not have, it is TensorFlow's shape.
         """
         shape: Shape = self.spec.shape
         return shape if shape.rank is None else tuple(shape.as_list())
@@ -132,7 +132,7 @@ class KerasTensor:
         """The mask that it will carry.
 
         Raises:
-            AttributeError: it will carry none.
+            AttributeError: the tensor will have no mask.
         """
         if self.mask_spec is None:
             raise AttributeError(f"{self!r} has no mask: attribute '_keras_mask' is not set")
@@ -221,8 +221,8 @@ class KerasTensor:
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(
-            f"{what} {self!r} is not possible: it stands for what a layer will give and has no "
-            "value.\n  Try: a Layer whose call does it, or Lambda"
+            f"{what} {self!r} is not possible: it stands for the future output of a layer and "
+            "has no value.\n  Try: a Layer whose call does it, or Lambda"
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -278,7 +278,7 @@ def get_source_inputs(tensor: Any) -> Any:
         tensor: a KerasTensor.
 
     Returns:
-        A list of KerasTensors; what is no KerasTensor is given back.
+        A list of KerasTensors; other objects are returned unchanged.
     """
     if not isinstance(tensor, KerasTensor):
         return tensor

@@ -1,6 +1,6 @@
 """`keras.tree`: nested structures by Keras' rules.
 
-Beside `tf.nest`, an OrderedDict keeps its order here, and None is a leaf.
+Unlike in `tf.nest`, an OrderedDict keeps its order, and None is a leaf.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def assert_same_structure(a: Any, b: Any, check_types: bool | None = None) -> No
         check_types: has no effect, which a warning says.
 
     Raises:
-        ValueError: they are nested differently.
+        ValueError: the structures are nested differently.
     """
     if check_types is not None:
         warnings.warn(
@@ -238,7 +238,7 @@ def map_shape_structure(func: Callable[[Any], Any], structure: Any) -> Any:
         structure: shapes in lists, tuples and dicts, or a single one.
 
     Returns:
-        A structure like it, with what the function gives in the places of the shapes.
+        A structure like it, with the function's results in the places of the shapes.
 
     Raises:
         TypeError: `func` is no function.

@@ -26,16 +26,16 @@ class _Variables(type):
 class Variable(metaclass=_Variables):
     """A variable: `Variable(value)`, or `Variable(initializer, shape, dtype)`.
 
-    What it makes is a `tf.Variable` with Keras' names, as the weights of layers are.
+    The objects created are `tf.Variable`s with Keras' names, like the weights of layers.
 
     Args:
         initializer: a value; or a function of a shape and a dtype, which then need a `shape`; or an
             initializer's name.
-        shape: for a function; that of a value is its own.
+        shape: for a function; a value has its own.
         dtype: the dtype `floatx()` if None; of a value its own, of Python's floats `floatx()`.
         trainable: whether training changes it.
         autocast: whether it is read in the dtype that the layer around it computes in.
-        aggregation: what is made of the values that the replicas of a strategy assign: "none",
+        aggregation: how values assigned by the replicas of a strategy are aggregated: "none",
             "sum", "mean" or "only_first_replica".
         synchronization: has no effect, which a warning says.
         name: unique if None; without slashes.

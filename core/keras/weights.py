@@ -241,7 +241,7 @@ def load_numbered(who: str, variables: Sequence[Variable], store: Mapping[str, A
     """Give variables the values that stand under "0", "1" and so on: all of them, or none.
 
     Raises:
-        ValueError: another number of values, or one of another shape.
+        ValueError: wrong number of values, or one of another shape.
     """
     names = [str(index) for index in range(len(variables))]
     if len(store.keys()) != len(names) or any(name not in store for name in names):

@@ -75,11 +75,11 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         Args:
             X: [samples, features].
             y: [samples], or [samples, outputs].
-            **kwargs: of `Model.fit`.
+            **kwargs: keyword arguments of `Model.fit`.
 
         Raises:
             RuntimeError: the model is not compiled, or has no loss or optimizer.
-            ValueError: what scikit-learn refuses as X and y.
+            ValueError: scikit-learn refuses X or y.
         """
         x, y = _validated(self, X, y, **self._checks())
         y = self._encoded(y)

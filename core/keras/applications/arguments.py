@@ -29,14 +29,14 @@ class Arguments:
 
     Args:
         who: the network, for messages.
-        name: of the model.
+        name: name of the model.
         include_top: whether it ends in classes.
         weights: None, `imagenet` or the path of a file.
-        input_tensor: what the network begins with, instead of an Input of its own.
-        input_shape: of a picture.
+        input_tensor: the tensor the network begins with, instead of an Input of its own.
+        input_shape: shape of a picture.
         pooling: without the top: None, `avg` or `max`.
         classes: how many.
-        classifier_activation: of the last layer.
+        classifier_activation: activation of the last layer.
 
     Raises:
         ValueError: weights are none of these, or there are no such ones for so many classes.
@@ -130,7 +130,7 @@ class Arguments:
         """Raise for an activation of the last layer that the weights were not trained with.
 
         Raises:
-            ValueError: there are weights, and it is neither None nor `softmax`.
+            ValueError: with weights, the activation is neither None nor `softmax`.
         """
         if self.weights is None:
             return
@@ -164,9 +164,9 @@ class Arguments:
         """The network as a model, with its weights.
 
         Args:
-            image: what `image` gave.
-            outputs: of the last layer.
-            file: what Keras publishes for this network; None if it publishes none.
+            image: the result of `image`.
+            outputs: outputs of the last layer.
+            file: the file that Keras publishes for this network; None if there is none.
 
         Raises:
             NotFoundError: the published weights are not there.
@@ -204,13 +204,13 @@ def image_shape(
     """The shape of an image: the requested one if it is valid, or the default one.
 
     Args:
-        input_shape: what was asked for, without the batch axis; None asks for the usual one.
+        input_shape: the requested shape, without the batch axis; None asks for the usual one.
         default_size: height and width of the usual one.
         min_size: the smallest height and width.
         require_flatten: whether height and width must be known.
         weights: with `imagenet` a picture has 3 channels, and the usual size if it must be known.
         data_format: `channels_last` or `channels_first`; None is `keras.config`'s.
-        who: for messages.
+        who: name of the caller in messages.
 
     Raises:
         ValueError: the shape is no such one.

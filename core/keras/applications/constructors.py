@@ -22,7 +22,7 @@ _TEXT = """Args:
         may be None without the top.
     pooling: without the top: None, `avg` or `max`, over height and width.
     classes: how many, with the top.
-    classifier_activation: of the last layer; None gives logits.
+    classifier_activation: activation of the last layer; None gives logits.
     {last}name: of the model.
 
 Returns:
@@ -95,8 +95,8 @@ def told(
         made: the public function.
         build: the function that it calls.
         gives: see `usual`.
-        first: what the docstring says of the arguments before `weights`, a line each.
-        last: likewise of those before `name`.
+        first: the docstring's text on the arguments before `weights`, a line each.
+        last: likewise for the arguments before `name`.
         least_size: see `usual`.
     """
     about, _, source = inspect.cleandoc(build.__doc__ or "").partition("\n\n")

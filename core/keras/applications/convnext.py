@@ -144,7 +144,7 @@ def _convnext(
         asked: the arguments that all networks have.
         which: the member of the family, `tiny`, `small`, `base`, `large` or `xlarge`.
         scales: whether the model scales pixels itself.
-        channels: of the first stage; each other one has twice as many as the one before.
+        channels: channels of the first stage; each other one has twice as many as the one before.
         depths: the blocks of each stage.
 
     Source:

@@ -35,7 +35,7 @@ def preprocess_input(x: Any, data_format: str | None = None, mode: str = "caffe"
         The shape of `x`; an array of integers becomes one of `floatx()`.
 
     Raises:
-        ValueError: another mode or data format.
+        ValueError: unknown mode or data format.
     """
     if mode not in _MODES:
         raise ValueError(f"preprocess_input: mode must be caffe, tf or torch, got {mode!r}")
@@ -60,7 +60,8 @@ def decode_predictions(preds: Any, top: int = 5) -> list[list[tuple[Any, ...]]]:
         top: how many.
 
     Returns:
-        For each picture a list of (name in WordNet, description, probability), the likeliest first.
+        For each picture a list of (WordNet name, description, probability), the most probable
+        first.
 
     Raises:
         ValueError: `preds` has another shape.

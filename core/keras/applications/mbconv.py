@@ -34,8 +34,8 @@ def normalized(x: Any, prefix: str, momentum: float, *, activated: bool = True) 
 
     Args:
         x: [batch, height, width, channels].
-        prefix: of the names of the layers.
-        momentum: of the moving averages.
+        prefix: prefix of the names of the layers.
+        momentum: momentum of the moving averages.
         activated: whether swish follows.
     """
     x = BatchNormalization(axis=3, momentum=momentum, name=f"{prefix}bn")(x)
@@ -58,11 +58,11 @@ def convolved(
     Args:
         x: [batch, height, width, channels].
         filters: channels of the answer.
-        size: of the kernel.
-        prefix: of the names of the layers.
+        size: size of the kernel.
+        prefix: prefix of the names of the layers.
         momentum: see `normalized`.
-        strides: of the convolution.
-        padding: of the convolution.
+        strides: strides of the convolution.
+        padding: padding of the convolution.
         activated: see `normalized`.
     """
     layer = Conv2D(
@@ -83,7 +83,7 @@ def excited(x: Any, reduced: int, prefix: str) -> Any:
     Args:
         x: [batch, height, width, channels].
         reduced: channels between the two dense steps, at least 1.
-        prefix: of the names of the layers.
+        prefix: prefix of the names of the layers.
 
     Source:
         Hu et al., "Squeeze-and-Excitation Networks", 2018.
@@ -111,9 +111,9 @@ def added(x: Any, start: Any, rate: float, prefix: str) -> Any:
 
     Args:
         x: the end of the block.
-        start: what went into it, of the same shape.
+        start: its input, of the same shape.
         rate: the share of the pictures for which x is dropped.
-        prefix: of the names of the layers.
+        prefix: prefix of the names of the layers.
     """
     if rate > 0:
         x = Dropout(rate, noise_shape=(None, 1, 1, 1), name=f"{prefix}drop")(x)
@@ -127,7 +127,7 @@ def topped(asked: Arguments, x: Any, dropout: float, bias_initializer: Any) -> A
         asked: the arguments that all networks have.
         x: [batch, height, width, channels].
         dropout: before the dense layer.
-        bias_initializer: of the dense layer.
+        bias_initializer: initializer of the dense layer.
     """
     if not asked.include_top:
         return asked.pooled(x, "avg_pool", "max_pool")

@@ -56,7 +56,7 @@ class Block(NamedTuple):
         expansion: channels inside by channels before.
         channels: after it, at alpha 1.
         kernel: size of the depthwise convolution; a minimalistic network has 3 everywhere.
-        stride: of the depthwise convolution.
+        stride: stride of the depthwise convolution.
         gated: whether each channel has a gate.
         swish: whether its activation is hard swish and not ReLU.
     """
@@ -172,7 +172,7 @@ def searched_network(
 def _shape(asked: Arguments) -> tuple[int | None, ...]:
     """The shape of an image: that of `input_tensor` unless another is requested.
 
-    Keras: of any number of channels, and of any size with the top too, which pools it.
+    As in Keras: any number of channels, and any size also with the top, which pools it.
     """
     given, x = asked.input_shape, asked.input_tensor
     if given is None:

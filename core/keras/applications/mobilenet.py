@@ -63,13 +63,13 @@ def MobileNet(  # noqa: N802 (Keras' name)
         input_tensor: a KerasTensor to begin with, instead of an Input of its own.
         pooling: without the top: None, `avg` or `max`, over height and width.
         classes: how many, with the top.
-        classifier_activation: of the last layer; None gives logits.
-        name: of the model; `mobilenet_1.00_224` for alpha 1 and 224 x 224 if None.
+        classifier_activation: activation of the last layer; None gives logits.
+        name: name of the model; `mobilenet_1.00_224` for alpha 1 and 224 x 224 if None.
 
     Returns:
         A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch,
-        height / 32, width / 32, 1024 alpha], pooled [batch, 1024 alpha]. Give it what
-        `preprocess_input` gives.
+        height / 32, width / 32, 1024 alpha], pooled [batch, 1024 alpha]. Its input is the result of
+        `preprocess_input`.
 
     Raises:
         ValueError: an argument that does not go with the others.

@@ -43,9 +43,9 @@ def MobileNetV3Small(  # noqa: N802 (Keras' name)
         classes: how many, with the top.
         pooling: without the top: None, `avg` or `max`, over height and width.
         dropout_rate: share of the values before the classes that are dropped in training.
-        classifier_activation: of the last layer; None gives logits.
+        classifier_activation: activation of the last layer; None gives logits.
         include_preprocessing: whether it scales pictures from 0 to 255 itself.
-        name: of the model.
+        name: name of the model.
 
     Returns:
         A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch,
@@ -82,7 +82,7 @@ def MobileNetV3Large(  # noqa: N802 (Keras' name)
 ) -> Model:
     """MobileNetV3Large: 15 blocks found by search, for images of 224 x 224.
 
-    Arguments, result and errors are those of `MobileNetV3Small`; without the top it gives 960
+    Arguments, result and errors are those of `MobileNetV3Small`; without the top, it has 960
     channels.
     """
     asked = Arguments.of("MobileNetV3Large", locals())

@@ -70,12 +70,12 @@ def NASNetMobile(  # noqa: N802 (Keras' name)
         input_tensor: a KerasTensor to begin with, instead of an Input of its own.
         pooling: without the top: None, `avg` or `max`, over height and width.
         classes: how many, with the top.
-        classifier_activation: of the last layer; None gives logits.
-        name: of the model.
+        classifier_activation: activation of the last layer; None gives logits.
+        name: name of the model.
 
     Returns:
         A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch, 7, 7,
-        1056] for 224 x 224, pooled [batch, 1056]. Give it what `preprocess_input` gives.
+        1056] for 224 x 224, pooled [batch, 1056]. Its input is the result of `preprocess_input`.
 
     Raises:
         ValueError: an argument that does not go with the others.
@@ -107,7 +107,7 @@ def NASNetLarge(  # noqa: N802 (Keras' name)
         pooling: see there.
         classes: see there.
         classifier_activation: see there.
-        name: of the model.
+        name: name of the model.
     """
     return _model("large", Arguments.of("NASNetLarge", locals()))
 

@@ -24,7 +24,7 @@ def normalized(x: Any, name: str) -> Any:
 
     Args:
         x: [batch, height, width, channels].
-        name: of the layer.
+        name: name of the layer.
     """
     return BatchNormalization(axis=-1, momentum=0.9997, epsilon=1e-3, name=name)(x)
 
@@ -34,9 +34,9 @@ def normal_cell(x: Any, previous: Any, filters: int, which: str) -> Any:
 
     Args:
         x: [batch, height, width, channels].
-        previous: what the cell before began with.
-        filters: of each step.
-        which: what the names of its layers end in.
+        previous: the value the cell before began with.
+        filters: number of filters of each step.
+        which: suffix of the names of its layers.
 
     Returns:
         [batch, height, width, 6 · filters].
@@ -71,9 +71,9 @@ def reduction_cell(x: Any, previous: Any, filters: int, which: str) -> Any:
 
     Args:
         x: [batch, height, width, channels].
-        previous: what the cell before began with; None for the first cell.
-        filters: of each step.
-        which: what the names of its layers end in.
+        previous: the value the cell before began with; None for the first cell.
+        filters: number of filters of each step.
+        which: suffix of the names of its layers.
 
     Returns:
         [batch, height / 2, width / 2, 4 · filters].

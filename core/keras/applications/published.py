@@ -19,9 +19,9 @@ class Published(NamedTuple):
     """A file that Keras publishes.
 
     Attributes:
-        url: where it is fetched from.
+        url: the URL it is fetched from.
         md5: its digest, in hexadecimal digits; None if Keras tells none.
-        named: what it is called in the cache; the last part of the URL if empty.
+        named: its name in the cache; the last part of the URL if empty.
     """
 
     url: str
@@ -60,12 +60,12 @@ def path_of(file: Published, who: str, remedy: str = "") -> str:
     """The path of the file, which is fetched if it is not in the cache.
 
     Args:
-        file: which one.
-        who: for messages.
-        remedy: what else can be done, for messages.
+        file: the file.
+        who: name of the caller in messages.
+        remedy: a further remedy, for messages.
 
     Raises:
-        NotFoundError: it is not in the cache, or changed, and cannot be fetched.
+        NotFoundError: the file is not in the cache, or changed, and cannot be fetched.
     """
     try:
         return downloads.get_file(file.name, file.url, cache_subdir=_FOLDER, file_hash=file.md5)
@@ -93,7 +93,7 @@ def classes_of_imagenet(who: str) -> dict[str, Any]:
     """A class's index as text -> its WordNet name and its description.
 
     Args:
-        who: for messages.
+        who: name of the caller in messages.
 
     Raises:
         NotFoundError: see `path_of`.

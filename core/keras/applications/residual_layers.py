@@ -1,6 +1,6 @@
 """Layers at the end of residuals: LayerScale, StochasticDepth, CustomScaleLayer.
 
-Keras shows them nowhere, and its files name them: `registry.py` knows where they stand.
+Keras does not export them, but its files name them; `registry.py` maps these names.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class CustomScaleLayer(Layer):
     """start + residual · scale, for a pair of inputs.
 
     Args:
-        scale: of the residual.
+        scale: scale of the residual.
         **options: see Layer.
     """
 

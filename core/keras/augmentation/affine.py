@@ -33,19 +33,19 @@ def apply_affine_transform(
     """A picture read at turned, shifted, sheared and zoomed places.
 
     Args:
-        x: of three axes.
+        x: three axes.
         theta: degrees.
         tx: pixels.
         ty: pixels.
         shear: degrees.
         zx: factor.
         zy: factor.
-        row_axis: which axis is which; so for the next two.
+        row_axis: the axis of the rows; likewise for the next two.
         col_axis: likewise.
         channel_axis: likewise: the first or the last.
-        fill_mode: what lies beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
-        cval: what lies there for `constant`.
-        order: of the spline: 0 for the nearest pixel, 1 for linear; 2 to 5 need SciPy.
+        fill_mode: values beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
+        cval: the value outside for `constant`.
+        order: order of the spline: 0 for the nearest pixel, 1 for linear; 2 to 5 need SciPy.
 
     Returns:
         Shape and dtype of `x`; `x` itself if nothing is to be done.

@@ -24,7 +24,7 @@ _CHANNELS = {"grayscale": 1, "rgb": 3, "rgba": 4}
 class FileIterator(Iterator):
     """The common part of both iterators: batches of files.
 
-    A subclass sets `_filepaths`, and what its targets are made of.
+    A subclass sets `_filepaths`, and the attributes from which targets are made.
     """
 
     class_mode: str | None
@@ -54,14 +54,14 @@ class FileIterator(Iterator):
             color_mode: `grayscale`, `rgb` or `rgba`.
             data_format: `channels_last` or `channels_first`.
             save_to_dir: folder that the pictures are written to as well, or None.
-            save_prefix: what the names of these files begin with.
-            save_format: what they end with.
+            save_prefix: prefix of these file names.
+            save_format: their suffix.
             subset: `training`, `validation`, or None for all.
             interpolation: see `load_img`.
             keep_aspect_ratio: see `load_img`.
 
         Raises:
-            ValueError: another colour mode or subset.
+            ValueError: unknown colour mode or subset.
         """
         who = type(self).__name__
         if color_mode not in _CHANNELS:
@@ -168,16 +168,16 @@ class DirectoryIterator(FileIterator):
         seed: see Iterator.
         data_format: `channels_last` if None.
         save_to_dir: folder that the pictures are written to as well, or None.
-        save_prefix: what the names of these files begin with.
-        save_format: what they end with.
+        save_prefix: prefix of these file names.
+        save_format: their suffix.
         follow_links: whether folders that are links are looked into.
         subset: `training` or `validation`, where the generator has a `validation_split`.
         interpolation: see `load_img`.
         keep_aspect_ratio: see `load_img`.
-        dtype: of the pictures; `floatx()` if None.
+        dtype: dtype of the pictures; `floatx()` if None.
 
     Raises:
-        ValueError: another mode or subset.
+        ValueError: unknown mode or subset.
         FileNotFoundError: there is no such folder.
     """
 

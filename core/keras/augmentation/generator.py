@@ -44,8 +44,8 @@ class ImageDataGenerator(Standards):
         shear_range: degrees, either way.
         zoom_range: how far factors are from 1; or the least and the largest.
         channel_shift_range: largest number that is added.
-        fill_mode: what lies beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
-        cval: what lies there for `constant`.
+        fill_mode: values beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
+        cval: the value outside for `constant`.
         horizontal_flip: whether half of the pictures are mirrored left to right.
         vertical_flip: whether half of them are upside down.
         rescale: factor, or None.
@@ -53,7 +53,7 @@ class ImageDataGenerator(Standards):
         data_format: `channels_last` if None, or `channels_first`.
         validation_split: the share of the subset `validation`, the first samples of each class.
         interpolation_order: 0 for the nearest pixel, 1 for linear; 2 to 5, splines, need SciPy.
-        dtype: of the pictures; `floatx()` if None.
+        dtype: dtype of the pictures; `floatx()` if None.
 
     Raises:
         ValueError: an argument outside its range.
@@ -280,8 +280,8 @@ class ImageDataGenerator(Standards):
         """The random transformation of one picture, drawn from NumPy's generator.
 
         Args:
-            img_shape: of the picture, three axes.
-            seed: of the generator; None leaves it as it is.
+            img_shape: shape of the picture, three axes.
+            seed: seed of the generator; None leaves it as it is.
 
         Returns:
             The arguments `theta`, `tx`, `ty`, `shear`, `zx` and `zy` of `apply_affine_transform`;
@@ -319,7 +319,7 @@ class ImageDataGenerator(Standards):
         """An image, transformed by the parameters of `get_random_transform`.
 
         Args:
-            x: of three axes.
+            x: three axes.
             transform_parameters: see there; what is left out is not done.
         """
         given = transform_parameters
@@ -348,8 +348,8 @@ class ImageDataGenerator(Standards):
         """A picture, changed at random.
 
         Args:
-            x: of three axes.
-            seed: of NumPy's generator; None leaves it as it is.
+            x: three axes.
+            seed: seed of NumPy's generator; None leaves it as it is.
         """
         return self.apply_transform(x, self.get_random_transform(x.shape, seed))
 

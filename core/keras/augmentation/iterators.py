@@ -131,10 +131,10 @@ def save_pictures(
 
     Args:
         x: the batch.
-        numbers: of its samples.
+        numbers: numbers of its samples.
         folder: to write to.
-        names: what names of files begin and end with.
-        data_format: of the batch.
+        names: prefix and suffix of the file names.
+        data_format: format of the batch.
         many: how many numbers there are to tell files of a sample apart, drawn at random.
     """
     prefix, ending = names
@@ -157,11 +157,11 @@ class NumpyArrayIterator(Iterator):
         seed: see Iterator.
         data_format: `channels_last` if None.
         save_to_dir: folder that the pictures are written to as well, or None.
-        save_prefix: what the names of these files begin with.
-        save_format: what they end with.
+        save_prefix: prefix of these file names.
+        save_format: their suffix.
         subset: `training` or `validation`, where the generator has a `validation_split`.
         ignore_class_split: whether the subsets may have other classes.
-        dtype: of the pictures; `floatx()` if None.
+        dtype: dtype of the pictures; `floatx()` if None.
 
     Raises:
         ValueError: arrays of other lengths or axes, another subset, or subsets of other classes.
@@ -260,7 +260,7 @@ def check_pictures(who: str, x: Array, data_format: str) -> None:
     axis = 3 if data_format == "channels_last" else 1
     if x.shape[axis] not in {1, 3, 4}:
         warnings.warn(
-            f"{who}: axis {axis} has the channels ({data_format}), of which there are 1, 3 or 4; "
+            f"{who}: the number of channels, on axis {axis} ({data_format}), must be 1, 3 or 4, "
             f"got {x.shape[axis]}",
             UserWarning,
             stacklevel=4,

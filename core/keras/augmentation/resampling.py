@@ -29,15 +29,15 @@ def resampled(
         planes: [n, rows, columns].
         matrix: [2, 2].
         offset: [2].
-        order: of the spline: 0 for the nearest pixel, 1 for linear, up to 5.
-        mode: what lies beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
-        cval: what lies there for `constant`.
+        order: order of the spline: 0 for the nearest pixel, 1 for linear, up to 5.
+        mode: values beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
+        cval: the value outside for `constant`.
 
     Returns:
         [n, rows, columns], dtype of `planes`.
 
     Raises:
-        ValueError: another order or mode.
+        ValueError: unknown order or mode.
         ImportError: splines without SciPy.
     """
     if mode not in MODES:

@@ -19,7 +19,7 @@ def apply_channel_shift(x: Array, intensity: float, channel_axis: int = 0) -> Ar
     """A picture plus a number, between its least and its largest one.
 
     Args:
-        x: of any axes.
+        x: any number of axes.
         intensity: the number.
         channel_axis: accepted for Keras' sake; all channels get the same number.
     """
@@ -31,7 +31,7 @@ def random_channel_shift(x: Array, intensity_range: float, channel_axis: int = 0
     """`apply_channel_shift` by a random number in ±intensity_range.
 
     Args:
-        x: of any axes.
+        x: any number of axes.
         intensity_range: the largest number.
         channel_axis: see there.
     """

@@ -75,7 +75,7 @@ class Standards:
             x: [n, height, width, channels].
             augment: whether pictures are changed at random before.
             rounds: how often each is, then.
-            seed: of NumPy's generator; None leaves it as it is.
+            seed: seed of NumPy's generator; None leaves it as it is.
 
         Raises:
             ValueError: other axes.

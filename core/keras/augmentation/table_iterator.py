@@ -23,8 +23,8 @@ class DataFrameIterator(FileIterator):
     """Batches of images whose files a table names.
 
     Args:
-        dataframe: of pandas.
-        directory: what names are relative to; None for whole paths.
+        dataframe: a pandas DataFrame.
+        directory: folder that names are relative to; None for absolute paths.
         image_data_generator: changes the pictures; None leaves them.
         x_col: the column of the names.
         y_col: the column of the classes or targets, or several.
@@ -40,17 +40,17 @@ class DataFrameIterator(FileIterator):
         seed: see Iterator.
         data_format: `channels_last` or `channels_first`.
         save_to_dir: folder that the pictures are written to as well, or None.
-        save_prefix: what the names of these files begin with.
-        save_format: what they end with.
+        save_prefix: prefix of these file names.
+        save_format: their suffix.
         subset: `training` or `validation`, where the generator has a `validation_split`.
         interpolation: see `load_img`.
         keep_aspect_ratio: see `load_img`.
-        dtype: of the pictures.
+        dtype: dtype of the pictures.
         validate_filenames: whether rows without such a file are left out, and told.
 
     Raises:
         TypeError: a column of other values.
-        ValueError: another mode or subset, or `binary` without two classes.
+        ValueError: unknown mode or subset, or `binary` without two classes.
     """
 
     allowed_class_modes: ClassVar[tuple[str | None, ...]] = (

@@ -153,7 +153,7 @@ def conv2d_transpose(
     Args:
         x: [b, rows, columns, channels], or channels first.
         kernel: [rows, columns, outputs, channels].
-        output_shape: of the result, in its format; the first size may be None.
+        output_shape: shape of the result, in its format; the first size may be None.
         strides: steps of the window.
         padding: "valid" or "same".
         data_format: "channels_first" or "channels_last"; the global one if None.
@@ -281,7 +281,7 @@ def pool2d(
         pool_mode: "max" or "avg".
 
     Raises:
-        ValueError: another mode, or not two sizes and strides.
+        ValueError: unknown mode, or not two sizes and strides.
     """
     for what, sizes in (("pool_size", pool_size), ("strides", strides)):
         if len(sizes) != 2:
@@ -317,13 +317,13 @@ def resize_images(
 
     Args:
         x: [b, rows, columns, channels], or channels first.
-        height_factor: of the rows.
-        width_factor: of the columns.
+        height_factor: factor of the rows.
+        width_factor: factor of the columns.
         data_format: "channels_first" or "channels_last".
         interpolation: a method of `tf.image.resize`, or "nearest".
 
     Raises:
-        ValueError: another format or method.
+        ValueError: unknown format or method.
     """
     if data_format not in _FORMATS:
         raise ValueError(f"Invalid `data_format` argument: {data_format}")
@@ -345,13 +345,13 @@ def resize_volumes(
 
     Args:
         x: [b, depth, rows, columns, channels], or channels first.
-        depth_factor: of the depth.
-        height_factor: of the rows.
-        width_factor: of the columns.
+        depth_factor: factor of the depth.
+        height_factor: factor of the rows.
+        width_factor: factor of the columns.
         data_format: "channels_first" or "channels_last".
 
     Raises:
-        ValueError: another format.
+        ValueError: unknown format.
     """
     if data_format not in _FORMATS:
         raise ValueError(f"Invalid data_format: {data_format}")

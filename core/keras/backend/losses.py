@@ -38,7 +38,7 @@ def categorical_crossentropy(
         target: [..., classes], one-hot or probabilities.
         output: the shape of `target`: probabilities, or logits.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes.
+        axis: axis of the classes.
 
     Returns:
         [...] without the axis of the classes.
@@ -59,7 +59,7 @@ def sparse_categorical_crossentropy(
         target: [...], class numbers.
         output: [..., classes]: probabilities, or logits.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes.
+        axis: axis of the classes.
         ignore_class: number of a class whose loss is 0.
 
     Returns:
@@ -84,7 +84,7 @@ def binary_focal_crossentropy(
         target: [...], 0 or 1.
         output: the shape of `target`: probabilities, or logits.
         apply_class_balancing: whether ones count `alpha`, zeros 1 - `alpha`.
-        alpha: what ones count then.
+        alpha: the weight of ones then.
         gamma: how much less count samples that are easy.
         from_logits: whether sigmoid is still to be applied to `output`.
 
@@ -113,10 +113,10 @@ def categorical_focal_crossentropy(
     Args:
         target: [..., classes], one-hot or probabilities.
         output: the shape of `target`: probabilities, or logits.
-        alpha: what each class counts.
+        alpha: the weight of each class.
         gamma: how much less count samples that are easy.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes.
+        axis: axis of the classes.
 
     Returns:
         [...] without the axis of the classes.

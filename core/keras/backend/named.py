@@ -22,8 +22,8 @@ def ones_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
     Args:
         x: a tensor.
-        dtype: of the result; that of `x` if None.
-        name: of the op.
+        dtype: dtype of the result; that of `x` if None.
+        name: name of the op.
     """
     return constants.ones_like(x, dtype, name=name)
 
@@ -33,8 +33,8 @@ def zeros_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
     Args:
         x: a tensor.
-        dtype: of the result; that of `x` if None.
-        name: of the op.
+        dtype: dtype of the result; that of `x` if None.
+        name: name of the op.
     """
     return constants.zeros_like(x, dtype, name=name)
 

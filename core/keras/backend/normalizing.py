@@ -19,7 +19,7 @@ def batch_normalization(
 
     Args:
         x: [..., channels].
-        mean: what broadcasts with `x`.
+        mean: broadcastable with `x`.
         var: likewise.
         beta: likewise, or None.
         gamma: likewise, or None.

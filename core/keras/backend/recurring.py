@@ -46,7 +46,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
         fn: takes a row.
         elems: the rows, a tensor or a structure of them.
         name: name of the nodes while tracing.
-        dtype: of the results, if not that of the rows.
+        dtype: dtype of the results, if not that of the rows.
     """
     return mapping.map_fn(fn, elems, dtype=dtype, name=name)
 

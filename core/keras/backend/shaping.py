@@ -55,7 +55,7 @@ def expand_dims(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: a tensor.
-        axis: where the new axis is in the result.
+        axis: position of the new axis in the result.
     """
     return reshaping.expand_dims(x, axis)
 
@@ -89,7 +89,7 @@ def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
     """Tensors concatenated along an axis.
 
     Args:
-        tensors: of one dtype, with equal sizes but along `axis`.
+        tensors: tensors of one dtype, with equal sizes except along `axis`.
         axis: along which they follow each other.
     """
     return joining.concat(list(tensors), axis)
@@ -100,7 +100,7 @@ def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
 
     Args:
         x: tensors of one shape and dtype.
-        axis: where the new axis is in the result.
+        axis: position of the new axis in the result.
     """
     return joining.stack(list(x), axis)
 

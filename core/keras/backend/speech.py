@@ -88,7 +88,7 @@ def ctc_decode(
         top_paths: how many answers the search gives.
 
     Returns:
-        For each answer [b, time], -1 after the labels; and [b, answers], their scores.
+        For each beam [batch, time], -1 after the labels; and [batch, beams], their scores.
     """
     from pinnace.ops.composites import ctc  # late: few need it
     from pinnace.ops.composites.sparse.functions import to_dense

@@ -297,7 +297,7 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
         x: [...], a real number type.
         alpha: the slope below `threshold`.
         max_value: largest result; None is none.
-        threshold: where the slope 1 begins.
+        threshold: the x at which the slope 1 begins.
 
     Returns:
         The shape and dtype of `x`.
@@ -413,7 +413,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") ->
         start: the first number; with `stop` None the end instead.
         stop: the end, not included.
         step: distance of the numbers.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Returns:
         [n], dtype `dtype`.

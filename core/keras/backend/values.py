@@ -61,9 +61,9 @@ def variable(
     """A variable; floats of the default type if `dtype` is None.
 
     Args:
-        value: what it begins with.
+        value: its initial value.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
         constraint: called with a value after each step of an optimizer.
     """
     return Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
@@ -76,7 +76,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         value: a number or an array.
         dtype: the default float type if None.
         shape: to fill with a number.
-        name: of the node while tracing.
+        name: name of the node while tracing.
     """
     return constants.constant(value, dtype or floatx(), shape, name)
 
@@ -87,7 +87,7 @@ def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
     Args:
         shape: sizes.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
     """
     return variable(constants.zeros(shape, dtype or floatx()), dtype, name)
 
@@ -98,7 +98,7 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
     Args:
         shape: sizes.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
     """
     return variable(constants.ones(shape, dtype or floatx()), dtype, name)
 
@@ -107,9 +107,9 @@ def eye(size: int, dtype: Any = None, name: str | None = None) -> Variable:
     """A variable, the identity matrix at first.
 
     Args:
-        size: of both axes.
+        size: size of both axes.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
     """
     return variable(bands.eye(size, dtype=dtypes.as_dtype(dtype or floatx())), dtype, name)
 
@@ -134,7 +134,7 @@ def set_value(x: Variable, value: Any) -> None:
 
     Args:
         x: the variable.
-        value: of its shape; converted to its dtype.
+        value: a value of its shape; converted to its dtype.
     """
     x.assign(np.asarray(value, x.dtype.as_numpy_dtype))
 
@@ -150,7 +150,7 @@ def update(x: Variable, new_x: Any) -> Any:
 
     Args:
         x: the variable.
-        new_x: of its shape and dtype.
+        new_x: a tensor of its shape and dtype.
     """
     return x.assign(new_x)
 
@@ -160,7 +160,7 @@ def update_add(x: Variable, increment: Any) -> Any:
 
     Args:
         x: the variable.
-        increment: of its shape and dtype.
+        increment: a tensor of its shape and dtype.
     """
     return x.assign_add(increment)
 
@@ -170,7 +170,7 @@ def update_sub(x: Variable, decrement: Any) -> Any:
 
     Args:
         x: the variable.
-        decrement: of its shape and dtype.
+        decrement: a tensor of its shape and dtype.
     """
     return x.assign_sub(decrement)
 
@@ -180,7 +180,7 @@ def moving_average_update(x: Variable, value: Any, momentum: Any) -> Any:
 
     Args:
         x: the variable.
-        value: of its shape.
+        value: a value of its shape.
         momentum: weight of what it holds.
     """
     momentum, value = casting.cast(momentum, x.dtype), casting.cast(value, x.dtype)
@@ -246,7 +246,7 @@ def random_normal(
 
     Args:
         shape: sizes.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: the default float type if None.
         seed: an int; None draws others each time.
@@ -261,7 +261,7 @@ def truncated_normal(
 
     Args:
         shape: sizes.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: the default float type if None.
         seed: an int; None draws others each time.
@@ -309,11 +309,11 @@ def random_normal_variable(
     """A variable of normal numbers.
 
     Args:
-        shape: of the variable.
-        mean: of the numbers.
+        shape: shape of the variable.
+        mean: mean of the numbers.
         scale: their standard deviation.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
         seed: numbers of TensorFlow's op with this seed; others in each call if None.
     """
     kind = dtypes.as_dtype(dtype or floatx())
@@ -331,11 +331,11 @@ def random_uniform_variable(
     """A variable of numbers from an interval.
 
     Args:
-        shape: of the variable.
+        shape: shape of the variable.
         low: the least.
         high: above the greatest.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
         seed: numbers of TensorFlow's op with this seed; others in each call if None.
     """
     kind = dtypes.as_dtype(dtype or floatx())

@@ -23,8 +23,8 @@ class CallbackList(Callback):
         callbacks: one Callback, several, or a CallbackList.
         add_history: whether a History is added, if there is none.
         add_progbar: whether a ProgbarLogger is added, if there is none.
-        model: what is trained.
-        **params: told to each of them: `epochs`, `steps`, `verbose`.
+        model: the model to train.
+        **params: passed to each of them: `epochs`, `steps`, `verbose`.
 
     Raises:
         TypeError: something that is no Callback.
@@ -179,9 +179,9 @@ class RunCallbacks(CallbackList):
 
     Args:
         callbacks: one Callback, several, or a CallbackList.
-        model: what is trained.
+        model: the model to train.
         verbose: 0, 1, 2 or "auto".
-        batches: what it is trained on.
+        batches: the training data.
         kind: `train`, `test` or `predict`.
         epochs: number of the epoch to end before.
         initial_epoch: number of the first epoch.
@@ -232,7 +232,7 @@ class RunCallbacks(CallbackList):
     def history(self) -> History:
         """The History among them."""
         if self._history is None:
-            raise ValueError("RunCallbacks.history: there is one in training only")
+            raise ValueError("RunCallbacks.history: only training has a History")
         return self._history
 
     def others(self) -> list[Callback]:

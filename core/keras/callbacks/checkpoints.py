@@ -25,19 +25,19 @@ class ModelCheckpoint(Monitor):
     """Writes the model, or its weights, after epochs or batches.
 
     Args:
-        filepath: where to; `{epoch}`, `{batch}` and the names in the logs are filled in, as
-            `weights-{epoch:02d}-{val_loss:.2f}`. See `Model.save` and `Model.save_weights` for
-            the endings.
+        filepath: path to write to; `{epoch}`, `{batch}` and the names in the logs are filled in, as
+            `weights-{epoch:02d}-{val_loss:.2f}`. See `Model.save` and `Model.save_weights` for the
+            endings.
         monitor: the number that says how good the model is.
         verbose: whether to say what is done.
         save_best_only: whether only what is better than before is written.
         save_weights_only: whether only the weights are written.
         mode: `min` or `max` says what is better; `auto` asks the metric.
         save_freq: `epoch`, or a number of batches.
-        initial_value_threshold: what the first to be written must be better than.
+        initial_value_threshold: the value that the first saved one must improve on.
 
     Raises:
-        ValueError: another save_freq.
+        ValueError: unknown save_freq.
     """
 
     def __init__(

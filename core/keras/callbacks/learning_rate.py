@@ -53,14 +53,14 @@ class ReduceLROnPlateau(Monitor):
 
     Args:
         monitor: its name in the logs.
-        factor: of the learning rate, below 1.
+        factor: factor of the learning rate, below 1.
         patience: epochs to wait.
         verbose: whether to say so.
         mode: `min`, `max` or `auto`.
-        min_delta: what counts as better.
+        min_delta: the least improvement that counts.
         cooldown: epochs to leave it alone after a change.
-        min_lr: it does not go below.
-        **kwargs: of older programs: they have no effect, which a warning says.
+        min_lr: lower bound of the learning rate.
+        **kwargs: arguments of older programs: they have no effect, which a warning says.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class CSVLogger(Callback):
     """Appends the logs of each epoch to a CSV file.
 
     Args:
-        filename: of the table.
+        filename: path of the table.
         separator: between its columns.
         append: whether rows are added to a table that is there.
     """

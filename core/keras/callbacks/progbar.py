@@ -26,7 +26,7 @@ class Progbar:
             shown of the rest.
         stateless_metrics: names of what is shown as a mean; the rest is shown as it was given last.
             At most one of the two.
-        unit_name: what a step is called.
+        unit_name: name of a step.
 
     Raises:
         ValueError: both `stateful_metrics` and `stateless_metrics` are given.
@@ -45,7 +45,7 @@ class Progbar:
         if stateful_metrics is not None and stateless_metrics is not None:
             raise ValueError(
                 "Progbar: Only one of stateful_metrics and stateless_metrics can be given: each "
-                "says which metrics are treated otherwise than the rest"
+                "names the metrics that are treated differently from the rest"
             )
         self.target = target
         self.width = width

@@ -46,7 +46,7 @@ class ProgbarLogger(Callback):
 
         Args:
             level: 1 for a bar, 2 for lines.
-            batches: what is trained on: has `count`, the number in an epoch; or None.
+            batches: the training data: has `count`, the number in an epoch; or None.
             kind: `train`, `test` or `predict`.
             epochs: how many there will be.
         """

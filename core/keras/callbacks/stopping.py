@@ -23,7 +23,7 @@ class Monitor(Callback):
     Args:
         monitor: its name in the logs.
         mode: `min` or `max` says what is better; `auto` asks the metric.
-        min_delta: what counts as a change.
+        min_delta: the least change that counts.
     """
 
     def __init__(self, monitor: str, mode: str, min_delta: float) -> None:
@@ -106,11 +106,11 @@ class EarlyStopping(Monitor):
 
     Args:
         monitor: its name in the logs.
-        min_delta: what counts as better.
+        min_delta: the least improvement that counts.
         patience: epochs to wait.
         verbose: whether to say so.
         mode: `min`, `max` or `auto`.
-        baseline: what it must be better than.
+        baseline: the value to improve on.
         restore_best_weights: whether the best epoch's weights are put back.
         start_from_epoch: the number of epochs before it watches the value.
     """

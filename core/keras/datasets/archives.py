@@ -27,10 +27,11 @@ def arrays(path: Path, *names: str) -> list[Array]:
 
     Args:
         path: an `.npz` file. Arrays of objects hold lists, numbers and arrays.
-        *names: as `numpy.savez` took them.
+        *names: the names given to `numpy.savez`.
 
     Raises:
-        ValueError: it is no such file, lacks a name, or holds what would run or is too large.
+        ValueError: the file is no such archive, lacks a name, is too large, or holds
+            objects other than lists, numbers and arrays.
     """
     try:
         with zipfile.ZipFile(path) as archive:

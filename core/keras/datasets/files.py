@@ -26,16 +26,16 @@ def fetched(
 
     Args:
         who: the dataset, for errors.
-        name: of the file in the folder.
+        name: name of the file in the folder.
         origin: its URL.
         digest: sha256, or md5 where Keras has no other; None if Keras has none.
         folder: below `~/.keras`, or what `KERAS_HOME` says.
         extract: whether it is an archive, which is unpacked.
-        instead: what needs no file.
+        instead: the alternative that needs no file.
 
     Raises:
-        OSError: it is not there and cannot be fetched.
-        ValueError: what was fetched has another digest.
+        OSError: the file is not in the cache and cannot be fetched.
+        ValueError: the fetched file has another digest.
     """
     try:
         return Path(

@@ -1,9 +1,9 @@
 """Pickles of arrays, lists and dicts, read as data: nothing in them is called.
 
-Python's own reader calls what a file names, and sets what it likes on what that gave; a file that
-restricts neither can do anything. This one knows the codes that such files are made of, and makes
-arrays itself of the three names that NumPy writes for them. Each code of a file makes one thing at
-most, so that memory is bounded by the length of the file.
+Python's own reader calls any function that a file names, and sets any state on the result; so an
+unrestricted file can do anything. This reader supports the opcodes that such files contain, and
+creates arrays itself for the three names that NumPy writes for them. Each opcode creates at most
+one object, so memory is bounded by the length of the file.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def _reduce(r: _Reader) -> None:
 def _build(r: _Reader) -> None:
     state, built = r.stack.pop(), r.stack.pop()
     if not isinstance(built, (_Kind, _Slot)):
-        raise ValueError("a state of what has none")  # noqa: TRY004 (the file is wrong)
+        raise ValueError("a state for an object without one")  # noqa: TRY004 (the file is wrong)
     r.stack.append(built.build(state))
 
 
@@ -292,7 +292,7 @@ def read(data: bytes) -> Any:
         data: a pickle, of protocol 2 to 4. Texts of Python 2 become bytes.
 
     Raises:
-        ValueError: it is none, is cut, or asks for anything else. Nothing of it has run.
+        ValueError: the bytes are no pickle, are cut off, or ask for anything else; nothing is run.
     """
     try:
         return _Reader(data).whole()

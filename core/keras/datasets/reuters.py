@@ -44,8 +44,8 @@ def load_data(
         skip_top: numbers below this one are left out.
         maxlen: texts of so many numbers and more are left out.
         test_split: the share of the second part.
-        seed: of the order of the texts.
-        start_char: what each text begins with; None for nothing.
+        seed: seed of the order of the texts.
+        start_char: the index that each text begins with; None for none.
         oov_char: stands for a number that is left out; None for nothing.
         index_from: how far the ranks of words are moved: rank 1 is number 4.
 
@@ -81,7 +81,7 @@ def get_word_index(path: str = "reuters_word_index.json") -> dict[str, int]:
 
     Raises:
         OSError: the file is not there and cannot be fetched; the error says what to put where.
-        ValueError: it is another file.
+        ValueError: the file has other contents.
     """
     origin = f"{HOST}reuters_word_index.json"
     return texts.word_index("reuters", fetched("reuters", path, origin, _INDEX_MD5))

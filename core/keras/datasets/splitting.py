@@ -27,7 +27,7 @@ def split(
         x: [n, ...].
         y: [n].
         test_split: the share of the second part.
-        seed: of the order.
+        seed: seed of the order.
     """
     order = np.arange(len(x))
     # The same old generator as Keras: a newer one would give another order.

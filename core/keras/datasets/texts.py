@@ -40,7 +40,7 @@ def mixed(
     """Texts and labels, shuffled in the same order.
 
     Raises:
-        ValueError: they are not texts of numbers with a label each.
+        ValueError: a text is not a list, labels are missing, or there are too many words.
     """
     sizes = [len(text) if isinstance(text, (list, np.ndarray)) else -1 for text in texts]
     if len(texts) != len(labels) or min(sizes, default=0) < 0 or sum(sizes) > _MOST_WORDS:
@@ -82,7 +82,7 @@ def limited(
 ) -> list[Text]:
     """Texts restricted to word indices in [skip_top, num_words).
 
-    Keras: without `num_words` it is the largest number there is, which is itself left out.
+    Keras: without `num_words` the limit is the largest index, which is itself left out.
     """
     end = num_words or max((max(text, default=0) for text in texts), default=0)
     if oov_char is None:

@@ -23,11 +23,11 @@ class Shown:
     """The facts that are shown of each layer.
 
     Attributes:
-        shapes: of its inputs and outputs.
-        dtype: of its outputs.
+        shapes: shapes of its inputs and outputs.
+        dtype: dtype of its outputs.
         names: beside its class.
-        activations: of those that have one.
-        trainable: of those with weights.
+        activations: activations of those that have one.
+        trainable: whether each is trained, for those with weights.
     """
 
     shapes: bool = False
@@ -56,11 +56,11 @@ class Box:
     """A layer.
 
     Attributes:
-        key: what edges call it.
-        name: of the layer; empty if names are not shown.
+        key: its name in edges.
+        name: name of the layer; empty if names are not shown.
         kind: its class.
         activation: None if it has none, or it is not shown.
-        cells: what stands side by side below.
+        cells: the cells side by side below.
     """
 
     key: int
@@ -75,7 +75,7 @@ class Frame:
     """A model and its contents.
 
     Attributes:
-        name: of the model.
+        name: name of the model.
         parts: its boxes, and frames of models in it.
         edges: (from, to) of boxes, wherever these stand; each once.
     """
@@ -89,8 +89,8 @@ def frame_of(model: Any, shown: Shown, expand_nested: bool) -> Frame:
     """The boxes of a model.
 
     Args:
-        model: that was built.
-        shown: what is told of each layer.
+        model: a built model.
+        shown: the columns shown of each layer.
         expand_nested: whether models in it are frames with boxes, instead of boxes.
     """
     frame = Frame(model.name)

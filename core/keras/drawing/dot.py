@@ -26,8 +26,8 @@ class Dot:
     """A graph for Graphviz, with the interface of pydot's graphs that programs use.
 
     Args:
-        frame: what is drawn.
-        settings: of the whole: `rankdir`, `dpi`, `splines` and the like.
+        frame: the frame to draw.
+        settings: attributes of the whole graph: `rankdir`, `dpi`, `splines` and the like.
         cluster: whether it is part of another.
     """
 
@@ -50,7 +50,7 @@ class Dot:
 
         Args:
             prog: the program that lays it out, or a list of it and its arguments; `dot` if None.
-            format: as Graphviz calls it, such as `svg`; `raw` is the text.
+            format: Graphviz's name of the format, such as `svg`; `raw` is the text.
 
         Raises:
             OSError: the program is not there, or refuses.
@@ -70,10 +70,10 @@ class Dot:
         """Write the picture, by Graphviz; `raw`, `dot` or `gv`: the text.
 
         Args:
-            path: of the file.
+            path: path of the file.
             prog: see `create`.
             format: see `create`.
-            encoding: of the text; UTF-8 if None.
+            encoding: encoding of the text; UTF-8 if None.
 
         Raises:
             OSError: Graphviz is not there, or refuses.
@@ -117,12 +117,12 @@ def laid_out(
     Args:
         text: the graph.
         form: Graphviz's name of the form, such as `png`.
-        program: of Graphviz's.
-        arguments: for it.
+        program: a Graphviz program, such as `dot`.
+        arguments: its arguments.
 
     Raises:
         FileNotFoundError: Graphviz is not there.
-        OSError: it refuses.
+        OSError: Graphviz fails.
     """
     found = shutil.which(program)
     if found is None:

@@ -40,14 +40,15 @@ class _Root(AutoTrackable):
 class ExportArchive:
     """Collects functions and the objects they use, and writes them as one SavedModel.
 
-    Each endpoint is an attribute of what `saved_model.load` gives, and a signature of its name; the
-    first is the signature `serving_default` too, unless another endpoint has that name.
+    Each endpoint is an attribute of the object that `saved_model.load` returns, and a signature of
+    its name; the first is the signature `serving_default` too, unless another endpoint has that
+    name.
 
     Args:
         format: must be "saved_model".
 
     Raises:
-        ValueError: another format.
+        ValueError: unknown format.
     """
 
     def __init__(self, format: str = "saved_model", **kwargs: Any) -> None:
@@ -81,7 +82,7 @@ class ExportArchive:
     def track(self, resource: Any) -> None:
         """Have the archive save the state of a layer, model or other object.
 
-        Variables that endpoints use are kept without it; lookup tables are not.
+        Variables that endpoints use are saved without it; lookup tables are not.
 
         Args:
             resource: a layer that is built, or a Trackable, such as a table.
@@ -111,11 +112,11 @@ class ExportArchive:
         """Add a function that is served.
 
         Args:
-            name: of the attribute and the signature.
+            name: name of the attribute and the signature.
             fn: takes tensors; a `function` that was called needs no `input_signature`.
             input_signature: a list with a spec for each argument, or a structure of them:
                 InputSpecs with shape and dtype, TensorSpecs, KerasTensors, or tensors.
-            **kwargs: none are known.
+            **kwargs: must be empty.
 
         Returns:
             The function as it is traced.
@@ -150,10 +151,10 @@ class ExportArchive:
         """`track` a layer or model, and `add_endpoint` for calling it.
 
         Args:
-            name: of the endpoint.
+            name: name of the endpoint.
             resource: a layer or model that is built.
             input_signature: see `add_endpoint`.
-            **kwargs: none are known.
+            **kwargs: must be empty.
         """
         self.track(resource)
 
@@ -168,7 +169,7 @@ class ExportArchive:
         """Save a list of variables as an attribute of the loaded object.
 
         Args:
-            name: of the attribute.
+            name: name of the attribute.
             variables: Variables.
 
         Raises:
@@ -193,7 +194,7 @@ class ExportArchive:
             verbose: whether to print the endpoints.
 
         Raises:
-            ValueError: there is no endpoint.
+            ValueError: no endpoint was added.
         """
         from pinnace import saved_model  # most programs write no folder
 

@@ -46,9 +46,9 @@ class ReLU(Layer):
     """max(x, 0), optionally capped or leaky; see `activations.relu`.
 
     Args:
-        max_value: what no result is above.
-        negative_slope: of the line below `threshold`.
-        threshold: where the line meets 0.
+        max_value: upper bound of results.
+        negative_slope: slope of the line below `threshold`.
+        threshold: the x at which the line meets 0.
         **options: see Layer.
 
     Shapes:
@@ -197,7 +197,7 @@ class PReLU(Layer):
     Args:
         alpha_initializer: first value of alpha.
         alpha_regularizer: penalty of alpha.
-        alpha_constraint: what alpha is brought back to.
+        alpha_constraint: constraint applied to alpha after each step.
         shared_axes: axes along which alpha is the same.
         **options: see Layer.
 

@@ -83,7 +83,7 @@ class AdaptableLayer(Layer):
     def _has_constraint(self) -> bool:
         return getattr(self, f"{self._main}_constraint", None) is not None
 
-    # Building it.
+    # Building.
 
     def _make_main(self, shape: tuple[int, ...], initializer: Any) -> None:
         """Create the main weight, quantized if the policy says so."""
@@ -120,11 +120,11 @@ class AdaptableLayer(Layer):
         Args:
             rank: columns of the first matrix, rows of the second.
             lora_alpha: the product is added `lora_alpha / rank` times; once if None.
-            a_initializer: of the first matrix.
-            b_initializer: of the second.
+            a_initializer: initializer of the first matrix.
+            b_initializer: initializer of the second.
 
         Raises:
-            ValueError: the layer is not built, has one, or its weight a constraint.
+            ValueError: the layer is not built or has an adapter, or its weight has a constraint.
         """
         who = f"{type(self).__name__}.enable_lora"
         if self._has_constraint():
@@ -176,7 +176,7 @@ class AdaptableLayer(Layer):
             return shown
         return ops.cast(ops.add(shown, self._adapter()), self.compute_dtype)
 
-    # Few bits.
+    # Quantization.
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
         """Quantize the weight, which is no longer trained.
@@ -184,11 +184,11 @@ class AdaptableLayer(Layer):
         Args:
             mode: "int8" or "int4"; that of `config` if None.
             type_check: whether subclasses, which may compute something else, are refused.
-            config: which quantizers are used; see `keras.quantizers`.
+            config: the quantizers used; see `keras.quantizers`.
 
         Raises:
-            ValueError: the layer is not built, or quantized already; arguments that contradict.
-            NotImplementedError: a subclass, or another mode.
+            ValueError: the layer is not built, or quantized already, or arguments contradict.
+            NotImplementedError: the class is a program's own, or the mode is unknown.
         """
         from pinnace.keras.quantizers import configs
 
@@ -221,7 +221,7 @@ class AdaptableLayer(Layer):
         """Raise for a mode that this kind of layer does not support.
 
         Raises:
-            NotImplementedError: it is not.
+            NotImplementedError: the mode is not supported.
         """
         if mode not in _MODES:
             raise NotImplementedError(
@@ -240,12 +240,12 @@ class AdaptableLayer(Layer):
         """Create the variables of a quantized weight.
 
         Args:
-            kernel_shape: of the weight as floats.
+            kernel_shape: shape of the weight as floats.
             mode: "int8" or "int4".
-            config: which quantizers are used; those of the mode if None.
+            config: the quantizers used; those of the mode if None.
 
         Raises:
-            NotImplementedError: another mode.
+            NotImplementedError: unknown mode.
         """
         self._check_mode("quantized_build", mode)
         form = self._form(tuple(kernel_shape))
@@ -332,7 +332,7 @@ class AdaptableLayer(Layer):
             store: name -> array.
 
         Raises:
-            ValueError: another number of arrays, or one of another shape.
+            ValueError: wrong number of arrays, or one of another shape.
         """
         if not self._is_adapted:
             super().load_own_variables(store)

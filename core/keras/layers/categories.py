@@ -29,7 +29,7 @@ def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
     """`mode`, if it is one of `allowed`.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the mode is not allowed.
     """
     if mode not in allowed:
         raise ValueError(
@@ -68,7 +68,7 @@ def encoded(
         mode: `one_hot`: a row each, [..., depth], a last axis of size 1 left out; `multi_hot`: 1
             for each that occurs in a sample; `count`: how often.
         depth: number of categories.
-        dtype: of the result.
+        dtype: dtype of the result.
         weights: factors of the counts, in the shape of x.
         sparse: whether the result is a SparseTensor; the dense rows are never made.
 
@@ -180,7 +180,7 @@ class Hashing(Layer):
 
     Args:
         num_bins: number of categories.
-        mask_value: what gets the number 0, and no other does; None for nothing.
+        mask_value: the only value that gets the index 0; None for none.
         salt: one or two integers that make another hash of it.
         output_mode: `int`, or as `CategoryEncoding`.
         sparse: whether the result is a SparseTensor; not for `int`.

@@ -23,7 +23,7 @@ class BaseConvTranspose(BaseConv):
         kernel_size: size of the window.
         strides: step of the window in the output.
         padding: `valid` or `same`.
-        output_padding: what is added to the output's size; None lets strides decide.
+        output_padding: size added to the output; None lets strides decide.
         data_format: `channels_last` or `channels_first`.
         dilation_rate: distance between the elements of the window.
         activation: name or function; None applies nothing.
@@ -33,8 +33,8 @@ class BaseConvTranspose(BaseConv):
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         **options: see Layer.
     """
 

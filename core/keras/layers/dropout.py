@@ -27,7 +27,7 @@ class Dropout(Layer):
     Args:
         rate: from 0 to 1.
         noise_shape: shape of the mask, which is broadcast; None in it takes the input's size.
-        seed: of the draws; None takes one from the global seed.
+        seed: seed of the draws; None takes one from the global seed.
         **options: see Layer.
 
     Shapes:
@@ -122,7 +122,7 @@ class SpatialDropout1D(_SpatialDropout):
 
     Args:
         rate: from 0 to 1.
-        seed: of the draws.
+        seed: seed of the draws.
         name: unique if None.
         dtype: a dtype or a DTypePolicy.
         **options: see Layer.
@@ -153,7 +153,7 @@ class _SpatialDropoutOfSeveral(_SpatialDropout):
     Args:
         rate: from 0 to 1.
         data_format: `channels_last` or `channels_first`.
-        seed: of the draws.
+        seed: seed of the draws.
         name: unique if None.
         dtype: a dtype or a DTypePolicy.
         **options: see Layer.
@@ -202,7 +202,7 @@ class GaussianNoise(Layer):
 
     Args:
         stddev: standard deviation of the noise.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:
@@ -238,7 +238,7 @@ class GaussianDropout(Layer):
 
     Args:
         rate: from 0 to 1, 1 excluded.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:

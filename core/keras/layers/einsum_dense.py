@@ -34,8 +34,8 @@ class EinsumDense(ProductLayer):
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         lora_rank: see `enable_lora`; no adapter if None.
         lora_alpha: likewise.
         gptq_unpacked_column_size: has no effect, which a warning says.
@@ -212,7 +212,7 @@ class _Letters(NamedTuple):
         output: letters of the output, without dots.
         dots: the end at which further axes are: `left`, `right` or nowhere.
         whole: the equation as `einsum` takes it.
-        backward: that of the gradient by the input.
+        backward: the plan of the input's gradient.
     """
 
     input: str

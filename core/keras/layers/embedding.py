@@ -28,7 +28,7 @@ class Embedding(AdaptableLayer):
         output_dim: size of a row.
         embeddings_initializer: first value of the table.
         embeddings_regularizer: penalty of the table.
-        embeddings_constraint: what the table is brought back to after a step.
+        embeddings_constraint: constraint applied to the table after each step.
         mask_zero: whether 0 stands for no value, and layers that follow skip it.
         weights: values of the table.
         lora_rank: see `enable_lora`; no adapter if None.
@@ -96,7 +96,7 @@ class Embedding(AdaptableLayer):
         """Create the table, which depends on no shape.
 
         Args:
-            config: as `get_build_config` gives it.
+            config: the result of `get_build_config`.
         """
         del config
         self.build(None)

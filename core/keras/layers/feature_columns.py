@@ -158,7 +158,7 @@ class ColumnsLayer(Layer):
         """The layer of a configuration, of Keras 2 too.
 
         Args:
-            config: what `get_config` gave.
+            config: the result of `get_config`.
         """
         given = {key: value for key, value in config.items() if key != "partitioner"}
         columns = [deserialize_feature_column(c, _decoded) for c in given.pop("feature_columns")]

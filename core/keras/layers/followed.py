@@ -24,7 +24,7 @@ def refuse_boxes(who: str, data: dict[str, Any]) -> None:
     """Raise for a dict with bounding boxes, whose transformation is not supported.
 
     Raises:
-        NotImplementedError: there are boxes.
+        NotImplementedError: the dict has bounding boxes.
     """
     if "bounding_boxes" in data:
         raise NotImplementedError(

@@ -19,7 +19,7 @@ class Lambda(Layer):
     Args:
         function: takes the inputs first; `training` too if it has such a parameter.
         output_shape: accepted for Keras' sake: shapes are inferred.
-        mask: of the output, or a function of inputs and their mask that gives it.
+        mask: mask of the output, or a function of inputs and their mask that gives it.
         arguments: further keyword arguments.
         **options: see Layer.
 

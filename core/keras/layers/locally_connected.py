@@ -40,8 +40,8 @@ class _LocallyConnected(BaseConv):
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         implementation: how the kernel is kept: 1 a matrix for each place, 2 one for all inputs and
             outputs, of which most counts nothing, 3 what counts of that, in a row.
         **options: see Layer.
@@ -169,8 +169,8 @@ class _Places:
     edge, the index is one past the end.
 
     Args:
-        sizes: of the input, without channels.
-        channels: of the input.
+        sizes: sizes of the input, without channels.
+        channels: channels of the input.
         window: its size.
         strides: its steps.
         padding: `valid` or `same`.

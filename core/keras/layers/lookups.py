@@ -51,8 +51,8 @@ class IndexLookup(Layer):
     Args:
         max_tokens: most numbers there may be, those for the mask and for what is unknown too.
         num_oov_indices: how many numbers what is unknown is spread over; 0 refuses it.
-        mask_token: what means nothing.
-        oov_token: what stands for the unknown when `invert`.
+        mask_token: the token of masked places.
+        oov_token: the token of unknown entries when `invert`.
         vocabulary: a list, an array, or the path of a file with one entry a line.
         idf_weights: for `tf_idf`, a weight for each entry.
         invert: whether numbers become entries.

@@ -17,7 +17,7 @@ class Masking(Layer):
     """Sets steps whose features all equal a value to 0, and masks them for later layers.
 
     Args:
-        mask_value: what stands for nothing.
+        mask_value: the value of masked places.
         **options: see Layer.
 
     Shapes:

@@ -51,17 +51,16 @@ class MultiHeadAttention(Layer):
         kernel_regularizer: penalty of the kernels.
         bias_regularizer: penalty of the biases.
         activity_regularizer: penalty of the output of each projection, and not of the whole.
-        kernel_constraint: what the kernels are brought back to after a step.
-        bias_constraint: what the biases are brought back to after a step.
+        kernel_constraint: constraint applied to the kernels after each step.
+        bias_constraint: constraint applied to the biases after each step.
         use_gate: whether what a head gives is multiplied by a gate, sigmoid of a projection of the
             query, before the last projection.
-        seed: of the dropout.
+        seed: seed of the dropout.
         **options: see Layer.
 
-    Call:
-        (query, value, key=None, query_mask=None, value_mask=None, key_mask=None,
-        attention_mask=None, return_attention_scores=False, training=None, use_causal_mask=False);
-        the masks that the tensors carry are found; attention_mask is [b, t, s].
+    Call: (query, value, key=None, query_mask=None, value_mask=None, key_mask=None,
+    attention_mask=None, return_attention_scores=False, training=None, use_causal_mask=False); masks
+    carried by the tensors are used; attention_mask is [b, t, s].
 
     Shapes:
         query [b, t, d], value [b, s, e], key [b, s, f] → [b, t, d], and scores [b, heads, t, s].
@@ -234,8 +233,8 @@ class MultiHeadAttention(Layer):
 
         Args:
             query: [batch, steps..., heads, key_dim], as `key`; `value` may have another last size.
-            key: what queries are compared with.
-            value: what is averaged.
+            key: the keys that queries are compared with.
+            value: the value to average.
             attention_mask: [batch, steps of queries..., steps of keys...], or with heads; or None.
             training: whether scores are dropped.
             return_attention_scores: whether the scores are wanted.

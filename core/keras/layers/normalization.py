@@ -64,7 +64,7 @@ class BatchNormalization(AffineNormalization):
     trainable, they are the moving ones.
 
     Args:
-        axis: of the channels.
+        axis: axis of the channels.
         momentum: see above.
         epsilon: added to the variance.
         center: whether there is a beta.
@@ -75,12 +75,12 @@ class BatchNormalization(AffineNormalization):
         moving_variance_initializer: first value of the moving variance.
         beta_regularizer: penalty of beta.
         gamma_regularizer: penalty of gamma.
-        beta_constraint: what beta is brought back to after a step.
-        gamma_constraint: what gamma is brought back to after a step.
+        beta_constraint: constraint applied to beta after each step.
+        gamma_constraint: constraint applied to gamma after each step.
         renorm: whether a batch is corrected towards means over many batches, so that training and
             inference compute alike (batch renormalization).
         renorm_clipping: bounds of the correction r x + d: `rmin`, `rmax`, `dmax`, all optional.
-        renorm_momentum: of the means that the correction is towards.
+        renorm_momentum: momentum of the means that batch renormalisation corrects towards.
         synchronized: whether the statistics are those of all replicas of a strategy.
         **options: see Layer.
 
@@ -287,7 +287,7 @@ def _checked_clipping(bounds: dict[str, float] | None) -> dict[str, float]:
     """The validated `renorm_clipping`.
 
     Raises:
-        ValueError: another key, or bounds that exclude each other.
+        ValueError: a key is unknown, or bounds exclude each other.
     """
     bounds = dict(bounds or {})
     unknown = sorted(set(bounds) - {"rmax", "rmin", "dmax"})
@@ -330,8 +330,8 @@ class LayerNormalization(AffineNormalization):
         gamma_initializer: first value of gamma.
         beta_regularizer: penalty of beta.
         gamma_regularizer: penalty of gamma.
-        beta_constraint: what beta is brought back to.
-        gamma_constraint: what gamma is brought back to.
+        beta_constraint: constraint applied to beta after each step.
+        gamma_constraint: constraint applied to gamma after each step.
         **options: see Layer.
 
     Shapes:

@@ -64,7 +64,7 @@ class RandomHeight(_RandomSize):
     Args:
         factor: share that is added to the height, between -factor and factor, or between two.
         interpolation: see `tf.image.resize`.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:
@@ -83,7 +83,7 @@ class RandomWidth(_RandomSize):
     Args:
         factor: share that is added to the width, between -factor and factor, or between two.
         interpolation: see `tf.image.resize`.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:

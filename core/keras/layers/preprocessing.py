@@ -74,8 +74,8 @@ class Resizing(FollowedLayer):
     """Resizes images: [b, h, w, c] or [h, w, c]; or a dict that contains them.
 
     Args:
-        height: of the result.
-        width: of the result.
+        height: height of the result.
+        width: width of the result.
         interpolation: `bilinear`, `nearest`, `bicubic`, `area`, `lanczos3` or `lanczos5`.
         crop_to_aspect_ratio: whether the middle in the new ratio is cut out first, so that nothing
             is distorted.
@@ -146,7 +146,7 @@ class Normalization(Layer):
     """(x - mean) / sqrt(variance) per feature, with adapted or given statistics.
 
     Args:
-        axis: of the features, or axes; None takes all elements as one feature.
+        axis: axis of the features, or axes; None takes all elements as one feature.
         mean: if it is known.
         variance: if it is known.
         invert: whether it undoes that.

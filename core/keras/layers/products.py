@@ -39,7 +39,7 @@ class ProductLayer(AdaptableLayer):
         """`call` with a quantized kernel.
 
         Args:
-            inputs: those of `call`.
+            inputs: inputs of `call`.
             training: likewise.
         """
         del training

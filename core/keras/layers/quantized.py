@@ -28,9 +28,9 @@ class Form:
     """The quantized form of a kind of layer's weight.
 
     Attributes:
-        shape: of the weight as floats.
-        axes: those that have one scale.
-        scale_shape: of the scale in 8 bits, as it is kept.
+        shape: shape of the weight as floats.
+        axes: the axes that share one scale.
+        scale_shape: shape of the scale in 8 bits, as it is kept.
         order: the axes of the weight in the order in which the kept scale has them.
         rows_last: whether groups of 4 bits are along the last axis rather than along the rows.
     """
@@ -161,7 +161,7 @@ def stored(form: Form, mode: str, config: Any, policy: DTypePolicy) -> Stored:
     """The quantized form of a weight.
 
     Raises:
-        NotImplementedError: another mode.
+        NotImplementedError: unknown mode.
     """
     given = None if config is None else config.weight_quantizer
     if mode == "int8":
@@ -202,11 +202,11 @@ def exact_product(
     """A product of small integers, as their exact sum, in a float dtype.
 
     Args:
-        product: of two tensors of floats.
+        product: the product of two float tensors.
         x: int8.
         weight: int8.
         terms: how many products are added up for each number.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
     wide = "float32" if terms <= _EXACT_IN_SINGLE else "float64"
     return ops.cast(product(ops.cast(x, wide), ops.cast(weight, wide)), dtype)

@@ -24,7 +24,7 @@ class AlphaDropout(Dropout):
     Args:
         rate: share of the elements, from 0 to 1.
         noise_shape: shape of the choices, which is broadcast; None in it takes the input's size.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:

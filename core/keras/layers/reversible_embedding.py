@@ -29,9 +29,9 @@ class ReversibleEmbedding(Embedding):
         tie_weights: whether both directions share the table; else there is another one.
         embeddings_initializer: first value of the tables.
         embeddings_regularizer: penalty of the table.
-        embeddings_constraint: what the table is brought back to after a step.
+        embeddings_constraint: constraint applied to the table after each step.
         mask_zero: whether 0 stands for no value, and layers that follow skip it.
-        reverse_dtype: what scores are computed in; the layer's if None.
+        reverse_dtype: dtype that scores are computed in; the layer's if None.
         logit_soft_cap: c makes scores s into c tanh(s / c).
         **options: see Layer.
 
@@ -118,7 +118,7 @@ class ReversibleEmbedding(Embedding):
         Args:
             mode: "int8" or "int4"; that of `config` if None.
             type_check: whether subclasses, which may compute something else, are refused.
-            config: which quantizers are used; see `keras.quantizers`.
+            config: the quantizers used; see `keras.quantizers`.
         """
         other = None
         if self.built and not self.tie_weights and self._stored is None:
@@ -135,9 +135,9 @@ class ReversibleEmbedding(Embedding):
         """Create the variables of quantized tables.
 
         Args:
-            kernel_shape: of the first table as floats.
+            kernel_shape: shape of the first table as floats.
             mode: "int8" or "int4".
-            config: which quantizers are used; those of the mode if None.
+            config: the quantizers used; those of the mode if None.
         """
         super().quantized_build(kernel_shape, mode, config)
         if self.tie_weights:

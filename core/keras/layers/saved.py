@@ -22,7 +22,7 @@ class TFSMLayer(Layer):
         call_training_endpoint: the one that is called while training; the same if None.
         trainable: whether training changes its weights.
         name: unique if None.
-        dtype: of the layer's policy.
+        dtype: dtype of the layer's policy.
 
     Shapes:
         x → as the function says.
@@ -97,7 +97,7 @@ class TFSMLayer(Layer):
         """The layer with that configuration.
 
         Args:
-            config: as `get_config` gives it.
+            config: the result of `get_config`.
             custom_objects: not used.
             safe_mode: must be False: the SavedModel that the configuration names is loaded, and
                 what its graph does is done when the layer is called.

@@ -38,7 +38,8 @@ class TextVectorization(Layer):
         ngrams: an int: also all runs of up to so many words; a tuple: runs of just these lengths.
         output_mode: `int`: the numbers in order; `multi_hot`, `count`, `tf_idf`: a row over the
             vocabulary; `one_hot`: a row for each word.
-        output_sequence_length: of the rows of `int`: longer ones are cut, shorter ones end with 0.
+        output_sequence_length: length of rows in `int` mode: longer ones are cut, shorter ones end
+            with 0.
         pad_to_max_tokens: whether rows over the vocabulary have `max_tokens` numbers.
         vocabulary: a list, an array, or the path of a file.
         idf_weights: for `tf_idf`.

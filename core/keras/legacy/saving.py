@@ -56,7 +56,7 @@ def deserialize_keras_object(
             is made; a function; or None.
         module_objects: name -> class or function.
         custom_objects: the same, asked first.
-        printable_module_name: for messages.
+        printable_module_name: name in messages.
 
     Raises:
         ValueError: a name that nothing has, or another identifier.

@@ -149,7 +149,7 @@ def deserialize(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
     """The loss with that configuration.
 
     Args:
-        name: as `serialize` gives it, or a name.
+        name: the result of `serialize`, or a name.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

@@ -181,7 +181,7 @@ class MeanSquaredError(PlainLoss):
     Args:
         reduction: how the losses of the examples, one for each but the last axis, become one
             number: `sum_over_batch_size` is their mean; `sum`; `none` or None keeps them.
-        name: of the loss.
+        name: name of the loss.
         dtype: to compute in; None is float32.
     """
 
@@ -210,7 +210,7 @@ class Huber(LossFunctionWrapper):
     """Half the squared error up to delta, linear beyond.
 
     Args:
-        delta: where the line begins.
+        delta: the absolute error at which the line begins.
         **options: see Loss.
     """
 
@@ -235,7 +235,7 @@ class CosineSimilarity(LossFunctionWrapper):
     """The negative cosine similarity of targets and predictions.
 
     Args:
-        axis: of the vectors.
+        axis: axis of the vectors.
         **options: see Loss.
     """
 

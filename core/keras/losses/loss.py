@@ -28,7 +28,7 @@ class LossOptions(TypedDict, total=False):
 
     reduction: see Loss.
     name: the class in snake case if None.
-    dtype: that it computes in.
+    dtype: dtype that it computes in.
     """
 
     reduction: str | None
@@ -41,9 +41,9 @@ class Loss(Constructed):
 
     Args:
         name: the class in snake case if None.
-        reduction: of the values of the samples: `sum_over_batch_size` or `mean` divides their sum
-            by their number, `mean_with_sample_weight` by the sum of the weights; `sum`; `none`.
-        dtype: that it computes in.
+        reduction: reduction of the samples' values: `sum_over_batch_size` or `mean` divides their
+            sum by their number, `mean_with_sample_weight` by the sum of the weights; `sum`; `none`.
+        dtype: dtype that it computes in.
 
     Raises:
         ValueError: an unknown reduction.
@@ -116,8 +116,8 @@ class LossFunctionWrapper(Loss):
     Args:
         fn: gives the loss of each sample.
         reduction: see Loss.
-        name: that of the function if None.
-        dtype: that it computes in.
+        name: its name; that of the function if None.
+        dtype: dtype that it computes in.
         **kwargs: given to `fn`.
     """
 
@@ -155,8 +155,8 @@ class PlainLoss(LossFunctionWrapper):
 
     Args:
         reduction: see Loss.
-        name: that of the function if None.
-        dtype: that it computes in.
+        name: its name; that of the function if None.
+        dtype: dtype that it computes in.
     """
 
     _plain: ClassVar[staticmethod[[Any, Any], Tensor]]

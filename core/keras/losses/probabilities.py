@@ -47,7 +47,7 @@ def categorical_crossentropy(
         y_pred: predicted probabilities, or logits.
         from_logits: whether softmax is still to be applied.
         label_smoothing: share of each truth that is spread over all classes.
-        axis: of the classes.
+        axis: axis of the classes.
     """
     y_pred = convert_to_tensor(y_pred)
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
@@ -87,7 +87,7 @@ def sparse_categorical_crossentropy(
         y_pred: predicted probabilities, or logits.
         from_logits: whether softmax is still to be applied.
         ignore_class: number of a class whose loss is 0.
-        axis: of the classes: the last one.
+        axis: axis of the classes: the last one.
     """
     y_pred = convert_to_tensor(y_pred)
     rank = len(y_pred.shape)
@@ -252,8 +252,8 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
         ignore_class: number of a class whose loss is 0.
         reduction: how the losses of the examples become one number: `sum_over_batch_size` is
             their mean; `sum`; `none` or None keeps them.
-        axis: of the classes: the last one.
-        name: of the loss.
+        axis: axis of the classes: the last one.
+        name: name of the loss.
         dtype: to compute in; None is float32.
     """
 

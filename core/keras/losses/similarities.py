@@ -80,7 +80,7 @@ class Circle(LossFunctionWrapper):
         remove_diagonal: whether an embedding is no reference of itself.
         reduction: see Loss.
         name: in logs.
-        dtype: that it computes in.
+        dtype: dtype that it computes in.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ def categorical_focal_crossentropy(
         gamma: how much less confident ones count.
         from_logits: whether softmax is still to be applied.
         label_smoothing: share of each truth that is spread over all classes.
-        axis: of the classes.
+        axis: axis of the classes.
 
     Raises:
         ValueError: a single column, for which binary_focal_crossentropy is.

@@ -142,7 +142,7 @@ class BinaryAccuracy(MeanMetricWrapper):
 
     Args:
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
         threshold: above it a prediction means 1; that of logits is 0.
 
     Raises:
@@ -185,7 +185,7 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
     Args:
         k: see above.
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
 
     _direction = "up"
@@ -203,7 +203,7 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
     Args:
         k: see above.
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
         from_sorted_ids: whether predictions are numbers of classes, the most probable first.
     """
 

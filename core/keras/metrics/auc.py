@@ -34,9 +34,10 @@ class AUC(Counts):
         summation_method: `interpolation`; `minoring` and `majoring` bound the area from below and
             from above.
         name: in logs.
-        dtype: of the result.
-        thresholds: those of the points, instead of a number of them; 0 and 1 are added. Where all
-            are even, what lies below 0 or above 1, such as a logit, belongs to the outer points.
+        dtype: dtype of the result.
+        thresholds: the thresholds of the points, instead of a number of them; 0 and 1 are added.
+            Where all are even, what lies below 0 or above 1, such as a logit, belongs to the outer
+            points.
         multi_label: whether each column of the predictions is a decision of its own, and the result
             the mean of their areas.
         num_labels: how many columns there are, where variables are wanted before the first batch.
@@ -44,7 +45,7 @@ class AUC(Counts):
         from_logits: whether predictions are logits, not probabilities.
 
     Raises:
-        ValueError: another curve or method, or too few thresholds.
+        ValueError: unknown curve or method, or too few thresholds.
 
     Source:
         Keras `AUC`; for PR the interpolation of Davis and Goadrich 2006.

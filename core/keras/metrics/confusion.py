@@ -29,7 +29,7 @@ class Counts(Metric):
         thresholds: above one a probability means yes.
         class_id: the column of the class, None for all columns.
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
 
     _untracked = frozenset({"thresholds", "_thresholds"})
@@ -148,7 +148,7 @@ class _OneCount(Counts):
     Args:
         thresholds: above one a probability means yes.
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class _Share(Counts):
             all are.
         class_id: the column of the class, None for all columns.
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
 
     _direction = "up"

@@ -27,7 +27,7 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     Args:
         y_true: [..., n]; cast to the dtype of `y_pred`.
         y_pred: [..., n].
-        axis: of the n values, one or several.
+        axis: axis of the n values, one or several.
 
     Returns:
         [...] without that axis, from -1 to 1; NaN where either has no deviation.
@@ -46,7 +46,7 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     Args:
         y_true: [..., n]; cast to the dtype of `y_pred`.
         y_pred: [..., n].
-        axis: of the n values, one or several.
+        axis: axis of the n values, one or several.
 
     Returns:
         [...] without that axis, from -1 to 1; 1 where both are equal.
@@ -68,8 +68,8 @@ class PearsonCorrelation(MeanMetricWrapper):
 
     Args:
         name: in logs.
-        dtype: of the result.
-        axis: of the values of a sample.
+        dtype: dtype of the result.
+        axis: axis of the values of a sample.
     """
 
     _direction = "up"
@@ -86,8 +86,8 @@ class ConcordanceCorrelation(MeanMetricWrapper):
 
     Args:
         name: in logs.
-        dtype: of the result.
-        axis: of the values of a sample.
+        dtype: dtype of the result.
+        axis: axis of the values of a sample.
     """
 
     _direction = "up"

@@ -76,8 +76,8 @@ class CosineSimilarity(MeanMetricWrapper):
 
     Args:
         name: in logs.
-        dtype: of the result.
-        axis: of the vectors.
+        dtype: dtype of the result.
+        axis: axis of the vectors.
     """
 
     _direction = "up"
@@ -177,10 +177,10 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
 
     Args:
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
         from_logits: whether softmax is still to be applied.
         ignore_class: number of a class whose loss is 0; its samples count all the same.
-        axis: of the classes: the last one.
+        axis: axis of the classes: the last one.
     """
 
     def __init__(

@@ -23,10 +23,10 @@ class R2Score(Metric):
         num_regressors: how many inputs the regression has, for the adjusted score; 0 for the plain
             one.
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Raises:
-        ValueError: another aggregation, a negative number, or samples that are no rows.
+        ValueError: unknown aggregation, a negative number, or samples that are no rows.
     """
 
     _untracked = frozenset({"_sums"})

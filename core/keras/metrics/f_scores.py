@@ -21,13 +21,13 @@ class FBetaScore(Metric):
         average: `micro` counts all decisions alike, `macro` averages the classes, `weighted`
             averages them by how many samples each has; None gives one number per class.
         beta: how much more recall counts than precision; above 0.
-        threshold: above it a probability means yes, between 0 and 1; with None the most likely
-            class of each sample is the one that was said.
+        threshold: probabilities above it count as positive, between 0 and 1; None takes the most
+            likely class of each sample.
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Raises:
-        ValueError: another `average`, `beta` or `threshold`; samples that are no rows of classes.
+        ValueError: an argument has another value, or samples have no axis of classes.
         TypeError: `beta` or `threshold` is no float.
     """
 
@@ -142,7 +142,7 @@ class F1Score(FBetaScore):
         average: as for `FBetaScore`.
         threshold: as for `FBetaScore`.
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ class Sum(Metric):
 
     Args:
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
@@ -43,7 +43,7 @@ class Mean(Metric):
 
     Args:
         name: in logs.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
@@ -78,7 +78,7 @@ class MeanMetricWrapper(Mean):
     Args:
         fn: gives a value per sample.
         name: in logs; the function's if None.
-        dtype: of the result.
+        dtype: dtype of the result.
         **kwargs: given to `fn`.
     """
 

@@ -29,7 +29,7 @@ class Metric(Constructed, AutoTrackable):
     """The base class of metrics: a subclass defines `update_state` and `result`.
 
     Args:
-        dtype: of the state and the result.
+        dtype: dtype of the state and the result.
         name: the class in snake case if None.
     """
 
@@ -62,10 +62,10 @@ class Metric(Constructed, AutoTrackable):
 
         Args:
             shape: every size known.
-            initializer: of its value, now and at each reset.
-            dtype: that of the metric if None.
-            aggregation: what is made of the states of the replicas of a strategy where it is read:
-                "sum", "mean", "only_first_replica" or "none".
+            initializer: initializer of its value, now and at each reset.
+            dtype: the dtype of the metric if None.
+            aggregation: how the states of a strategy's replicas are aggregated when read: "sum",
+                "mean", "only_first_replica" or "none".
             name: ends its name.
         """
         how = replicas.kept(replicas.aggregation_of("add_variable", aggregation), on_read=True)
@@ -129,11 +129,11 @@ class Metric(Constructed, AutoTrackable):
 
         Args:
             metric_variables: a value for each of `variables`.
-            *args: those of `update_state`.
-            **kwargs: those of `update_state`.
+            *args: arguments of `update_state`.
+            **kwargs: keyword arguments of `update_state`.
 
         Raises:
-            ValueError: another number of values, or one of another shape.
+            ValueError: wrong number of values, or one of another shape.
         """
         scope = stateless.metric_mapping(self, "stateless_update_state", metric_variables)
         with scope:
@@ -148,7 +148,7 @@ class Metric(Constructed, AutoTrackable):
             metric_variables: a value for each of `variables`.
 
         Raises:
-            ValueError: another number of values, or one of another shape.
+            ValueError: wrong number of values, or one of another shape.
         """
         with stateless.metric_mapping(self, "stateless_result", metric_variables):
             return self.result()

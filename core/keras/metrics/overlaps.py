@@ -25,13 +25,13 @@ class IoU(Metric):
 
     Args:
         num_classes: how many classes there are.
-        target_class_ids: those that are averaged.
+        target_class_ids: the averaged classes.
         name: in logs.
-        dtype: of the counts, whose weights are cut to it; int64 if None.
+        dtype: dtype of the counts, whose weights are cut to it; int64 if None.
         ignore_class: a class whose samples do not count, None for none.
         sparse_y_true: whether the truth is class numbers, and not a row for each sample.
         sparse_y_pred: whether predictions are class numbers.
-        axis: of the classes, where rows are given.
+        axis: axis of the classes, where rows are given.
 
     Raises:
         ValueError: a target outside of the classes.
@@ -208,12 +208,12 @@ class OneHotIoU(IoU):
 
     Args:
         num_classes: how many classes there are.
-        target_class_ids: those that are averaged.
+        target_class_ids: the averaged classes.
         name: in logs.
         dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_pred: whether predictions are class numbers all the same.
-        axis: of the classes.
+        axis: axis of the classes.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class OneHotMeanIoU(MeanIoU):
         dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_pred: whether predictions are class numbers all the same.
-        axis: of the classes.
+        axis: axis of the classes.
     """
 
     def __init__(

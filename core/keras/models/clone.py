@@ -32,7 +32,7 @@ def clone_model(
     """A model with copies of the layers and new weights.
 
     Args:
-        model: of any kind; a subclass of Model must have a configuration.
+        model: a model of any kind; a subclass of Model must have a configuration.
         input_tensors: the inputs of the new model, in the structure of the old one's: KerasTensors,
             or an InputLayer for a Sequential model; new ones if None.
         clone_function: gives the new layer for an old one; a layer that is used twice is made once.

@@ -14,7 +14,7 @@ class Functional(Model):
     Args:
         inputs: a structure of KerasTensors.
         outputs: a structure of KerasTensors.
-        name: of the model.
+        name: name of the model.
         **kwargs: see Layer.
     """
 

@@ -21,14 +21,14 @@ def in_order(inputs: Any, flat_inputs: Sequence[KerasTensor], given: Any) -> lis
     Args:
         inputs: the inputs of the model, in their structure.
         flat_inputs: the same, flat.
-        given: what the model is called on.
+        given: the model's input.
 
     Raises:
-        ValueError: another number of values; a missing name; values in a list for a dict whose
-            order is not that of its names; None for an input that is not optional.
+        ValueError: wrong number of values; a missing name; values in a list for a dict whose order
+            is not that of its names; None for an input that is not optional.
 
     Source:
-        Keras: which structures are warned of and which are refused.
+        As in Keras, some structures are warned of and some are refused.
     """
     if isinstance(given, dict) and not isinstance(inputs, dict):
         # Inputs in a list, or a single input, may also be passed by name.

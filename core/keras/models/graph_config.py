@@ -77,7 +77,7 @@ def rebuilt(
     """The inputs and outputs of the model that a configuration describes.
 
     Args:
-        config: what `Functional.get_config` gave.
+        config: the result of `Functional.get_config`.
         make: gives a layer for its configuration.
         call: calls a layer, the first argument, on the others; None calls it plainly.
         given: by the name of an input layer what stands in the place of its tensor.
@@ -115,8 +115,8 @@ def rebuilt(
                 tensors[name, index, i] = x
         if len(left) == len(waiting):
             raise ValueError(
-                f"Functional.from_config: layers {', '.join(n for n, _, _ in left)} need what no "
-                "layer gives"
+                f"Functional.from_config: layers {', '.join(n for n, _, _ in left)} have inputs "
+                "that no layer gives"
             )
         waiting = left
     return (

@@ -218,7 +218,7 @@ class Model(Layer):
         """The layer with that name or index.
 
         Raises:
-            ValueError: there is none; both or neither were given.
+            ValueError: there is no such layer; both or neither of name and index are given.
         """
         if (name is None) == (index is None):
             raise ValueError("get_layer: either name or index must be given")
@@ -357,7 +357,7 @@ class Model(Layer):
             jit_compile: kept as given; steps run by machine code from the first one in any case.
             auto_scale_loss: whether the optimizer of a model of policy `mixed_float16` becomes one
                 with a dynamic loss scale, `LossScaleOptimizer`.
-            **kwargs: of older programs: they have no effect, which a warning says.
+            **kwargs: arguments of older programs: they have no effect, which a warning says.
         """
         check_how(steps_per_execution, jit_compile)
         for name, why in without_effect(Model.compile, kwargs):
@@ -498,7 +498,7 @@ class Model(Layer):
             "optimizer_variables" and "metrics_variables".
 
         Raises:
-            ValueError: another format; two variables with one path.
+            ValueError: unknown format; two variables with one path.
         """
         return state_trees.tree_of(self, value_format)
 
@@ -506,7 +506,7 @@ class Model(Layer):
         """Set variables to the values from `get_state_tree`.
 
         Args:
-            state_tree: as `get_state_tree` gives it; it may lack variables, and paths that no
+            state_tree: the result of `get_state_tree`; it may lack variables, and paths that no
                 variable has are passed over.
 
         Raises:
@@ -534,7 +534,7 @@ class Model(Layer):
             training: whether this is a training step.
 
         Raises:
-            ValueError: there is no loss, neither from `compile` nor from `add_loss`.
+            ValueError: the model has no loss, neither from `compile` nor from `add_loss`.
         """
         del x, training
         return self._compilation.total_loss(y, y_pred, sample_weight)
@@ -569,10 +569,10 @@ class Model(Layer):
             training: whether this is a training step.
 
         Returns:
-            The loss, and the three lists of values after it was computed.
+            The loss, and the three lists of values after its computation.
 
         Raises:
-            ValueError: another number of values, or one of another shape.
+            ValueError: wrong number of values, or one of another shape.
         """
         return stateless.loss_of_model(
             self,
@@ -597,7 +597,7 @@ class Model(Layer):
             data: x, (x, y) or (x, y, sample_weight).
 
         Returns:
-            What the progress bar shows.
+            The values that the progress bar shows.
         """
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         variables = self.trainable_variables
@@ -659,15 +659,15 @@ class Model(Layer):
     def make_train_function(self, force: bool = False) -> Callable[[Any], Any]:
         """A function that trains on the next batches of an iterator, as `train_function` too.
 
-        A subclass that defines it otherwise, and sets `train_function`, has `fit` call that, with
-        an iterator of one batch.
+        If a subclass overrides it and sets `train_function`, `fit` calls that, with an iterator of
+        one batch.
 
         Args:
             force: whether it is made anew.
 
         Returns:
-            Takes an iterator, gives what `train_step` gave for the last of `steps_per_execution`
-            batches.
+            A function from an iterator to the result of `train_step` for the last of
+            `steps_per_execution` batches.
         """
         return self._step_functions.over_iterator("train", force)
 
@@ -747,7 +747,7 @@ class Model(Layer):
                 (x, y, sample_weight): a generator, a dataset, an object with `__getitem__` and
                 `__len__`.
             y: truths, if `x` are arrays.
-            batch_size: of arrays; 32 if None.
+            batch_size: batch size for arrays; 32 if None.
             epochs: number of the epoch to end before.
             verbose: 0 says nothing, 1 shows a bar, 2 a line per epoch; "auto" is 1.
             callbacks: Callbacks.
@@ -761,7 +761,7 @@ class Model(Layer):
             validation_steps: batches to test on; None takes all.
             validation_batch_size: `batch_size` if None.
             validation_freq: test every so many epochs, or after the epochs in a list.
-            **kwargs: none are known.
+            **kwargs: must be empty.
 
         Returns:
             A History: `history.history` is name -> one number per epoch.
@@ -807,13 +807,13 @@ class Model(Layer):
         Args:
             x: inputs: arrays, a generator, a dataset; see `fit`.
             y: truths, if `x` are arrays.
-            batch_size: of arrays; 32 if None.
+            batch_size: batch size for arrays; 32 if None.
             verbose: 0 says nothing, 1 shows a bar, 2 a line; "auto" is 1.
             sample_weight: factors of the samples.
             steps: batches to take; None takes all.
             callbacks: Callbacks.
             return_dict: whether to answer a dict.
-            **kwargs: none are known.
+            **kwargs: must be empty.
 
         Returns:
             The loss, a list of it and the metrics if there are any, or a dict.
@@ -836,7 +836,7 @@ class Model(Layer):
 
         Args:
             x: inputs: arrays, a generator, a dataset; see `fit`.
-            batch_size: of arrays; 32 if None.
+            batch_size: batch size for arrays; 32 if None.
             verbose: 0 says nothing, 1 shows a bar, 2 a line; "auto" is 1.
             steps: batches to take; None takes all.
             callbacks: Callbacks.
@@ -856,14 +856,14 @@ class Model(Layer):
 
         Args:
             mode: "int8" or "int4"; that of `config` if None.
-            config: which quantizers are used; see `keras.quantizers`.
-            filters: which layers: a regular expression that is found in their names, several, or a
+            config: the quantizers used; see `keras.quantizers`.
+            filters: the layers: a regular expression that is found in their names, several, or a
                 function of a layer; all if None.
             **kwargs: `type_check`: whether subclasses of such layers are left alone.
 
         Raises:
             ValueError: arguments that contradict each other; other ones.
-            NotImplementedError: another mode.
+            NotImplementedError: unknown mode.
         """
         quantizing.quantize_layers(self, mode, config, filters, **kwargs)
         self._step_functions.clear()
@@ -874,7 +874,7 @@ class Model(Layer):
         """None; a model may override it to return the layers before and in its blocks.
 
         Args:
-            mode: of quantization.
+            mode: mode of quantization.
         """
         del mode
         return None
@@ -941,8 +941,8 @@ class Model(Layer):
                 `objects_to_skip`: layers that are left as they are.
 
         Returns:
-            For a checkpoint a status with `assert_consumed()` and the like: what is not built yet
-            gets its values when it is. None for other files.
+            For a checkpoint, a status with `assert_consumed()` and the like; unbuilt layers get
+            their values when they are built. None for other files.
 
         Raises:
             ValueError: weights that do not fit; another argument.
@@ -960,7 +960,7 @@ class Model(Layer):
                 whether to print the endpoints then; `opset_version`: of ONNX; others: the writer's.
 
         Raises:
-            ValueError: another format.
+            ValueError: unknown format.
         """
         export_model(self, filepath, format, kwargs)
 

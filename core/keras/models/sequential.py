@@ -35,7 +35,7 @@ class Sequential(Model):
     Args:
         layers: to begin with.
         trainable: whether training changes its weights.
-        name: of the model.
+        name: name of the model.
         **kwargs: see Layer.
     """
 
@@ -114,7 +114,7 @@ class Sequential(Model):
         """Remove the last layer, and return it.
 
         Raises:
-            ValueError: there is none.
+            ValueError: the model has no layers.
         """
         if not self._layers:
             raise ValueError(f"{self._described()}: there is no layer to remove")
@@ -158,7 +158,7 @@ class Sequential(Model):
         """Explain the error if a layer failed because its call needs more than one argument.
 
         Raises:
-            ValueError: it does.
+            ValueError: its call needs more than one argument.
         """
         needed = [
             p.name
@@ -175,7 +175,7 @@ class Sequential(Model):
         """Create all weights, for inputs of that shape; for None, of its Input's shape.
 
         Raises:
-            ValueError: there are no layers; no shape is given and there is no Input.
+            ValueError: the model has no layers; no shape is given and there is no Input.
         """
         if not self._layers:
             raise ValueError(f"{self._described()} has no layers: add one")

@@ -32,7 +32,7 @@ def print_summary(
     """Print a model's layers: a rich table on a terminal, plain text elsewhere.
 
     Args:
-        model: what to show.
+        model: the model to show.
         line_length: width of the table.
         print_fn: takes the text, instead of printing it.
         expand_nested: whether layers inside layers are shown.

@@ -153,7 +153,7 @@ class Topology:
         """The outputs for these inputs.
 
         Raises:
-            ValueError: another number of inputs, or a missing name.
+            ValueError: wrong number of inputs, or a missing name.
         """
         ordered = in_order(self.inputs, self.flat_inputs, given)
         values = {
@@ -231,7 +231,7 @@ def _between(
     """The nodes from some tensors to the outputs, each after those it needs.
 
     Args:
-        outputs: where they end.
+        outputs: the outputs where they end.
         begin: the ids of the tensors where they begin.
         unconnected: is told each other tensor that no node gives.
     """
@@ -269,7 +269,7 @@ def fitted(
     """A value with the rank of the input it is for, if a last axis of size 1 is all that differs.
 
     Args:
-        value: what the model is called on.
+        value: the model's input.
         x: the input.
         any_sizes: whether axes may have other sizes than those of the input.
         place: the inputs of the model in their structure, and which of them it is, for the message.

@@ -134,7 +134,7 @@ def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        threshold: what `x` must be above.
+        threshold: the value that `x` must exceed.
         default_value: the other value.
 
     Returns:

@@ -91,7 +91,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     Args:
         x: a tensor of known rank.
         source: an axis or several.
-        destination: as many new places.
+        destination: as many new positions.
     """
     x = as_tensor(x)
     rank = len(x.shape)
@@ -108,7 +108,7 @@ def expand_dims(x: Any, axis: Any) -> Tensor:
 
     Args:
         x: a tensor.
-        axis: where the new axis is in the result, or several.
+        axis: position of the new axis, or of several, in the result.
     """
     x = as_tensor(x)
     if isinstance(axis, int):
@@ -175,7 +175,7 @@ def stack(x: Any, axis: int = 0) -> Tensor:
 
     Args:
         x: tensors of one shape; promoted to one dtype.
-        axis: where the new axis is in the result.
+        axis: position of the new axis in the result.
     """
     return joining.stack(list(alike(*x)), axis)
 
@@ -292,7 +292,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
         constant_values: the constant; 0 if None.
 
     Raises:
-        ValueError: another mode, or a constant with a mode that takes none.
+        ValueError: unknown mode, or a constant with a mode that takes none.
     """
     if mode != "constant" and constant_values is not None:
         raise ValueError(
@@ -345,7 +345,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
         axis: along which; the flat tensor if None.
 
     Returns:
-        The shape of `indices`, repeated like that; dtype of `x`.
+        The shape of `indices`, repeated likewise; dtype of `x`.
     """
     x = as_tensor(x)
     if axis is None:
@@ -450,7 +450,7 @@ def convert_to_tensor(
     """`x` as a tensor, in the given dtype if any.
 
     Args:
-        x: what a tensor can be made of; a sparse or ragged tensor.
+        x: convertible to a tensor; or a sparse or ragged tensor.
         dtype: to cast to; whatever it has if None.
         sparse: whether a sparse tensor stays one; only False makes it dense.
         ragged: whether a ragged tensor stays one; only False fills it up with zeros.
@@ -486,7 +486,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     Args:
         x: a tensor.
         fill_value: a number.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
 
     Returns:
         The shape of `x`.

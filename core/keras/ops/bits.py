@@ -126,7 +126,7 @@ def view(x: Any, dtype: Any = None) -> Tensor:
 
     Args:
         x: [..., n], of any fixed-size type.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
 
     Returns:
         [..., n · bytes of `x`'s type / bytes of `dtype`].

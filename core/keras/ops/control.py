@@ -36,10 +36,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     Args:
         index: which, a scalar, int32; the first or the last if it is below or above.
         branches: functions that give tensors of one structure.
-        *operands: what each takes.
+        *operands: the operands of each.
 
     Raises:
-        ValueError: there is no branch.
+        ValueError: no branches are given.
     """
     if not branches:
         raise ValueError("keras.ops.switch: branches must have one function at least, got none")
@@ -117,7 +117,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
         xs: tensors [n, ...] in a structure.
 
     Returns:
-        What the function gives, each tensor [n, ...].
+        The function's results, each tensor [n, ...].
     """
     return mapping.map_fn(f, structure.map_structure(convert_to_tensor, xs))
 
@@ -131,7 +131,7 @@ def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
         elements: tensors [n, ...] in a structure.
 
     Returns:
-        What the function gives, each tensor [n, ...].
+        The function's results, each tensor [n, ...].
     """
     return mapping.vectorized_map(function, elements)
 

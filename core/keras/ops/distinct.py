@@ -50,13 +50,13 @@ def unique(
         return_index: whether the place of the first appearance of each is given too.
         return_inverse: whether it is given which of them each value is.
         return_counts: whether it is given how often each occurs.
-        axis: of the slices; all elements if None.
+        axis: axis of the slices; all elements if None.
         size: how many are given: the first ones, or `fill_value` behind them.
-        fill_value: what fills up to `size`; 0 if None.
+        fill_value: the value that fills up to `size`; 0 if None.
 
     Returns:
-        The values [n] or slices, and in a tuple with them, int32, what else is asked for: places
-        [n], numbers (the shape of `x`, or [its size along `axis`]), counts [n].
+        The values [n] or slices; with options, a tuple of them and, int32, the requested indices
+        [n], inverse indices (the shape of `x`, or [its size along `axis`]) and counts [n].
     """
     given: Tensor = convert_to_tensor(x)
     tensor = reshaping.reshape(given, [-1]) if axis is None else given

@@ -484,7 +484,7 @@ def zeros_like(x: Any, dtype: Any = None) -> Tensor:
 
     Args:
         x: [...], any dtype.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
 
     Returns:
         The shape of `x`.
@@ -498,7 +498,7 @@ def ones_like(x: Any, dtype: Any = None) -> Tensor:
 
     Args:
         x: [...], any dtype.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
 
     Returns:
         The shape of `x`.

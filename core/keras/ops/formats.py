@@ -16,12 +16,12 @@ def channels_last(name: str, x: Any, data_format: str | None) -> tuple[Tensor, b
     """`x` with channels last, and whether they were first.
 
     Args:
-        name: of the function, for messages.
+        name: name of the function, for messages.
         x: [batch, *spatial, channels], or channels first.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Raises:
-        ValueError: another format, or not one to three spatial axes.
+        ValueError: unknown format, or not one to three spatial axes.
     """
     chosen = checked_format(f"keras.ops.{name}", data_format)
     tensor: Tensor = convert_to_tensor(x)
@@ -48,7 +48,7 @@ def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor
     """`images` as a channels-last batch, and whether channels were first and it was a batch.
 
     Args:
-        name: of the function, for messages.
+        name: name of the function, for messages.
         images: [batch, height, width, channels], one image without `batch`, or channels first.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
@@ -56,7 +56,7 @@ def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor
         [batch, height, width, channels]; channels were first; there was no batch.
 
     Raises:
-        ValueError: another format or number of axes.
+        ValueError: unknown format or number of axes.
     """
     tensor: Tensor = convert_to_tensor(images)
     single = tensor.shape.rank == 3

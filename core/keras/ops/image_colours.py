@@ -33,7 +33,7 @@ def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
         The shape with one channel, dtype of `images`; integers are cut off, not rounded.
 
     Raises:
-        ValueError: another number of axes or channels.
+        ValueError: wrong number of axes or channels.
     """
     x, first, single = images_last("rgb_to_grayscale", images, data_format)
     channels = x.shape[-1]
@@ -62,7 +62,7 @@ def rgb_to_hsv(images: Any, data_format: str | None = None) -> Tensor:
         Shape and dtype of `images`, from 0 to 1.
 
     Raises:
-        ValueError: another dtype, number of axes or of channels.
+        ValueError: unsupported dtype, number of axes or of channels.
     """
     return _exchanged("rgb_to_hsv", images, data_format, colour.rgb_to_hsv)
 
@@ -80,7 +80,7 @@ def hsv_to_rgb(images: Any, data_format: str | None = None) -> Tensor:
         Shape and dtype of `images`, from 0 to 1.
 
     Raises:
-        ValueError: another dtype, number of axes or of channels.
+        ValueError: unsupported dtype, number of axes or of channels.
     """
     return _exchanged("hsv_to_rgb", images, data_format, colour.hsv_to_rgb)
 

@@ -71,7 +71,7 @@ def resize(
         The shape with the new height and width, dtype of `images`; integers are rounded.
 
     Raises:
-        ValueError: another interpolation, fill mode or number of axes, or both ways to keep the
+        ValueError: unknown interpolation, fill mode or number of axes, or both ways to keep the
             ratio.
     """
     who = "keras.ops.image.resize"
@@ -130,8 +130,8 @@ def cropped_to_ratio(x: Tensor, height: int, width: int) -> Tensor:
 
     Args:
         x: [batch, height, width, channels].
-        height: of the ratio.
-        width: of the ratio.
+        height: height in the ratio.
+        width: width in the ratio.
     """
     _, tall, broad, _ = shapes.axis_sizes(x)
     rows = _most(_least(tall, _scaled(broad, height, width)), 1)
@@ -145,9 +145,9 @@ def padded_to_ratio(x: Tensor, height: int, width: int, fill_value: float) -> Te
 
     Args:
         x: [batch, height, width, channels].
-        height: of the ratio.
-        width: of the ratio.
-        fill_value: of the border.
+        height: height in the ratio.
+        width: width in the ratio.
+        fill_value: value of the border.
     """
     _, tall, broad, _ = shapes.axis_sizes(x)
     rows = _most(tall, _scaled(broad, height, width))
@@ -204,8 +204,8 @@ def pad_images(
         left_padding: columns of zeros on the left.
         bottom_padding: rows of zeros below.
         right_padding: columns of zeros on the right.
-        target_height: of the result.
-        target_width: of the result.
+        target_height: height of the result.
+        target_width: width of the result.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
@@ -258,8 +258,8 @@ def crop_images(
         left_cropping: columns that are left out on the left.
         bottom_cropping: rows that are left out below.
         right_cropping: columns that are left out on the right.
-        target_height: of the result.
-        target_width: of the result.
+        target_height: height of the result.
+        target_width: width of the result.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
@@ -348,9 +348,9 @@ def scale_and_translate(
 
     Args:
         images: [...], any real dtype.
-        output_shape: of the result; other axes than `spatial_dims` must stay as they are.
+        output_shape: shape of the result; other axes than `spatial_dims` must stay as they are.
         scale: a factor for each of `spatial_dims`, floats.
-        translation: of each of them, in pixels of the result, floats.
+        translation: translation of each of them, in pixels of the result, floats.
         spatial_dims: the axes.
         method: "linear", "bilinear", "trilinear", "cubic", "bicubic", "tricubic", "lanczos3" or
             "lanczos5".
@@ -361,7 +361,7 @@ def scale_and_translate(
         largest of `images`.
 
     Raises:
-        ValueError: there is no such method.
+        ValueError: the method is unknown.
     """
     if method not in _KERNELS:
         raise ValueError(

@@ -86,16 +86,16 @@ def affine_transform(
             result comes from ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) of the image, where
             k = c0 x + c1 y + 1.
         interpolation: "nearest" or "bilinear".
-        fill_mode: what is outside of an image: "constant", "nearest" (the edge pixel), "wrap" (the
+        fill_mode: values outside of an image: "constant", "nearest" (the edge pixel), "wrap" (the
             image again) or "reflect" (its mirror image).
-        fill_value: for "constant".
+        fill_value: the value for "constant".
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`.
 
     Raises:
-        ValueError: another interpolation, fill mode or number of axes.
+        ValueError: unknown interpolation, fill mode or number of axes.
     """
     _one_of("affine_transform", "interpolation", interpolation, INTERPOLATIONS)
     _one_of("affine_transform", "fill_mode", fill_mode, FILL_MODES)
@@ -128,14 +128,14 @@ def perspective_transform(
         start_points: [4, 2] or [batch, 4, 2], x and y of points in `images`, in pixels.
         end_points: as `start_points`: where they are in the result.
         interpolation: "nearest" or "bilinear".
-        fill_value: what is outside of an image.
+        fill_value: the value outside of an image.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`.
 
     Raises:
-        ValueError: another interpolation or number of axes; points of another or of two shapes.
+        ValueError: unknown interpolation or number of axes; points of another or of two shapes.
     """
     name = "perspective_transform"
     _one_of(name, "interpolation", interpolation, INTERPOLATIONS)
@@ -193,16 +193,16 @@ def map_coordinates(
         inputs: [*sizes], of n known axes, any real dtype.
         coordinates: [n, ...], the places; the middle of the first element is 0.
         order: 0 takes the nearest element, 1 interpolates linearly.
-        fill_mode: what is outside: "constant", "nearest" (the last element), "wrap" (the array
+        fill_mode: values outside: "constant", "nearest" (the last element), "wrap" (the array
             again), "mirror" (c b | a b c) or "reflect" (b a | a b c).
-        fill_value: for "constant".
+        fill_value: the value for "constant".
 
     Returns:
         [...], dtype of `inputs`; integers are rounded.
 
     Raises:
-        NotImplementedError: another order.
-        ValueError: another fill mode, or other numbers of axes.
+        NotImplementedError: unknown order.
+        ValueError: unknown fill mode, or other numbers of axes.
 
     Source:
         Keras `map_coordinates` with TensorFlow: before the array, "reflect" is as "mirror".
@@ -239,10 +239,10 @@ def interpolated(
 
     Args:
         x: [*batch, *sizes, *rest].
-        places: of each of the sizes, [*batch, ...].
+        places: coordinates along each of the sizes, [*batch, ...].
         order: 0 or 1.
         fill_mode: see `map_coordinates`.
-        fill_value: for "constant".
+        fill_value: the value for "constant".
         batch_dims: how many axes `batch` has.
 
     Returns:
@@ -328,8 +328,8 @@ def elastic_transform(
         alpha: how far pixels are moved.
         sigma: in how wide a neighbourhood they are moved alike, in pixels.
         interpolation: "nearest" or "bilinear".
-        fill_mode: what is outside of an image: "constant", "nearest", "wrap" or "reflect".
-        fill_value: for "constant".
+        fill_mode: values outside of an image: "constant", "nearest", "wrap" or "reflect".
+        fill_value: the value for "constant".
         seed: a number, for which all draws are the same; a `SeedGenerator`; None takes a new one.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
@@ -337,7 +337,7 @@ def elastic_transform(
         Shape and dtype of `images`.
 
     Raises:
-        ValueError: another dtype, interpolation, fill mode or number of axes.
+        ValueError: unsupported dtype, interpolation, fill mode or number of axes.
 
     Source:
         Keras `elastic_transform`: with a seed, a pixel moves as far down as it moves right.

@@ -71,7 +71,7 @@ def extract_patches(
 
     Raises:
         TypeError: `size` is no number, tuple or list.
-        ValueError: another number of sizes or axes.
+        ValueError: wrong number of sizes or axes.
     """
     name = "extract_patches"
     if isinstance(size, (tuple, list)) and len(size) == 3:
@@ -111,7 +111,7 @@ def extract_patches_3d(
 
     Raises:
         TypeError: `size` is no number, tuple or list.
-        ValueError: another number of sizes or axes.
+        ValueError: wrong number of sizes or axes.
     """
     name = "extract_patches_3d"
     return _volumes(name, volumes, size, strides, dilation_rate, padding, data_format)
@@ -172,7 +172,7 @@ def gaussian_blur(
         Shape and dtype of `images`.
 
     Raises:
-        ValueError: another dtype or number of axes.
+        ValueError: unsupported dtype or number of axes.
     """
     x, first, single = images_last("gaussian_blur", images, data_format)
     if not x.dtype.is_floating:
@@ -220,7 +220,7 @@ def sobel_edges(images: Any, data_format: str | None = None) -> Tensor:
         The shape of `images` with two numbers at its end: the change downwards and to the right.
 
     Raises:
-        ValueError: another number of axes.
+        ValueError: wrong number of axes.
     """
     tensor: Tensor = convert_to_tensor(images)
     if tensor.shape.rank != 4:
@@ -261,7 +261,7 @@ def ssim(
         [batch], or a scalar for one image; dtype of `image1`.
 
     Raises:
-        ValueError: another number of axes, or images smaller than the window.
+        ValueError: wrong number of axes, or images smaller than the window.
     """
     x, _, single = images_last("ssim", image1, data_format)
     y, _, _ = images_last("ssim", image2, data_format)

@@ -56,7 +56,7 @@ def categorical_crossentropy(
         target: [..., classes], one-hot or probabilities.
         output: the shape of `target`: probabilities, or logits.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes.
+        axis: axis of the classes.
 
     Returns:
         [...] without the axis of the classes.
@@ -78,13 +78,13 @@ def sparse_categorical_crossentropy(
         target: [...], class numbers; a last axis of size 1 is dropped.
         output: [..., classes]: probabilities, or logits.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes: the last one.
+        axis: axis of the classes: the last one.
 
     Returns:
         [...] without the axis of the classes.
 
     Raises:
-        ValueError: another axis.
+        ValueError: unsupported axis.
     """
     return probabilities.sparse_categorical_crossentropy(target, output, from_logits, axis=axis)
 
@@ -151,7 +151,7 @@ def ctc_decode(
         logits.
 
     Raises:
-        ValueError: another strategy.
+        ValueError: unknown strategy.
     """
     from pinnace.ops.composites import ctc  # late: few models have it
     from pinnace.ops.composites.sparse.functions import to_dense
@@ -196,8 +196,8 @@ def multi_hot(
     Args:
         inputs: [n], or [batch, n]: class numbers; negative ones count for nothing.
         num_classes: size of the new axis.
-        axis: where the new axis is in the result.
-        dtype: of the result; the default float type if None.
+        axis: position of the new axis in the result.
+        dtype: dtype of the result; the default float type if None.
         sparse: whether the result is a SparseTensor.
         **kwargs: `num_tokens`, the older name of `num_classes`.
 
@@ -206,7 +206,7 @@ def multi_hot(
 
     Raises:
         ValueError: `num_classes` is not given.
-        TypeError: another keyword.
+        TypeError: unknown keyword.
     """
     num_classes = kwargs.pop("num_tokens", None) if num_classes is None else num_classes
     if kwargs:

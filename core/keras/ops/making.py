@@ -31,7 +31,7 @@ def zeros(shape: Any, dtype: Any = None) -> Tensor:
 
     Args:
         shape: sizes.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
     """
     return constants.zeros(shape, _kind(dtype))
 
@@ -41,7 +41,7 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
 
     Args:
         shape: sizes.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
     """
     return constants.ones(shape, _kind(dtype))
 
@@ -51,7 +51,7 @@ def empty(shape: Any, dtype: Any = None) -> Tensor:
 
     Args:
         shape: sizes.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
     """
     return constants.zeros(shape, _kind(dtype))
 
@@ -62,7 +62,7 @@ def empty_like(x: Any, dtype: Any = None) -> Tensor:
 
     Args:
         x: a tensor.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
     """
     return constants.zeros_like(x, dtype)
 
@@ -74,7 +74,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     Args:
         shape: sizes.
         fill_value: a number, or a tensor that is broadcast.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
     """
     return broadcasting.broadcast_to(as_kind(fill_value, _kind(dtype)), shape)
 
@@ -96,9 +96,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
 
     Args:
         start: the first number; where to stop if `stop` is None.
-        stop: what no number reaches.
+        stop: the exclusive end.
         step: distance of neighbours; 1 if None.
-        dtype: of the result; what the numbers meet in if None.
+        dtype: dtype of the result; the common dtype of the numbers if None.
 
     Returns:
         [ceil((stop - start) / step)].
@@ -139,8 +139,8 @@ def linspace(
         num: how many, not negative.
         endpoint: whether `stop` is the last number; else it is what comes after the last.
         retstep: whether their distance is given too.
-        dtype: of the result; a float type if None.
-        axis: where the new axis is in the result.
+        dtype: dtype of the result; a float type if None.
+        axis: position of the new axis in the result.
 
     Returns:
         [num, ...]; with `retstep` that and the distance.
@@ -188,8 +188,8 @@ def logspace(
         num: how many, not negative.
         endpoint: whether `stop` is the last exponent; else it is what comes after the last.
         base: a number.
-        dtype: of the result; a float type if None.
-        axis: where the new axis is in the result.
+        dtype: dtype of the result; a float type if None.
+        axis: position of the new axis in the result.
 
     Returns:
         [num, ...].
@@ -214,8 +214,8 @@ def geomspace(
         stop: the end, of the sign of `start`, broadcastable to it.
         num: how many, not negative.
         endpoint: whether `stop` is the last number; else it is what comes after the last.
-        dtype: of the result, a float type; the default one if None.
-        axis: where the new axis is in the result.
+        dtype: dtype of the result, a float type; the default one if None.
+        axis: position of the new axis in the result.
 
     Returns:
         [num, ...], with the sign of `start`.
@@ -249,7 +249,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
         N: rows.
         M: columns; `N` if None.
         k: the diagonal: 0 is the main one, positive ones lie above it.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
 
     Returns:
         [N, M].
@@ -275,7 +275,7 @@ def identity(n: int, dtype: Any = None) -> Tensor:
 
     Args:
         n: rows and columns.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
 
     Returns:
         [n, n].
@@ -290,7 +290,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
         N: rows.
         M: columns; `N` if None.
         k: the diagonal: 0 is the main one, positive ones lie above it.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
 
     Returns:
         [N, M].

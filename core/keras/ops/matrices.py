@@ -62,7 +62,7 @@ def cholesky(x: Any, upper: bool = False) -> Tensor:
 
     Raises:
         ValueError: the matrices are not square.
-        InvalidArgumentError: they are not positive definite.
+        InvalidArgumentError: a matrix is not positive definite.
     """
     found = factorization.cholesky(_matrices("cholesky", x, square=True))
     found = identities.check_numerics(found, "Cholesky")
@@ -225,7 +225,7 @@ def qr(x: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
         Q and R, dtype of `x`.
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
     if mode not in {"reduced", "complete"}:
         raise ValueError(f"keras.ops.qr: mode must be reduced or complete, got {mode!r}")

@@ -173,8 +173,8 @@ def one_hot(
     Args:
         x: integers of any shape.
         num_classes: size of the new axis.
-        axis: where the new axis is in the result.
-        dtype: of the result; the default float type if None.
+        axis: position of the new axis in the result.
+        dtype: dtype of the result; the default float type if None.
         sparse: whether the result is a SparseTensor, which holds the ones alone.
     """
     dense = indicators.one_hot(
@@ -194,7 +194,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = No
     Args:
         x: [...]; integers become floats.
         axis: along which the length is measured.
-        order: of the norm, at least 1.
+        order: order of the norm, at least 1.
         epsilon: least length; 1e-7 if None.
 
     Returns:

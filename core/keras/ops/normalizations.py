@@ -36,7 +36,7 @@ def batch_normalization(
         x: [..., n, ...], a float type.
         mean: [n].
         variance: [n].
-        axis: that of size n.
+        axis: the axis of size n.
         offset: [n]; 0 if None.
         scale: [n]; 1 if None.
         epsilon: added to the variance.
@@ -77,7 +77,7 @@ def layer_normalization(
         The shape and dtype of `x`.
 
     Raises:
-        TypeError: another keyword.
+        TypeError: unknown keyword.
     """
     rms_scaling = kwargs.pop("rms_scaling", False)
     if kwargs:
@@ -168,8 +168,8 @@ def dot_product_attention(
         key: [batch, sources, heads or a divisor of them, depth].
         value: the shape of `key`; all three are promoted to one dtype.
         bias: added to the scores, broadcastable to [batch, heads, targets, sources].
-        mask: which sources count, likewise, bool; all if None.
-        scale: of the scores; 1 / sqrt(depth) if None.
+        mask: whether each source counts, likewise, bool; all if None.
+        scale: scale of the scores; 1 / sqrt(depth) if None.
         is_causal: whether each target sees only the sources up to its own place.
         flash_attention: None or False: there is one way of computing it here.
         attn_logits_soft_cap: has no effect on TensorFlow, which a warning says.

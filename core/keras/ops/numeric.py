@@ -209,7 +209,7 @@ def saturate_cast(x: Any, dtype: Any) -> Tensor:
 
     Args:
         x: [...], a real number type.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Returns:
         The shape of `x`.

@@ -183,7 +183,7 @@ def gcd(x1: Any, x2: Any) -> Tensor:
         The broadcast shape, the common dtype.
 
     Raises:
-        TypeError: they are no integers.
+        TypeError: the numbers are no integers.
     """
     return _common_divisor(*_whole("gcd", x1, x2))
 
@@ -200,7 +200,7 @@ def lcm(x1: Any, x2: Any) -> Tensor:
         The broadcast shape, the common dtype.
 
     Raises:
-        TypeError: they are no integers.
+        TypeError: the numbers are no integers.
     """
     a, b = _whole("lcm", x1, x2)
     # At least 1: for two zeros the divisor is 0, and the multiple is 0 with any divisor.

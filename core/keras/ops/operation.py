@@ -88,8 +88,8 @@ def operation(
     """A decorator: the function gives KerasTensors when it is given some.
 
     Args:
-        module: of the class in Keras, below `keras.src.ops`.
-        keras_name: of the class.
+        module: module of the class in Keras, below `keras.src.ops`.
+        keras_name: name of the class.
         *settings: the parameters that Keras keeps in the operation's configuration; the others are
             arguments of the call.
         sparse: the rule for sparse operands, see `takes_sparse`; empty if it takes none.
@@ -172,7 +172,7 @@ def operation_class(module: str, name: str) -> type[FunctionOperation] | None:
 
     Args:
         module: in Keras; empty if it is not known.
-        name: of the class.
+        name: name of the class.
     """
     if module:
         return _CLASSES.get((module, name))

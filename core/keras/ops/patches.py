@@ -143,7 +143,7 @@ def fold(
         output_size: height and width of the pictures, a number or two.
         kernel_size: rows and columns of a window, likewise.
         dilation: distance of the places in a window, likewise.
-        padding: what is cut off around the pictures, likewise.
+        padding: the border cut off around the pictures, likewise.
         stride: distance of the windows, likewise.
 
     Returns:

@@ -39,7 +39,7 @@ def quantile(
         x: [...], a real number type; integers become floats.
         q: shares from 0 to 1, a number or a tensor.
         axis: an axis or several; all if None.
-        method: what is between two values: "linear" between them by its distance, the "lower",
+        method: the value between two others: "linear" between them by its distance, the "lower",
             "higher" or "nearest" one, or their "midpoint".
         keepdims: reduced axes stay, with size 1.
 
@@ -47,7 +47,7 @@ def quantile(
         The axes of `q`, then [...] without the reduced axes; a float type.
 
     Raises:
-        ValueError: another method.
+        ValueError: unknown method.
     """
     tensor = floating(x)
     rows, form = _rows(tensor, axis)

@@ -222,8 +222,8 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     Args:
         x: [...], of two axes at least.
         offset: the diagonal: 0 is the main one, positive ones lie above it.
-        axis1: of the rows.
-        axis2: of the columns.
+        axis1: axis of the rows.
+        axis2: axis of the columns.
 
     Returns:
         The other axes, then that of the diagonal; empty if there is none so far off.
@@ -239,8 +239,8 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     Args:
         x: [...], of two axes at least; small integers are widened.
         offset: the diagonal: 0 is the main one, positive ones lie above it.
-        axis1: of the rows.
-        axis2: of the columns.
+        axis1: axis of the rows.
+        axis2: axis of the columns.
 
     Returns:
         The other axes.

@@ -58,7 +58,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
         The shape and dtype of `inputs`.
 
     Raises:
-        ValueError: another reduction.
+        ValueError: unknown reduction.
     """
     ways: dict[str | None, Callable[..., Tensor]] = {
         None: scattering.tensor_scatter_nd_update,

@@ -66,8 +66,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
         sparse: whether the result is a SparseTensor.
 
     Returns:
-        [largest value + 1] or [rows, largest value + 1]: int32, or with weights what `x` and
-        they are promoted to.
+        [largest value + 1] or [rows, largest value + 1]: int32; with weights, the dtype that `x`
+        and they are promoted to.
     """
     values: Tensor = convert_to_tensor(x)
     kind: Any = dtypes.int32

@@ -97,7 +97,7 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
 
     Args:
         y: [..., n, ...], a real number type; integers become floats.
-        x: where the points are, [n] or the shape of `y`; at equal distances if None.
+        x: positions of the points, [n] or the shape of `y`; at equal distances if None.
         dx: their distance, if `x` is None.
         axis: along which they follow each other.
 
@@ -150,7 +150,7 @@ def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
         [abs(n - m) + 1], [n + m - 1] or [max(n, m)], a float type.
 
     Raises:
-        ValueError: another mode, or not one axis of known size each.
+        ValueError: unknown mode, or not one axis of known size each.
     """
     a, b = met(x1, x2)
     if not a.dtype.is_floating:

@@ -38,7 +38,7 @@ def vectorize(
         signature: the axes of what `pyfunc` takes and gives, as "(m,n),(n)->(m)".
 
     Returns:
-        A function whose arguments have further axes in front, which broadcast, as its results have.
+        A function whose arguments and results have further leading axes, which broadcast.
 
     Raises:
         ValueError: `pyfunc` is no function, or `signature` of another form.

@@ -68,13 +68,13 @@ def cross(
     Args:
         x1: [..., 2 or 3].
         x2: [..., 2 or 3]; both are promoted to one dtype; a third element that lacks is 0.
-        axisa: of the vectors in `x1`.
-        axisb: of the vectors in `x2`.
-        axisc: of the vectors in the result.
+        axisa: axis of the vectors in `x1`.
+        axisb: axis of the vectors in `x2`.
+        axisc: axis of the vectors in the result.
         axis: all three at once.
 
     Returns:
-        [..., 3]; of two vectors in a plane only what is not 0, [...].
+        [..., 3]; for two vectors in a plane, only the component that is not 0, [...].
 
     Raises:
         ValueError: vectors of another length.

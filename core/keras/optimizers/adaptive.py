@@ -92,7 +92,7 @@ class Adagrad(Optimizer):
 
     Args:
         learning_rate: factor of the step.
-        initial_accumulator_value: what a begins with.
+        initial_accumulator_value: the initial value of a.
         epsilon: see above.
         **options: see Optimizer.
 

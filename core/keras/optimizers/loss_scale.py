@@ -111,7 +111,7 @@ class LossScaleOptimizer(Optimizer):
 
         Args:
             grads: a gradient of the scaled loss per variable, None where there is none.
-            trainable_variables: those the optimizer was built with if None.
+            trainable_variables: the variables to update; those it was built with if None.
         """
         variables = self._known(grads, trainable_variables)
         if not any(gradient is not None for gradient in grads):

@@ -24,14 +24,15 @@ _SMALLEST_NORM = 1e-7
 class Muon(Optimizer):
     """Momentum with orthogonalized updates of matrices, so that all directions are learned.
 
-    Weights that have not two axes, embeddings, and what `exclude_layers` names get steps of AdamW.
+    Weights without exactly two axes, embeddings, and layers named by `exclude_layers` get steps of
+    AdamW.
 
     Args:
         learning_rate: factor of the step.
-        adam_beta_1: of AdamW: share of the old mean that stays per step.
-        adam_beta_2: of AdamW: share of the old size that stays per step.
+        adam_beta_1: AdamW's decay rate of the first moment.
+        adam_beta_2: AdamW's decay rate of the second moment.
         adam_weight_decay: the weight decay where AdamW's steps are taken; None for none.
-        epsilon: of AdamW: keeps the denominator above 0.
+        epsilon: AdamW's constant that keeps the denominator above 0.
         weight_decay: the weight decay where Muon's steps are taken; None for none.
         clipnorm: see Optimizer.
         clipvalue: see Optimizer.
@@ -52,7 +53,7 @@ class Muon(Optimizer):
         ns_steps: the number of rounds.
         nesterov: whether the gradient is added once more to what is made orthogonal.
         rms_rate: a matrix [m, n] is multiplied with this and sqrt(max(m, n)); None leaves it.
-        **kwargs: none are known.
+        **kwargs: must be empty.
 
     Source:
         Jordan et al. 2024, Muon; Liu et al. 2025, arXiv 2502.16982; Keras `Muon`.

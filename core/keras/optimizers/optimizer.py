@@ -76,7 +76,7 @@ class Optimizer(OptimizerState):
         gradient_accumulation_steps: calls of `apply` whose mean gradient makes one change, at least
             2; None changes the variables at every call.
         name: the class in snake case if None.
-        **kwargs: of older programs: `lr` is the learning rate, `decay` has no effect.
+        **kwargs: arguments of older programs: `lr` is the learning rate, `decay` has no effect.
 
     Raises:
         ValueError: several ways to clip at once, an unknown argument, a weight decay below 0,
@@ -108,7 +108,7 @@ class Optimizer(OptimizerState):
         if "lr" in kwargs:  # its old name
             learning_rate = kwargs.pop("lr")
         if kwargs.pop("decay", None):
-            no_effect(who, "decay", "a schedule as learning_rate does what it did")
+            no_effect(who, "decay", "a schedule as learning_rate replaces it")
         if kwargs:
             known = [*arguments_of(type(self).__init__), *OptimizerOptions.__annotations__]
             raise ValueError(unknown_arguments(who, kwargs, known))
@@ -167,7 +167,7 @@ class Optimizer(OptimizerState):
 
         Args:
             grads: a gradient per variable, None where there is none.
-            trainable_variables: those the optimizer was built with if None.
+            trainable_variables: the variables to update; those it was built with if None.
 
         Raises:
             ValueError: no gradients, an unknown variable, or another number of gradients.
@@ -306,7 +306,7 @@ class Optimizer(OptimizerState):
         Args:
             loss: a function without arguments, or a tensor with the `tape` that saw it.
             var_list: variables, or a function that gives them.
-            grad_loss: what the loss's gradient is multiplied with.
+            grad_loss: factor of the loss's gradient.
             name: accepted for TensorFlow's sake.
             tape: needed if `loss` is a tensor.
         """

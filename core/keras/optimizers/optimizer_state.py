@@ -145,7 +145,7 @@ class OptimizerState(AutoTrackable):
         Args:
             reference_variable: the other one.
             name: ends the new one's name, which begins with the other's.
-            initializer: of its value.
+            initializer: initializer of its value.
         """
         stem = reference_variable.node_name.replace("/", "_")
         make = initializers.get(initializer)
@@ -165,16 +165,16 @@ class OptimizerState(AutoTrackable):
 
         Args:
             shape: every size known.
-            initializer: of its value.
-            dtype: that of the initializer if None.
-            aggregation: what is made of the values that the replicas of a strategy assign: see
+            initializer: initializer of its value.
+            dtype: the dtype of the initializer if None.
+            aggregation: how values assigned by the replicas of a strategy are aggregated: see
                 `Layer.add_weight`. A step is computed once for all of them, so only what is checked
                 is that there is such a word.
             layout: must be None: tensors are not laid out over several devices here.
-            name: of the variable.
+            name: name of the variable.
 
         Raises:
-            ValueError: another aggregation, or a layout.
+            ValueError: unknown aggregation, or a layout.
         """
         replicas.aggregation_of(f"{type(self).__name__}.add_variable", aggregation)
         if layout is not None:
@@ -193,13 +193,13 @@ class OptimizerState(AutoTrackable):
         Args:
             trainable_variables: the others.
             name: ends the names; a list of names makes as many variables for each of the others.
-            initializer: of the values; a list has one per name.
+            initializer: initializer of the values; a list has one per name.
 
         Returns:
             A list of variables; for a list of names a tuple of lists.
 
         Raises:
-            ValueError: another number of initializers than of names.
+            ValueError: wrong number of initializers than of names.
         """
         names = [name] if isinstance(name, str) else list(name)
         several = isinstance(initializer, (list, tuple))
@@ -327,7 +327,7 @@ class OptimizerState(AutoTrackable):
         """Give `variables` these values.
 
         Raises:
-            ValueError: another number of values.
+            ValueError: wrong number of values.
         """
         if len(weights) != len(self._variables):
             raise ValueError(

@@ -27,7 +27,7 @@ class Ftrl(Optimizer):
     Args:
         learning_rate: factor of the step.
         learning_rate_power: at most 0; how the step shrinks with the gradients so far.
-        initial_accumulator_value: what the sum of squared gradients begins with.
+        initial_accumulator_value: the initial sum of squared gradients.
         l1_regularization_strength: at least 0.
         l2_regularization_strength: at least 0.
         l2_shrinkage_regularization_strength: at least 0: a penalty of sizes in the gradient.

@@ -159,7 +159,7 @@ class PolynomialDecay(LearningRateSchedule):
         initial_learning_rate: at step 0.
         decay_steps: step at which the end is reached.
         end_learning_rate: from there on.
-        power: of the curve.
+        power: exponent of the curve.
         cycle: whether decay_steps becomes the next multiple instead.
         name: accepted for Keras' sake.
     """
@@ -211,7 +211,7 @@ class CosineDecay(LearningRateSchedule):
         decay_steps: length of the wave.
         alpha: share that is left at the end.
         name: accepted for Keras' sake.
-        warmup_target: where the rise ends; None: there is none.
+        warmup_target: the rate at the end of the warm-up; None for no warm-up.
         warmup_steps: length of the rise.
 
     Source:
@@ -344,7 +344,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The schedule with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

@@ -55,7 +55,7 @@ def skipgrams(
         shuffle: whether the pairs are mixed.
         categorical: whether labels are [0, 1] and [1, 0] instead of 1 and 0.
         sampling_table: how likely each word is kept; None keeps all.
-        seed: of the order.
+        seed: seed of the order.
 
     Returns:
         Pairs, and their labels: 1 for words that are near each other.
@@ -94,7 +94,7 @@ class TimeseriesGenerator(PyDataset):
 
     Args:
         data: [time, ...].
-        targets: what belongs to each point in time, as many.
+        targets: the target of each point in time, as many.
         length: how far back a window reaches.
         sampling_rate: distance of the points in a window.
         stride: distance of windows.

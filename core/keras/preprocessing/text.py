@@ -27,7 +27,7 @@ def text_to_word_sequence(
         input_text: the text.
         filters: characters that part words.
         lower: whether the text is put into lower case.
-        split: what parts words.
+        split: the separator of words.
     """
     if lower:
         input_text = input_text.lower()
@@ -65,7 +65,7 @@ def hashing_trick(
             `hash` if None.
         filters: characters that part words.
         lower: whether the text is put into lower case.
-        split: what parts words.
+        split: the separator of words.
         analyzer: gives the words instead.
     """
     if hash_function == "md5":
@@ -89,9 +89,9 @@ class Tokenizer:
         num_words: only the num_words - 1 most frequent words get numbers in results.
         filters: characters that part words.
         lower: whether texts are put into lower case.
-        split: what parts words.
+        split: the separator of words.
         char_level: whether characters stand for words.
-        oov_token: what words without a number become; they are left out if None.
+        oov_token: the token of unknown words; they are left out if None.
         analyzer: gives the words of a text instead.
 
     Attributes:
@@ -188,7 +188,7 @@ class Tokenizer:
                 `tfidf`: (1 + ln count) · ln(1 + texts / (1 + texts with it)).
 
         Raises:
-            ValueError: another mode, or nothing was fitted.
+            ValueError: unknown mode, or nothing was fitted.
         """
         if mode not in _MODES:
             raise ValueError(f"Tokenizer: mode must be one of {', '.join(_MODES)}, got {mode!r}")
@@ -244,7 +244,7 @@ def tokenizer_from_json(json_string: str) -> Tokenizer:
     """The Tokenizer that `to_json` wrote.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text describes no Tokenizer.
     """
     try:
         config: dict[str, Any] = json.loads(json_string)["config"]

@@ -45,7 +45,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The quantizer with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes by name, beside those of Keras and the registered ones.
     """
     return _registry.deserialize_keras_object(config, custom_objects)
@@ -56,7 +56,7 @@ def get(identifier: Any, **kwargs: Any) -> Any:
 
     Args:
         identifier: a quantizer, its configuration, its class or the name of one; None for None.
-        **kwargs: of the constructor, for a class.
+        **kwargs: arguments of the constructor, for a class.
 
     Raises:
         ValueError: no quantizer has that name.

@@ -15,8 +15,8 @@ class QuantizationConfig:
     """The base of configurations; subclasses define `mode`.
 
     Args:
-        weight_quantizer: of weights; that of the mode if None.
-        activation_quantizer: of inputs; they stay floats if None.
+        weight_quantizer: quantizer of weights; that of the mode if None.
+        activation_quantizer: quantizer of inputs; they stay floats if None.
     """
 
     def __init__(self, weight_quantizer: Any = None, activation_quantizer: Any = None) -> None:
@@ -54,8 +54,9 @@ class Int8QuantizationConfig(QuantizationConfig):
     """8 bits, for weights and inputs.
 
     Args:
-        weight_quantizer: of weights, with int8; the largest absolute value by column if None.
-        activation_quantizer: of inputs: "default" for AbsMaxQuantizer, None for floats.
+        weight_quantizer: quantizer of weights, with int8; the largest absolute value by column if
+            None.
+        activation_quantizer: quantizer of inputs: "default" for AbsMaxQuantizer, None for floats.
 
     Raises:
         ValueError: `weight_quantizer` gives another dtype.
@@ -76,9 +77,9 @@ class Int4QuantizationConfig(QuantizationConfig):
     """4 bits for weights; inputs stay floats unless a quantizer is given.
 
     Args:
-        weight_quantizer: of weights, to int8 from -8 to 7; the largest absolute value by column if
-            None.
-        activation_quantizer: of inputs: "default" and None for floats.
+        weight_quantizer: quantizer of weights, to int8 from -8 to 7; the largest absolute value by
+            column if None.
+        activation_quantizer: quantizer of inputs: "default" and None for floats.
         block_size: so many rows of a kernel have a scale and a zero of their own; None and -1 for
             one scale for a column.
 

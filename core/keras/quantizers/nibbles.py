@@ -27,7 +27,7 @@ def pack_int4(arr: Any, axis: int = 0, dtype: str = "int8") -> tuple[Tensor, tup
         The bytes, their shape, and the size of the axis before.
 
     Raises:
-        ValueError: another dtype is asked for.
+        ValueError: unsupported dtype is asked for.
         TypeError: `arr` is not of that dtype.
     """
     _check_dtype("pack_int4", dtype)
@@ -54,7 +54,7 @@ def unpack_int4(packed: Any, orig_len: int, axis: int = 0, dtype: str = "int8") 
         dtype: "int8" for values from -8 to 7, "uint8" for 0 to 15.
 
     Raises:
-        ValueError: another dtype is asked for.
+        ValueError: unsupported dtype is asked for.
         TypeError: `packed` holds no bytes.
     """
     _check_dtype("unpack_int4", dtype)

@@ -57,9 +57,9 @@ def quantize_and_dequantize(
 
     Args:
         inputs: [...], floating point.
-        scale: what they are divided by, a scalar.
+        scale: divisor of the inputs, a scalar.
         quantized_dtype: such as "float8_e4m3fn"; what is beyond its range becomes its largest.
-        compute_dtype: of the result.
+        compute_dtype: dtype of the result.
 
     Returns:
         The shape of `inputs`, in `compute_dtype`.

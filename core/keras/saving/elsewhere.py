@@ -23,8 +23,8 @@ def tell(config: Mapping[str, Any], path: str) -> None:
     """Log features of a file that Keras 3 lacks, once per model and process.
 
     Args:
-        config: of the model, as it is written.
-        path: of the file.
+        config: configuration of the model, as written.
+        path: path of the file.
     """
     unknown: dict[str, None] = {}
     older: dict[str, None] = {}

@@ -33,7 +33,7 @@ def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
 
     Args:
         model: built.
-        path: of the file.
+        path: path of the file.
         skipped: layers that are left out.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def weights_for(
 
     Args:
         model: built.
-        file: of this format.
+        file: a file of this format.
         skip_mismatch: whether layers whose weights do not fit are left as they are.
         skipped: layers that are left as they are.
 
@@ -130,9 +130,9 @@ def _left(file: Any, known: set[str], layers: dict[str, Layer]) -> list[str]:
     """The paths of values in a file that no layer has.
 
     Args:
-        file: of this format.
+        file: a file of this format.
         known: the names of the groups that layers have.
-        layers: of the model, by their places.
+        layers: layers of the model, by their positions.
     """
     found = []
 
@@ -167,7 +167,7 @@ _DEPENDENCIES = "_layer_checkpoint_dependencies"
 def _counts_of_older(model: Layer, file: Any) -> int:
     """The number of a layer in the paths of a file of Keras 2.12 to 2.14; 0 for other files.
 
-    There layers with weights are children of their model under two names: 2.13 counts both, 2.14
+    There, layers with weights are children of their model under two names: 2.13 counts both, 2.14
     one.
     """
     if not any(str(name).replace("\\", "/").split("/")[0] == _DEPENDENCIES for name in file):
@@ -300,7 +300,7 @@ def optimizer_values(
     """The variables of a model's optimizer, each with its value in a file; a warning if others are.
 
     Args:
-        model: whose optimizer is not built for it.
+        model: the model whose optimizer is not built for it.
         file: open.
         skip_mismatch: whether an optimizer whose values do not fit is left as it is.
         skipped: layers, and an optimizer, that are left as they are.

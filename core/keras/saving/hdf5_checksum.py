@@ -35,8 +35,8 @@ def put(group: Any, name: str, value: Any) -> None:
     """Write an array that has a checksum.
 
     Args:
-        group: of a file that `create` made.
-        name: of the dataset.
+        group: group of a file that `create` made.
+        name: name of the dataset.
         value: any shape.
     """
     h5py = hdf5_files.library()
@@ -76,15 +76,15 @@ def warn_of_changed(opened: Any, names: Sequence[str], who: str) -> None:
 
     Args:
         opened: a file.
-        names: of the attributes.
-        who: for the message.
+        names: names of the attributes.
+        who: name of the caller in the message.
     """
     if ATTRIBUTE in opened.attrs and int(opened.attrs[ATTRIBUTE]) != _sum(opened, names):
         warnings.warn(
             f"{who}: its configuration is not the one that was saved: the file was edited, or "
             "damaged\n"
-            "  Try: if nobody edited it, copy it again from where it came; if somebody did, "
-            f"this warning ends with `h5py.File(path, 'r+').attrs.pop({ATTRIBUTE!r})`",
+            "  Try: copy it again from its source; if the edit was intended, accept it by "
+            f"`h5py.File(path, 'r+').attrs.pop({ATTRIBUTE!r})`",
             stacklevel=6,
         )
 

@@ -22,7 +22,7 @@ def library() -> Any:
     """The module h5py.
 
     Raises:
-        ImportError: it is not installed.
+        ImportError: h5py is not installed.
     """
     try:
         import h5py
@@ -41,11 +41,11 @@ def reading(file: str | IO[bytes], who: str) -> Iterator[Any]:
 
     Args:
         file: a path, or an open file.
-        who: for messages.
+        who: name of the caller in messages.
 
     Raises:
         NotFoundError: there is no such file.
-        DataLossError: it is no HDF5 file.
+        DataLossError: the file is no HDF5 file.
     """
     h5py = library()
     if isinstance(file, str) and not os.path.isfile(file):  # noqa: PTH113 (a text)
@@ -127,7 +127,7 @@ def texts(owner: Any, name: str) -> list[str]:
     """An attribute that is a list of texts, or several of them that together are.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the attribute has another type.
     """
     if name in owner.attrs:
         parts = [owner.attrs[name]]

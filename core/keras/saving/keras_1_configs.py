@@ -1,7 +1,7 @@
 """Keras 1's configurations converted to Keras 2's form, with later names.
 
 Layers that joined others (`Merge`) become one layer for each mode, and a `Sequential` that begins
-with one a functional model. What no later Keras computes is refused by name.
+with one becomes a functional model. Layers that no later Keras computes are refused by name.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class CosineOfKeras1(Layer):
     """`Merge(mode="cos")`: x·y / √(x·x · y·y), batched matrix products.
 
     Args:
-        axes: of the two inputs, that are summed over.
+        axes: the axes of the two inputs that are summed over.
     """
 
     def __init__(self, axes: Any, **options: Any) -> None:
@@ -135,7 +135,7 @@ def converted(config: Any) -> Any:
     """A configuration in Keras 2's form.
 
     Args:
-        config: of a layer or a model.
+        config: configuration of a layer or a model.
 
     Raises:
         ValueError: a layer that no later Keras has.

@@ -38,7 +38,7 @@ def write(model: Layer, path: str, with_optimizer: bool, *, zipped: bool = True)
 
     Args:
         model: the model.
-        path: of the file; of the folder if it is not zipped.
+        path: path of the file; of the folder if it is not zipped.
         with_optimizer: whether it is compiled again when it is read.
         zipped: whether it is one archive.
     """
@@ -84,13 +84,13 @@ def read_weights(
 
     Args:
         model: built.
-        path: of the file.
+        path: path of the file.
         skip_mismatch: whether layers whose weights do not fit are left as they are.
         skipped: layers that are left as they are.
 
     Raises:
         ValueError: the model is not built, or a layer's weights do not fit.
-        OpError: there is no such file, or it is damaged.
+        OpError: the file is missing or damaged.
     """
     check_built(model)
     who = f"load_weights: {path!r}"

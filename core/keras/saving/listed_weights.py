@@ -121,7 +121,7 @@ def named(group: Any, name: str, variable: Variable, who: str) -> tuple[Variable
     """A variable with the value of that name in a group.
 
     Raises:
-        ValueError: it does not fit.
+        ValueError: the value does not fit.
     """
     try:
         return variable, hdf5.value_for(hdf5_files.entry(group, name), repr(name), variable)
@@ -166,7 +166,7 @@ def in_order_of(layer: Any, names: list[str], *, older: bool = False) -> list[Va
 
     Args:
         layer: with weights.
-        names: of the file.
+        names: names of the file.
         older: whether Keras 2 wrote it.
     """
     orders = [weights_of(layer), list(layer.weights)]

@@ -271,7 +271,7 @@ def _call(node: Any, names: _Names, *, keeps: bool = False) -> dict[str, Any]:
     """A call as {args, kwargs}, with references [layer, call, output, keywords], nested or single.
 
     Args:
-        node: as the file has it.
+        node: the node in the file.
         names: the layers of the model.
         keeps: whether a list of one place is a list to the layer.
     """

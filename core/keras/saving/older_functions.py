@@ -20,8 +20,8 @@ def layer(entry: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
     """The configuration of a layer around a function.
 
     Args:
-        entry: as Keras 2 has it.
-        calls: of it, in the form of Keras 3.
+        entry: the entry in Keras 2's format.
+        calls: its calls, in the form of Keras 3.
 
     Raises:
         ValueError: a function without a name, or one of which the file does not say all.

@@ -51,8 +51,8 @@ def form_of(group: Any, names: Sequence[str]) -> Form:
     """The form of a group that lists weights.
 
     Args:
-        group: of the file.
-        names: of arrays in it; only those of Keras 1 have no slash.
+        group: group of the file.
+        names: names of arrays in it; only those of Keras 1 have no slash.
     """
     version = hdf5_files.text(group, "keras_version")
     if version is None:
@@ -81,7 +81,7 @@ def converted(layer: Any, arrays: Sequence[Array], form: Form) -> list[Array]:
     Args:
         layer: built.
         arrays: as the file lists them: what is trained of each layer, then the rest of each.
-        form: of the file.
+        form: format of the file.
     """
     left = list(arrays)
     made: list[Array] = []

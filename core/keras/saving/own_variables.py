@@ -25,7 +25,7 @@ class Store(MutableMapping[str, Any]):
     """The argument of `save_own_variables` and `load_own_variables`: a file's group, as a dict.
 
     Args:
-        group: of an HDF5 file; None is an empty one that nothing is written to.
+        group: a group of an HDF5 file; None stands for an empty one, and nothing is written.
     """
 
     def __init__(self, group: Any) -> None:

@@ -26,7 +26,7 @@ def cast_to_first(inputs: Any, wanted: Iterable[Any]) -> Any:
         wanted: structures of specs, in the order in which they are tried.
 
     Returns:
-        The inputs as they are, if they fit none, or need no cast.
+        The inputs unchanged, if they fit no specs or need no cast.
     """
     for specs in wanted:
         found = _cast(inputs, specs)

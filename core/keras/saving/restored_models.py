@@ -24,8 +24,8 @@ class RestoredModel(Model):
     saved, as Keras does for a model.
 
     Args:
-        restored: what `saved_model.load` gave.
-        path: of the folder, for messages.
+        restored: the result of `saved_model.load`.
+        path: path of the folder, for messages.
     """
 
     def __init__(self, restored: Any, path: str) -> None:

@@ -46,7 +46,7 @@ def read(path: str, compiles: bool) -> Any:
 
     Raises:
         OpError: the folder cannot be loaded.
-        DataLossError: what Keras tells of the model is damaged.
+        DataLossError: Keras' metadata of the model is damaged.
     """
     found = load_keras_objects(path)
     told = _told(found, path)
@@ -257,7 +257,7 @@ def _weights(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int
     """The weights of one layer.
 
     Raises:
-        ValueError: they are not those of the file.
+        ValueError: the layer's weights are not those of the file.
     """
     numbers = _listed(found, number)
     if numbers is None:

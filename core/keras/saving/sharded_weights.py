@@ -33,7 +33,7 @@ def write(model: Model, path: str, gigabytes: float, skipped: tuple[Any, ...] = 
 
     Args:
         model: built.
-        path: of the map.
+        path: path of the map.
         gigabytes: the size of the variables in one file, at most.
         skipped: layers that are left out.
 
@@ -57,7 +57,7 @@ class _Shards:
     """The files as they become full.
 
     Args:
-        path: of the map.
+        path: path of the map.
         most: bytes of the variables in one file.
     """
 
@@ -137,7 +137,7 @@ def reading(path: str, who: str) -> Iterator[Any]:
 def _take(merged: Any, file: Any, group: str, who: str) -> None:
     found = hdf5_files.entry(file, group.strip("/"))
     if found is None:
-        raise DataLossError(f"{who}: {group!r} is not in the file that the map says")
+        raise DataLossError(f"{who}: {group!r} is not in the file named by the map")
     target = merged.require_group(group)
     for key in found:
         if hdf5_files.is_plain(hdf5_files.entry(found, key)):

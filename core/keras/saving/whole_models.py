@@ -55,7 +55,7 @@ def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwarg
 
     Args:
         model: built.
-        filepath: of the file.
+        filepath: path of the file.
         skip_mismatch: whether weights that do not fit stay as they are, with a warning.
         **kwargs: `objects_to_skip` and `by_name`.
     """
@@ -79,17 +79,17 @@ def load_model(
     `custom_objects` has a function under the name of its layer.
 
     Args:
-        filepath: of a `.keras` file (of Keras 3, or 2.12 and later), or of an `.h5` file (of Keras
-            2 or 3). The folder of a SavedModel that Keras 2 wrote is the model of layers that it
-            was, if all of them are known, its `signatures` beside them. Any other folder is what it
-            computes, with `predict`, and after `compile` with `evaluate` and `fit`; see
+        filepath: path of a `.keras` file (of Keras 3, or 2.12 and later), or of an `.h5` file (of
+            Keras 2 or 3). The folder of a SavedModel that Keras 2 wrote is the model of layers that
+            it was, if all of them are known, its `signatures` beside them. Any other folder is what
+            it computes, with `predict`, and after `compile` with `evaluate` and `fit`; see
             `RestoredModel`.
         custom_objects: further classes and functions by name.
         compile: whether the model is compiled as it was, its optimizer going on where it was.
         safe_mode: accepted for Keras' sake: nothing is run in either mode.
 
     Raises:
-        MissingModelError: there is no such file. It is a ValueError, too, as in Keras.
+        MissingModelError: there is no such file; also a ValueError, as in Keras.
         DataLossError: the file is damaged, or none of these.
         InvalidArgumentError: a configuration that means nothing here: a class that is not known, an
             argument that is not supported, weights that do not fit.

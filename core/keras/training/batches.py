@@ -103,7 +103,7 @@ class IterableBatches(Batches):
         source: gives batches: x, or a tuple (x, y) or (x, y, sample_weight).
         steps: batches in an epoch; None takes all there are.
         weigh: makes tensors of a batch, and adds sample weights from the class weights.
-        who: for the warning: `fit`.
+        who: name of the caller in the warning, such as `fit`.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class LimitedBatches(Batches):
     Args:
         inner: all batches there are.
         steps: batches in an epoch; one that all batches end in has fewer.
-        who: for the warning: `fit`.
+        who: name of the caller in the warning, such as `fit`.
     """
 
     def __init__(self, inner: Batches, steps: int, who: str) -> None:

@@ -18,9 +18,9 @@ class ClassWeights:
     """The weights that `class_weight` assigns to the samples of a batch.
 
     Args:
-        who: for messages: `fit`.
+        who: name of the caller in messages, such as `fit`.
         weights: class -> factor; a class that is missing counts once.
-        holds_numbers: of the rank of a y whose last axis is longer than 1, whether it holds
+        holds_numbers: takes the rank of a y whose last axis is longer than 1; says whether it holds
             numbers of classes, and not a row for each thing that is classified.
 
     Raises:

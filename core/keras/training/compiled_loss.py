@@ -31,7 +31,7 @@ class CompileLoss:
     Args:
         loss: a name, function or Loss; a structure of them.
         loss_weights: a factor, or a structure of them.
-        output_names: of outputs in a list, if they are known.
+        output_names: names of outputs in a list, if they are known.
         shows_names: whether the means are called by them; else by the losses.
     """
 
@@ -87,8 +87,8 @@ class CompileLoss:
         self._planned = found
         if len(found) > 1 and _is_plain(y, y_pred):
             warnings.warn(
-                f"compile: the model has one output and {len(found)} losses: as in Keras, the "
-                f"first alone counts ({found[0].loss.name}), and the others are shown as 0\n"
+                f"compile: the model has one output and {len(found)} losses: as in Keras, only "
+                f"the first counts ({found[0].loss.name}), and the others are shown as 0\n"
                 "  Try: one function that adds them",
                 stacklevel=2,
             )

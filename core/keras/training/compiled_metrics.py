@@ -33,7 +33,7 @@ class CompileMetrics(Metric):
         metrics: a list of names, functions or Metrics; a list or dict of lists.
         weighted_metrics: likewise, with sample weights.
         name: `compile_metrics`, unless another is wanted.
-        output_names: of outputs in a list; output_0, … if None.
+        output_names: names of outputs in a list; output_0, … if None.
     """
 
     # The metrics are not tracked as children of this one.

@@ -47,11 +47,11 @@ def batches_of(
     """The data of a training method as batches.
 
     Args:
-        who: for messages: `fit`.
+        who: name of the caller in messages, such as `fit`.
         x: arrays, a generator, a dataset, or an object with `__getitem__` and `__len__`.
         y: truths, if `x` are arrays.
         sample_weight: weights, if `x` are arrays.
-        batch_size: of arrays; 32 if None.
+        batch_size: batch size for arrays; 32 if None.
         steps: batches in an epoch.
         shuffle: whether each epoch has an order of its own.
         class_weight: adds sample weights that follow from the classes of y.
@@ -93,7 +93,7 @@ def array_parts(
     """(x,), (x, y) or (x, y, sample_weight) as structures of arrays with one first axis.
 
     Args:
-        who: for messages: `fit`.
+        who: name of the caller in messages, such as `fit`.
         x: arrays.
         y: truths.
         sample_weight: weights.

@@ -26,7 +26,7 @@ def dealt(strategy: Any, function: Callable[..., Any], whole: bool) -> Callable[
     """A function of a batch's tensors that passes PerReplica parts to another.
 
     Args:
-        strategy: whose replicas.
+        strategy: the strategy with the replicas.
         function: takes the pieces.
         whole: whether each replica is given all of the batch.
     """
@@ -59,7 +59,7 @@ def on_replicas(
     """A step of all replicas, whose results are one.
 
     Args:
-        strategy: whose replicas.
+        strategy: the strategy with the replicas.
         step: takes the data of one.
         joins: whether results are joined along their first axis; else their mean is taken.
         quiet: whether nobody asks for the results.
@@ -106,7 +106,7 @@ class OwnPieces(Batches):
     """One process's pieces of batches that all processes of the job compute identically.
 
     Args:
-        batches: for all processes together.
+        batches: batches for all processes together.
         rank: the number of this process.
         size: how many there are.
     """
@@ -149,8 +149,8 @@ def own_batches(strategy: Any, batches: Batches, given: Any) -> Batches:
     """The batches of this process, where the replicas are in several.
 
     Args:
-        strategy: whose replicas.
-        batches: of what `fit` or its like was given.
+        strategy: the strategy with the replicas.
+        batches: the batches of the data that `fit` or its like was given.
         given: that; a distributed dataset has pieces already.
     """
     if not strategy.extended._spans_processes:

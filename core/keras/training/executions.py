@@ -16,6 +16,6 @@ def ends(index: int, steps: int) -> bool:
 def last_of(index: int, steps: int) -> int:
     """The index of the last batch of a full execution that contains this one.
 
-    Callbacks are told this one, as by Keras, also where the data ends before it.
+    Callbacks get this number, as in Keras, even if the data ends before it.
     """
     return index - index % steps + steps - 1

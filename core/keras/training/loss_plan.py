@@ -25,7 +25,7 @@ class PlannedLoss:
         path: keys and indices that lead to its part of the outputs.
         loss: takes that part, a structure perhaps.
         weight: its factor in the sum, None for 1.
-        name: of the part, without `_loss`.
+        name: name of the part, without `_loss`.
     """
 
     path: Path
@@ -58,7 +58,7 @@ def planned(
             parts of a dict may be missing; a list in place of a part is several losses of it.
         weights: factors, in the structure of `loss` or flat; None for none.
         y_pred: the outputs.
-        names: of the outputs, flat, if they are known.
+        names: names of the outputs, flat, if they are known.
         loss_of: the Loss that a name, function or object stands for.
         shows_names: whether losses are called by the names of the outputs.
 
@@ -148,11 +148,11 @@ def like_outputs(
         value: a structure like that of the outputs; a dict by their names; as many leaves as they
             have; or one for each of `places`.
         y_pred: the outputs.
-        names: of the outputs, flat, if they are known.
+        names: names of the outputs, flat, if they are known.
         places: paths of the outputs that a loss is taken of.
 
     Raises:
-        ValueError: another number of them.
+        ValueError: the number of entries differs.
     """
     if not structure.is_nested(y_pred):
         alone = isinstance(value, (list, tuple)) and len(value) == 1

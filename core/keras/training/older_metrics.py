@@ -15,7 +15,7 @@ class OlderMetrics:
     """`model.compiled_metrics` for older `train_step`s.
 
     Args:
-        model: whose metrics.
+        model: the model with the metrics.
     """
 
     def __init__(self, model: Model) -> None:

@@ -75,7 +75,7 @@ def aligned(what: str, value: Any, names: Sequence[str], *, same: bool = False) 
     """One entry per output.
 
     Raises:
-        ValueError: another number of them, or a missing name.
+        ValueError: the number of entries differs, or a name is missing.
     """
     if value is None:
         return [None] * len(names)
@@ -142,8 +142,8 @@ def spread_lists(
         if isinstance(given, dict) and not {name for name, _ in outputs} & set(given):
             named = ", ".join(map(str, given))
             warnings.warn(
-                f"compile: `{what}` names {named}, and the one output is another: they are taken "
-                "for that, as in Keras",
+                f"compile: `{what}` names {named}, but the only output has another name: "
+                "they are applied to it, as in Keras",
                 stacklevel=2,
             )
         return [[leaf for leaf in structure.flatten(given) if leaf is not None]]

@@ -27,8 +27,8 @@ class Trainer(LayerPart):
     """Trains a model over epochs.
 
     Attributes:
-        first_epoch: where the next training begins at the earliest: set by a callback that found
-            training interrupted.
+        first_epoch: the earliest epoch at which the next training begins: set by a callback that
+            found training interrupted.
     """
 
     _owner: Model

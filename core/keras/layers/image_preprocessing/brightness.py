@@ -37,8 +37,8 @@ class RandomBrightness(FactorLayer):
     Args:
         factor: the number is from -factor to factor, or between two, times the width of
             `value_range`.
-        value_range: what results are kept in.
-        seed: of the draws.
+        value_range: range that results are clamped to.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -76,8 +76,8 @@ class RandomContrast(FactorLayer):
 
     Args:
         factor: f is from 1 to 1 + factor, or from 1 - factor[0] to 1 + factor[1].
-        value_range: what results are kept in.
-        seed: of the draws.
+        value_range: range that results are clamped to.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -123,7 +123,7 @@ class AutoContrast(ImageLayer):
     """Stretches each channel of each image to the full range of values.
 
     Args:
-        value_range: of the images.
+        value_range: range of the images' values.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -166,9 +166,9 @@ class Solarization(ImageLayer):
 
     Args:
         addition_factor: the number is up to this share of 255, or between two.
-        threshold_factor: likewise the threshold.
-        value_range: of the images.
-        seed: of the draws.
+        threshold_factor: likewise for the threshold.
+        value_range: range of the images' values.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -236,9 +236,9 @@ class RandomPosterization(FactorLayer):
     Args:
         factor: how many bits: from 1 up to this, or from one number up to another, which is not
             reached.
-        value_range: of the images.
+        value_range: range of the images' values.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:

@@ -20,9 +20,9 @@ class RandomColorDegeneration(FactorLayer):
 
     Args:
         factor: the share of grey: between -factor and factor, or between two numbers.
-        value_range: what results are kept in.
+        value_range: range that results are clamped to.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:

@@ -22,9 +22,9 @@ class RandomCrop(ImageLayer):
     Outside training the result is the largest centre crop with the target's aspect ratio, resized.
 
     Args:
-        height: of the result.
-        width: of the result.
-        seed: of the draws.
+        height: height of the result.
+        width: width of the result.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 

@@ -20,9 +20,9 @@ class FactorLayer(ImageLayer):
 
     Args:
         factor: a number or two, within `_lowest` and `_highest`.
-        value_range: of the images.
+        value_range: range of the images' values.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Raises:

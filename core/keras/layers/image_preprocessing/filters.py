@@ -27,9 +27,9 @@ class RandomSharpness(FactorLayer):
     Args:
         factor: between 0 and this, or between two numbers: 0 smooths, 0.5 changes nothing, 1
             sharpens.
-        value_range: what results are kept in.
+        value_range: range that results are clamped to.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:

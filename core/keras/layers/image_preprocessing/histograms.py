@@ -22,7 +22,7 @@ class Equalization(ImageLayer):
     """Equalizes the histogram of each channel over the batch while training.
 
     Args:
-        value_range: of the images.
+        value_range: range of the images' values.
         bins: how many shades are told apart.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.

@@ -35,7 +35,7 @@ class ImageLayer(Layer):
 
     Args:
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws; None takes one from the global seed.
+        seed: seed of the draws; None takes one from the global seed.
         bounding_box_format: kept for files; boxes do not follow images here.
         **options: see Layer.
     """
@@ -74,7 +74,7 @@ class ImageLayer(Layer):
 
         Args:
             images: [batch, height, width, channels], or channels first.
-            transformation: what `get_random_transformation` gave.
+            transformation: the result of `get_random_transformation`.
             training: whether anything is done.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define transform_images")

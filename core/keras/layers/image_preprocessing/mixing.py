@@ -27,7 +27,7 @@ class MixUp(ImageLayer):
     Args:
         alpha: both parameters of the beta distribution that shares are drawn from.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:
@@ -91,7 +91,7 @@ class _PartLayer(ImageLayer):
         """A rectangle in each image that has these shares of its sides, [batch].
 
         Returns:
-            Which pixels are in it, [batch, height, width, channels]; its width and height.
+            Whether each pixel is in it, [batch, height, width, channels]; its width and height.
         """
         height, width = self._size(data)
         kind = self.compute_dtype
@@ -118,7 +118,7 @@ class CutMix(_PartLayer):
     Args:
         factor: both parameters of the beta distribution that areas are drawn from: between 0 and
             this, or between two numbers.
-        seed: of the draws.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 

@@ -112,11 +112,11 @@ class RandAugment(_ChoosingLayer):
     """Applies randomly chosen augmentation layers in sequence during training.
 
     Args:
-        value_range: of the images.
+        value_range: range of the images' values.
         num_ops: how many layers are applied.
         factor: how strong they are: between 0 and this, or between two numbers.
         interpolation: "bilinear" or "nearest", of those that move pixels.
-        seed: of the draws.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 

@@ -70,7 +70,7 @@ class RandomFlip(MovingLayer):
 
     Args:
         mode: "horizontal", "vertical" or "horizontal_and_vertical", which does both or neither.
-        seed: of the draws.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -78,7 +78,7 @@ class RandomFlip(MovingLayer):
         x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
 
     def __init__(

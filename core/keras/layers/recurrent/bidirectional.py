@@ -25,7 +25,7 @@ class Bidirectional(Layer):
         layer: an RNN, or a layer with its attributes; two new layers are made like it.
         merge_mode: how the two outputs become one: `concat`, `sum`, `mul`, `ave`; None gives both.
         weights: values of the weights, those of the forward layer first.
-        backward_layer: what goes backwards, if it shall not be made like `layer`.
+        backward_layer: the layer that goes backwards; made like `layer` if None.
         **options: see Layer.
 
     Shapes:
@@ -33,7 +33,7 @@ class Bidirectional(Layer):
         `return_state` the forward states, then the backward ones.
 
     Raises:
-        ValueError: another mode; layers that do not go in opposite directions or differ in what
+        ValueError: unknown mode; layers that do not go in opposite directions or differ in what
             they return.
     """
 

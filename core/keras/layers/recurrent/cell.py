@@ -36,7 +36,7 @@ class RecurrentCell(Layer):
 
     Args:
         units: size of the state and of the output.
-        activation: of what is remembered and given.
+        activation: activation of candidates and outputs.
         use_bias: whether there is a bias.
         kernel_initializer: first value of what inputs are multiplied by.
         recurrent_initializer: first value of what states are multiplied by.
@@ -44,12 +44,12 @@ class RecurrentCell(Layer):
         kernel_regularizer: penalty of the kernel.
         recurrent_regularizer: penalty of the recurrent kernel.
         bias_regularizer: penalty of the bias.
-        kernel_constraint: what the kernel is brought back to after a step.
-        recurrent_constraint: what the recurrent kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        recurrent_constraint: constraint applied to the recurrent kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         dropout: share of the inputs that training drops, the same in all steps.
         recurrent_dropout: share of the states that training drops, the same in all steps.
-        seed: of the dropout.
+        seed: seed of the dropout.
     """
 
     _untracked = frozenset({"_kept_masks"})
@@ -175,7 +175,7 @@ class RecurrentCell(Layer):
         Args:
             batch_size: an int, or an integer tensor.
             inputs: a tensor to take the batch size from, as in older programs.
-            dtype: that it computes in if None.
+            dtype: dtype that it computes in if None.
 
         Raises:
             ValueError: the batch size is not known.

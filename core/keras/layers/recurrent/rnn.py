@@ -78,9 +78,8 @@ class RNN(Layer):
         x [b, steps, ...] → [b, ...] as the cell gives it, or [b, steps, ...]; with `return_state`
         also the states.
 
-    Call:
-        (sequences, initial_state=None, mask=None, training=False). With `initial_state`, the mask
-        that the sequences carry is not found, as in Keras 3: give `mask`.
+    Call: (sequences, initial_state=None, mask=None, training=False). With `initial_state`, the mask
+    that the sequences carry is not used, as in Keras 3: pass `mask`.
 
     Raises:
         ValueError: the cell has no `call` or no `state_size`.
@@ -314,7 +313,7 @@ class CellLayer(RNN):
 
     Args:
         given: the locals of the subclass' constructor, `options` among them.
-        **more: what the cell takes and the subclass does not.
+        **more: arguments of the cell that the subclass does not have.
     """
 
     cell: RecurrentCell
