@@ -1,8 +1,8 @@
 """Specialised eager entries: the usual call of an op in as few steps as Python allows.
 
-An entry does what `execute` does, for an op whose inputs are all single tensors and whose
-attributes have defaults. It knows the op's arity, its kernel and its dtypes; whatever is not the
-plain case goes to `execute`. A test holds both equal for every op.
+An entry does the same as `execute`, for an op whose inputs are all single tensors and whose
+attributes have defaults. It knows the op's arity, its kernel and its dtypes; all but the plain case
+goes to `execute`. A test keeps the two equal for every op.
 """
 
 from __future__ import annotations

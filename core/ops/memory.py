@@ -1,7 +1,7 @@
 """Accounting for memory that NumPy does not allocate: strings and Python lists.
 
-Arrays are counted where NumPy makes them. A kernel that makes something else whose size comes from
-values, and not from the size of what it was given, asks here before it does.
+Arrays are counted where NumPy allocates them. A kernel that allocates anything else whose size
+depends on values, rather than on the sizes of its inputs, requests it here first.
 """
 
 from __future__ import annotations

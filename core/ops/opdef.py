@@ -308,14 +308,14 @@ class OpDef:
         gradient: written with ops; NOT_DIFFERENTIABLE gives None, as TensorFlow's function that
             gives None does; NO_GRADIENT_DEFINED raises, where TensorFlow has registered nothing;
             GRADIENT_ABOVE: it stands in a higher file, after `registry.gradient_of`.
-        effect: what it does beside its outputs; None for a pure op. With `read` and `write` the
-            first argument is the resource.
+        effect: its side effect; None for a pure op. With `read` and `write` the first argument is
+            the resource.
         elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no
             inference.
         out: the kernel takes `out=`, an array to fill with its output, the first of several.
         fuse: a scalar expression in `{argument}`, `{attribute}` (a float one) and `T(constant)`; a
             list argument is written with what stands between its tensors, `{inputs: + }`.
-        fuse_row: what makes one number of a row of them: the `max` or `sum` of all, and a scalar
+        fuse_row: reduces a row of them to one number: the `max` or `sum` of all, and a scalar
             expression in that `{total}` and their number, `width`.
         alias: each output is the input of that place, and nothing else happens: plans leave it out,
             and what is known of a variable behind a handle is known behind the output.
@@ -329,28 +329,28 @@ class OpDef:
         shape_query: the shapes of its inputs determine its outputs.
         static: programs compute sizes with it, so its kernel runs while a graph is traced, as far
             as its inputs are known.
-        runs: it runs the functions in its attributes: one, once (`call`); one of several, which the
+        runs: runs the functions in its attributes: one, once (`call`); one of several, which the
             first input chooses (`branch`); `body` while `cond` holds (`loop`).
         product: BLAS, or a kernel that shares its work between threads, multiplies here.
         packs: the kernel keeps its second tensor in another form, if told that it stays the same.
         sums: the output is the sum of the inputs.
         flops: counts the floating-point operations of a call; None is unknown. Elementwise ops,
             views and shape queries are counted without it.
-        moves: it copies elements: joins tensors along the axis that is its last input
-            (`concatenate`) or along a new axis (`stack`), cuts one along an axis that stays
-            (`split`) or goes (`unstack`), takes a part of one (`slice`), turns axes round
-            (`reverse`), or puts one next to itself (`repeat`).
-        divides: it gives the quotient or the remainder of its two inputs, rounded down (`floor`) or
+        moves: copies elements: joins tensors along the axis that is its last input (`concatenate`)
+            or along a new axis (`stack`), cuts one along an axis that stays (`split`) or goes
+            (`unstack`), takes a part of one (`slice`), turns axes round (`reverse`), or puts one
+            next to itself (`repeat`).
+        divides: gives the quotient or the remainder of its two inputs, rounded down (`floor`) or
             towards zero (`truncate`); an `exact` quotient is rounded, towards zero, only of
             integers.
-        mutex: it locks a mutex, or unlocks it: effects in between stay there.
+        mutex: locks or unlocks a mutex: effects in between stay there.
         together: does what the kernel does for several steps that follow one another and have the
             same attributes: it takes an iterator of the tuples of their arguments, each when it has
             done with those before. Only of ops without outputs.
         batch: how it takes a batch axis; elementwise ops have a rule without saying so.
-        traceless: nothing that comes after can tell whether it ran: it checks, prints, or is idle.
-        reaches: what it reaches outside of the process, "files", "Python" or "the terminal", by its
-            attributes if it depends on them; "" is nothing.
+        traceless: later ops do not depend on its effect: it checks, prints, or is idle.
+        reaches: the resources outside of the process that it uses, "files", "Python" or "the
+            terminal", by its attributes if it depends on them; "" is nothing.
         guarded: the kernel that `gate.py` gives a loaded model instead; None refuses.
     """
 

@@ -1,8 +1,8 @@
 """The operators of tensors and variables: `x + y` is `add(x, y)`.
 
 The functions are bound here, all of them, to the class that declares them. Methods that call them
-would take a tenth of the time of a small sum, so each is the function itself, or one that differs
-from it only in what it does with an error.
+would take a tenth of the time of a small sum, so each operator is the function itself, or one that
+differs from it only in its error handling.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def _giving_way(
     """An operator that, if it cannot take y, falls back to y's reflected operator.
 
     Args:
-        name: of the operator, without underscores.
-        entry: what tensors are given to.
+        name: name of the operator, without underscores.
+        entry: the op's eager entry, which takes tensors.
         function: the public function, if that is another: it is asked too, for programs may have
             said what it does with their types (`dispatch_for_api`).
 

@@ -59,8 +59,8 @@ define = _registering(OpDef)
 def gradient_of(*ops: OpDef) -> Callable[[G], G]:
     """A decorator: the function is the gradient of ops that are defined in a lower file.
 
-    Where each of two ops is in the other's gradient, no order of files has both calls run down. The
-    lower op says GRADIENT_ABOVE, and its gradient stands with the ops that it runs.
+    If two ops occur in each other's gradients, no order of files lets both calls run down. The
+    lower op says GRADIENT_ABOVE, and its gradient is in the file of the ops that it uses.
 
     Raises:
         ValueError: an op has its gradient already.

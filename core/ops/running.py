@@ -43,8 +43,8 @@ class RunContext:
 
         Args:
             function: a FunctionRef.
-            values: of a loop's body, the loop variables that it begins with: what runs it may
-                have been made for their shapes.
+            values: for a loop's body, the initial loop variables: what runs it may have been made
+                for their shapes.
         """
         return late.bind_function(function, self, values)
 
@@ -118,10 +118,10 @@ _LOOK_AFTER_S = 0.02
 def wait_for(changed: threading.Condition | threading.Event) -> None:
     """Wait for a change, or briefly if the runs of this thread may be cancelled by another one.
 
-    Whoever waits looks again afterwards whether it is what it waits for.
+    The caller must check afterwards whether the awaited change has happened.
 
     Raises:
-        OpError: they were ended; whatever reason `Stop.end` was given.
+        OpError: the runs were cancelled: the error that `Stop.end` was given.
     """
     stop = state.stop
     if stop is None:

@@ -1,7 +1,8 @@
 """Resources shared by name, within a run or by all functions of a loaded model.
 
 TensorFlow keeps them in a process, by container and name. Here a run keeps its own, and those that
-the functions of a model make by name live in the model's container, which dies with the model.
+the functions of a model create by name are kept in the model's container, which is freed with the
+model.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Container:
     """Resources shared by a model's functions, which live as long as they are referenced.
 
     Attributes:
-        name: what the nodes have as their `container`.
+        name: the `container` of the nodes.
     """
 
     def __init__(self) -> None:
@@ -52,8 +53,8 @@ def shared(
 
     Args:
         ctx: the run that the node is in.
-        kind: of the resource.
-        container: of the node.
+        kind: kind of the resource.
+        container: container of the node.
         name: under which it is shared.
         make: makes it at its first use.
     """

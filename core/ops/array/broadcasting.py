@@ -107,8 +107,8 @@ def reduced_to(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
 
     Args:
         dy: the broadcast shape of `x` and `other`.
-        x: what the gradient is for.
-        other: what it was broadcast against.
+        x: the value to compute the gradient of.
+        other: the operand it was broadcast against.
 
     Returns:
         The shape of `x`.

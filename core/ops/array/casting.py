@@ -150,7 +150,7 @@ def _infer_bitcast(call: InferCall) -> Shape:
         return shape.concatenate([before // after])
     if not shape.rank or shape[-1] not in {None, after // before}:
         call.fail(
-            f"the last axis of input must be {after // before}: so many make up one {target.name}"
+            f"the last axis of input must be {after // before}, the elements of one {target.name}"
         )
     return shape[:-1]
 

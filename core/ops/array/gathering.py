@@ -253,9 +253,7 @@ def _batch_count(batch_dims: Any) -> int:
         return int(batch_dims)
     value = broadcasting.known_value(batch_dims)
     if value is None or value.size != 1:
-        raise ValueError(
-            f"gather_nd: batch_dims must be one number that is known, got {batch_dims!r}"
-        )
+        raise ValueError(f"gather_nd: batch_dims must be a known integer, got {batch_dims!r}")
     return int(value.reshape(-1)[0])
 
 

@@ -41,8 +41,8 @@ def one_hot(
         depth: the size of the new axis, a scalar.
         on_value: a scalar; None is 1 (True for bool).
         off_value: a scalar; None is 0 (False for bool).
-        axis: where the new axis is in the result; None is -1, the end.
-        dtype: of the result; None is that of the values given, else float32.
+        axis: position of the new axis in the result; None is -1, the end.
+        dtype: dtype of the result; if None, that of the given values, else float32.
         name: name of the node while tracing.
 
     Raises:
@@ -185,7 +185,7 @@ def sequence_mask(
     Args:
         lengths: [...], integer.
         maxlen: the size of the rows, a scalar; None is the largest length.
-        dtype: of the result.
+        dtype: dtype of the result.
         name: name of the node while tracing.
 
     Returns:

@@ -169,7 +169,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
     Args:
         values: tensors of one dtype and shape, at least one.
-        axis: where the new axis is in the result; negative ones count from its end.
+        axis: position of the new axis in the result; negative ones count from its end.
         name: name of the node while tracing.
 
     Raises:

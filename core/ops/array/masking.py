@@ -25,7 +25,7 @@ def boolean_mask(
     Args:
         tensor: [a, m, b]: groups of axes.
         mask: [m], bool, of known rank, at least 1.
-        axis: where `m` begins in the shape of `tensor`, a number or a scalar tensor; None is 0.
+        axis: the axis of `tensor` at which `m` begins, a number or a scalar tensor; None is 0.
         name: name of the node while tracing.
 
     Returns:

@@ -1,8 +1,8 @@
 """Windows clamped to the bounds of a tensor: XlaDynamicSlice, XlaDynamicUpdateSlice.
 
-Generators of text keep keys and values in a tensor of full length, and write a token's with the
-second: `transformers` does, which is why a SavedModel holds an op of XLA. JAX's `dynamic_slice` and
-`dynamic_update_slice` become these, too.
+Text generators, such as those of `transformers`, keep keys and values in a tensor of full length
+and write each token's with the second op; so their SavedModels contain these XLA ops. JAX's
+`dynamic_slice` and `dynamic_update_slice` become them, too.
 """
 
 from __future__ import annotations

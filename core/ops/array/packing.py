@@ -26,7 +26,7 @@ def packed(value: list[Any] | tuple[Any, ...], dtype: DType | None, hint: Any) -
         hint: the element type to take where the leaves leave a choice.
 
     Raises:
-        ValueError: it is not rectangular, or a leaf has another dtype.
+        ValueError: the sequence is not rectangular, or a leaf has another dtype.
     """
     if dtype is None and hint is not None:
         try:

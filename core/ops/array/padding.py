@@ -90,7 +90,7 @@ def pad(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: the mode is unknown.
         InvalidArgumentError: not a pair per axis, a negative number, or a mirror wider than the
             axis.
 

@@ -32,7 +32,7 @@ def moved(x: Tensor, sources: Sequence[int], places: Sequence[int]) -> Tensor:
     Args:
         x: any dtype.
         sources: the axes, counted from the front.
-        places: where each is to stand, counted from the front.
+        places: the new position of each, counted from the front.
     """
     order = [axis for axis in range(len(x.shape)) if axis not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):

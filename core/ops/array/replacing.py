@@ -1,7 +1,7 @@
 """In-place updates of rows, and uninitialized arrays: InplaceUpdate and others, Empty.
 
-TensorFlow writes into the array that it is given. A kernel here never does; what an `Inplace` op
-gives is the same.
+TensorFlow writes into its input. A kernel here never does; the result of an `Inplace` op is the
+same.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def _good_rows(
     """Indices and updates, without those outside of `shape` if the policy says so.
 
     Raises:
-        InvalidArgumentError: there are some, but no elements; whatever the policy is.
+        InvalidArgumentError: there are indices, but `shape` has no elements; for any policy.
     """
     if 0 in shape and (indices.size or updates.size):
         raise InvalidArgumentError(

@@ -239,7 +239,7 @@ def broadcast_dynamic_shape(
         [max(m, n)], dtype of `shape_x`.
 
     Raises:
-        InvalidArgumentError: they do not broadcast.
+        InvalidArgumentError: the shapes do not broadcast.
     """
     return execute_one(BROADCAST_ARGS, shape_x, shape_y, name=name)
 
@@ -300,6 +300,6 @@ def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Shape:
         A TensorShape.
 
     Raises:
-        ValueError: they do not broadcast.
+        ValueError: the shapes do not broadcast.
     """
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))

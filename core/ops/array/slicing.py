@@ -94,15 +94,15 @@ def replaced(
     """A copy of an array, with a value in the place that StridedSlice picks.
 
     Args:
-        op: that is run.
-        array: what is copied.
+        op: the op to run.
+        array: the array to copy.
         vectors: begin, end and strides.
-        masks: of begin, end, ellipsis, new axes and axes that vanish.
+        masks: bit masks of begin, end, ellipsis, new axes and axes that vanish.
         value: broadcast to the place; of any shape where the place has no elements, as in
             TensorFlow, which then looks at none.
 
     Raises:
-        InvalidArgumentError: it does not broadcast to it.
+        InvalidArgumentError: the value does not broadcast to the slice.
     """
     out = array.copy()
     index = index_of(op, out.shape, vectors, masks)
@@ -243,7 +243,7 @@ def strided_slice(
     Raises:
         InvalidArgumentError: a stride of 0, an index out of range, more entries than axes.
     """
-    ignored("strided_slice", "what it gives cannot be assigned to", var=var)
+    ignored("strided_slice", "the result cannot be assigned to", var=var)
     first = convert_to_tensor(begin)
     if strides is None:
         strides = constants.ones_like(first)

@@ -155,7 +155,7 @@ def searchsorted(
         [..., m], `out_type`, from 0 to n.
 
     Raises:
-        ValueError: there is no such side.
+        ValueError: the side is unknown.
         InvalidArgumentError: the leading axes differ.
 
     Source:
@@ -224,7 +224,7 @@ def sort(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: there is no such direction.
+        ValueError: the direction is unknown.
         InvalidArgumentError: there is no such axis.
     """
     found, _ = _ordered(values, axis, direction, "sort")
@@ -248,7 +248,7 @@ def argsort(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: there is no such direction.
+        ValueError: the direction is unknown.
         InvalidArgumentError: there is no such axis.
     """
     _, found = _ordered(values, axis, direction, "argsort")

@@ -30,7 +30,7 @@ class ExponentialMovingAverage(Trackable):
         num_updates: a count of steps; with it the decay is at most
             `(1 + num_updates) / (10 + num_updates)`, so that early averages follow fast.
         zero_debias: whether shadows begin at 0, and `average` is what that leaves out divided out.
-        name: what shadows are named after.
+        name: the name that shadows are named after.
     """
 
     def __init__(

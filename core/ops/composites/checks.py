@@ -21,7 +21,7 @@ _SHOWN = 16
 def require(holds: Any, claim: str, *found: Any) -> None:
     """Raise InvalidArgumentError with `claim` and the values, unless `holds`, a bool scalar.
 
-    While tracing an `Assert`, so that a function refuses what its Python body refuses.
+    While tracing, it adds an `Assert`, so that a function raises where its Python body would.
     """
     if isinstance(holds, SymbolicTensor):
         data: list[Any] = [f"{claim}, got"]

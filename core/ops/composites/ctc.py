@@ -165,8 +165,8 @@ def ctc_beam_search_decoder(
         top_paths: how many answers to give, at most `beam_width`.
 
     Returns:
-        For each answer, the best first, a sparse matrix [batch, longest], int64; and
-        [batch, top_paths], their log probabilities.
+        For each path, the best first, a sparse matrix [batch, longest], int64; and [batch,
+        top_paths], their log probabilities.
 
     Source:
         TensorFlow op `CTCBeamSearchDecoder` (ctc_ops.cc).

@@ -52,7 +52,7 @@ def execute_on_composites(
     """An op that was given composite values.
 
     Raises:
-        ValueError: it is not elementwise, so that the values alone do not tell the result.
+        ValueError: the op is not elementwise, so the values alone do not determine the result.
     """
     answer = _answer_of(arguments)
     if answer is not None:
@@ -76,7 +76,7 @@ def call_on_composites(
     """Call a function on composite values, by its `@takes_composites` rule.
 
     Raises:
-        ValueError: it does not take values of this kind.
+        ValueError: the function does not take values of this kind.
     """
     hook = hook_of(function)
     registered = None if hook is None else hook.target_for(args, kwargs)

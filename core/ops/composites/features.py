@@ -34,9 +34,9 @@ class FixedLenFeature(NamedTuple):
     """A feature with the same number of values in every record.
 
     Attributes:
-        shape: of its values.
+        shape: shape of its values.
         dtype: float32, int64 or string.
-        default_value: what stands in where it is missing; None if it must not be.
+        default_value: the value if it is missing; None if it is required.
     """
 
     shape: Any
@@ -48,10 +48,10 @@ class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of values of one shape; shorter ones are padded.
 
     Attributes:
-        shape: of one value.
+        shape: shape of one value.
         dtype: float32, int64 or string.
         allow_missing: whether a missing one has no values; it must, for Example messages.
-        default_value: what to fill with.
+        default_value: the fill value.
     """
 
     shape: Any
@@ -72,8 +72,8 @@ class SparseFeature(NamedTuple):
     Attributes:
         index_key: key of the indices, int64; one for each axis.
         value_key: key of the values.
-        dtype: of the values.
-        size: of each axis.
+        dtype: dtype of the values.
+        size: size of each axis.
         already_sorted: whether the indices are in order.
     """
 
@@ -120,7 +120,7 @@ class RaggedFeature(_RaggedFields):
     """A feature with any number of values, as a RaggedTensor.
 
     Attributes:
-        dtype: of its values.
+        dtype: dtype of its values.
         value_key: its key, if it is not the one in the dictionary.
         partitions: how the values are cut into rows, from the outermost: `RaggedFeature.RowSplits`
             and its kin, each with the key of an int64 feature, or `UniformRowLength(length)`.
@@ -148,8 +148,8 @@ def parts_of(key: str, feature: Any, who: str) -> tuple[list[Any], list[Any]]:
         (key, dtype) of sparse parts, and (key, dtype, row_splits_dtype) of ragged ones.
 
     Raises:
-        TypeError: it is no feature.
-        ValueError: it cannot be.
+        TypeError: the argument is no feature.
+        ValueError: the feature is invalid.
     """
     if isinstance(feature, VarLenFeature):
         return [(key, as_dtype(feature.dtype))], []

@@ -18,7 +18,7 @@ def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variab
 
     Args:
         pattern: [] or [n], string, with `*`, `?` and `[...]`.
-        name: of the variable.
+        name: name of the variable.
 
     Returns:
         [?], string, not trainable.

@@ -35,7 +35,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
     Args:
         input: [...], string, tensor or ragged tensor.
-        sep: where to cut; None or "" cuts at white space, however much of it.
+        sep: the separator; None or "" cuts at white space, however much of it.
         maxsplit: how often to cut at most, -1 for everywhere.
         name: name of the node while tracing.
 
@@ -256,7 +256,7 @@ def unicode_encode(
         input: [..., (characters)], int32, tensor or ragged tensor.
         output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
         errors: "replace", "strict" or "ignore" what is no code point.
-        replacement_char: what stands for it.
+        replacement_char: its replacement.
         name: name of the node while tracing.
 
     Returns:

@@ -116,12 +116,11 @@ class TensorArraySpec(TypeSpec):
 class TensorArray:
     """A list of tensors of one dtype.
 
-    Every method that changes it returns the changed array, which is the one to go on with: outside
-    of
-    `function` that is the same object, inside it is another.
+    Every method that changes it returns the changed array, which must be used from then on: outside
+    of `function` it is the same object, inside it is a new one.
 
     Args:
-        dtype: of the elements.
+        dtype: dtype of the elements.
         size: how many there are, an int32 scalar.
         dynamic_size: whether writing past the end makes it longer.
         clear_after_read: whether an element may be read once only, so that its memory is freed;

@@ -161,7 +161,8 @@ def _compared(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: the condition does not hold; inside `function`, raised when the graph
+            runs.
     """
     return compare
 
@@ -210,7 +211,8 @@ def assert_none_equal(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: some elements are equal; inside `function`, raised when the graph
+            runs.
     """
     _all_differ(x, y, message, summarize, name)
 
@@ -227,7 +229,7 @@ def assert_positive(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: an element is not; inside `function`, raised when the graph runs.
     """
     assert_greater(convert_to_tensor(x), 0, message or "x must be positive", summarize, name)
 
@@ -244,7 +246,7 @@ def assert_negative(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: an element is not; inside `function`, raised when the graph runs.
     """
     assert_less(convert_to_tensor(x), 0, message or "x must be negative", summarize, name)
 
@@ -261,7 +263,7 @@ def assert_non_negative(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: an element is not; inside `function`, raised when the graph runs.
     """
     assert_greater_equal(
         convert_to_tensor(x), 0, message or "x must not be negative", summarize, name
@@ -280,7 +282,7 @@ def assert_non_positive(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: an element is not; inside `function`, raised when the graph runs.
     """
     assert_less_equal(convert_to_tensor(x), 0, message or "x must not be positive", summarize, name)
 
@@ -306,7 +308,7 @@ def assert_near(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold.
+        InvalidArgumentError: the condition does not hold.
     """
     a, b = _pair(x, y)
     small = 10 * float(dtypes_resolution(a))
@@ -351,8 +353,7 @@ def assert_rank(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: it has another number of axes; InvalidArgumentError when the graph runs, where
-            the rank is
+        ValueError: the rank differs; InvalidArgumentError when the graph runs, where the rank is
             not known before.
     """
     _check_rank(x, rank, lambda a, b: a == b, "rank", message, name)
@@ -478,7 +479,7 @@ def assert_same_float_dtype(
 
     Args:
         tensors: tensors of any shapes.
-        dtype: that they must have; whichever they share if None.
+        dtype: dtype that they must have; if None, any that they share.
 
     Returns:
         The dtype; float32 without tensors and `dtype`.

@@ -50,7 +50,7 @@ def group_tuple(
         A list with the same values.
 
     Raises:
-        ValueError: there is no tensor among them.
+        ValueError: no tensor is given.
     """
     del name, control_inputs
     found = list(tensors)

@@ -161,8 +161,8 @@ def enable_check_numerics(
 ) -> None:
     """Make each op of this thread check that its results are finite, until it is disabled.
 
-    Functions that are traced from here on check theirs whenever they run; what only moves values
-    (a reshape, a slice) is not checked. A second call changes nothing.
+    Functions traced from here on check theirs whenever they run; ops that only move values (a
+    reshape, a slice) are not checked. A second call has no effect.
 
     Args:
         stack_height_limit: how many frames an error shows of where a graph's op was made; None

@@ -68,8 +68,8 @@ def tf_print(
         *inputs: tensors, structures of tensors, and anything that has a `str`.
         output_stream: sys.stdout, sys.stderr (also if None), or `file://` and a path.
         summarize: how many elements from either end of each axis; all if -1.
-        sep: between values.
-        end: after the last.
+        sep: text between values.
+        end: text after the last value.
         name: name of the node while tracing.
 
     Source:
@@ -227,7 +227,7 @@ def string_format(
     Args:
         template: a text.
         inputs: tensors, one per placeholder.
-        placeholder: what stands for a tensor.
+        placeholder: the text that a tensor replaces.
         summarize: how many elements from either end of each axis; all if -1.
         name: name of the node while tracing.
     """

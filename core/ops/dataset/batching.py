@@ -155,8 +155,8 @@ def _filled(
     for leaf in column:
         if any(there > size for there, size in zip(leaf.shape, sizes, strict=True)):
             raise InvalidArgumentError(
-                f"{op}: an element of shape {list(leaf.shape)} does not fit into {sizes}, what "
-                f"padded_shapes has for component {place}"
+                f"{op}: an element of shape {list(leaf.shape)} does not fit into {sizes}, "
+                f"the padded shape of component {place}"
             )
     first = column[0]
     total = len(column) * int(np.prod(sizes, dtype=object))

@@ -201,9 +201,9 @@ def _assert_cardinality_kernel(input_dataset: Array, cardinality: Array) -> Arra
                 break
             yield element
         if wanted != UNKNOWN and count != wanted:
-            told = "without end" if wanted == INFINITE else f"{wanted} elements"
+            told = "infinitely many elements" if wanted == INFINITE else f"{wanted} elements"
             raise FailedPreconditionError(
-                f"{op}: the dataset was said to have {told}, it has "
+                f"{op}: the dataset was asserted to have {told}, it has "
                 f"{'more' if 0 <= wanted < count else count}"
             )
 

@@ -29,7 +29,7 @@ class OneShot(GraphIterator):
     """An iterator that makes its dataset itself, when it is first read.
 
     Args:
-        name: for errors.
+        name: name in error messages.
         factory: FunctionRef without arguments, gives the dataset.
     """
 

@@ -52,7 +52,7 @@ def iterator_get_next(
         name: name of the node while tracing.
 
     Raises:
-        OutOfRangeError: there is no next element.
+        OutOfRangeError: the iterator is at its end.
     """
     result: tuple[Tensor, ...] = execute(
         ITERATOR_GET_NEXT,
@@ -95,7 +95,7 @@ def reduce_dataset(
     Args:
         dataset: variant, of a dataset.
         initial: the state at the start.
-        captured: what `f` takes after state and element.
+        captured: the arguments of `f` after state and element.
         f: FunctionRef: (*state, *element, *captured) -> state.
         output_types: dtypes of the state.
         output_shapes: its shapes, the same at every step.
@@ -175,7 +175,7 @@ class GraphIterator:
     """The resource behind the handle of an iterator that a graph makes.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     mutable = True
@@ -300,7 +300,7 @@ def optional_value(
     """The leaves of the element.
 
     Raises:
-        InvalidArgumentError: there is none.
+        InvalidArgumentError: the optional is empty.
     """
     result: tuple[Tensor, ...] = execute(
         OPTIONAL_GET_VALUE,

@@ -104,7 +104,7 @@ def dataset_of(op: str, variant: Array) -> Readable:
     """The dataset behind a variant.
 
     Raises:
-        InvalidArgumentError: there is another thing.
+        InvalidArgumentError: the variant holds something else.
     """
     found: Any = np.asarray(variant)[()]
     if not hasattr(found, "element_arrays"):
@@ -116,7 +116,7 @@ def whole(op: str, name: str, value: Array, least: int) -> int:
     """A number that an input gives.
 
     Raises:
-        InvalidArgumentError: it is no scalar, or too small.
+        InvalidArgumentError: the input is no scalar, or too small.
     """
     if value.ndim:
         raise InvalidArgumentError(f"{op}: {name} must be a scalar, got {list(value.shape)}")

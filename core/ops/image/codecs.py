@@ -111,7 +111,7 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it is no GIF.
+        InvalidArgumentError: the bytes are no GIF.
     """
     return execute_one(DECODE_GIF, contents, name=name)
 
@@ -138,7 +138,7 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it is no BMP, or has other channels.
+        InvalidArgumentError: the bytes are no BMP, or one with another number of channels.
     """
     return execute_one(DECODE_BMP, contents, channels=channels, name=name)
 
@@ -162,7 +162,7 @@ def decode_webp(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it is no WebP.
+        InvalidArgumentError: the bytes are no WebP.
     """
     return execute_one(DECODE_WEBP, contents, channels=channels, dtype=as_dtype(dtype), name=name)
 

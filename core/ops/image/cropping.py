@@ -93,14 +93,14 @@ def crop_and_resize(
         box_indices: [n], int32: the picture each box is of.
         crop_size: [2], int32: height and width of the parts.
         method: "bilinear" or "nearest".
-        extrapolation_value: what is outside of the picture.
+        extrapolation_value: the value outside of the picture.
         name: name of the node while tracing.
 
     Returns:
         [n, *crop_size, channels], float32.
 
     Raises:
-        OutOfRangeError: there is no such picture.
+        OutOfRangeError: a box index is out of range.
         InvalidArgumentError: the shapes do not fit.
     """
     return execute_one(

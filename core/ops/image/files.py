@@ -51,7 +51,7 @@ def read(
     Args:
         op: who asks, for errors.
         contents: the bytes of the file.
-        kinds: of files that it may be.
+        kinds: the kinds of files that it may be.
         channels: how many, 0 for those of the file.
         dtype: uint8 or uint16.
         first: only the first picture.
@@ -156,7 +156,7 @@ def part(op: str, image: Array, window: Sequence[int]) -> Array:
     """The window y, x, height, width of a picture.
 
     Raises:
-        InvalidArgumentError: it is not inside.
+        InvalidArgumentError: the window is not inside of the picture.
     """
     if len(window) != 4:
         raise InvalidArgumentError(

@@ -1,4 +1,4 @@
-"""Resizing by matrices, whose rows are the weights of one new pixel.
+"""Resizing by matrices; each row holds the weights of one new pixel.
 
 An image is resized by one matrix per axis, and its gradient by their transposes.
 """
@@ -91,7 +91,7 @@ def cubic_tables(half: bool) -> tuple[Weights, Weights]:
 
 
 def cubic_weights(size: int, new_size: int, align: bool, half: bool) -> Weights:
-    """[new_size, size] of bicubic interpolation.
+    """[new_size, size]: the weights of bicubic interpolation.
 
     With half-pixel centres it is Keys' cubic, and weights outside of the picture are dropped;
     without them TensorFlow's older one, which repeats the edge.
@@ -191,7 +191,7 @@ def kernel_weights(
     steps = np.arange(size, dtype=np.float32) + np.float32(0.5)
     away = np.abs(steps - centres[:, None]) / width
     found = np.where(away <= radius, weight(away), 0).astype(np.float32)
-    # TensorFlow: a centre outside of the picture takes nothing from it.
+    # TensorFlow: all weights of a centre outside of the picture are 0.
     found[(centres < 0) | (centres > size)] = 0
     return _normalised(found)
 

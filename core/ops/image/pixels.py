@@ -23,7 +23,7 @@ def convert_image_dtype(
     Args:
         image: any shape, a real type.
         dtype: a real type.
-        saturate: what leaves the range of an integer type is cut off, else it wraps around.
+        saturate: whether values outside of an integer type's range are clamped; else they wrap.
         name: name of the node while tracing.
 
     Raises:

@@ -241,7 +241,7 @@ def sample_distorted_bounding_box(
         bounding_boxes: [batch, n, 4], float32 from 0 to 1: y1, x1, y2, x2.
         seed: the op's seed; 0 draws others in every run.
         min_object_covered: a scalar: which share of some box must be within.
-        aspect_ratio_range: of width over height; (0.75, 1.33) if None.
+        aspect_ratio_range: range of width / height; (0.75, 1.33) if None.
         area_range: shares of the picture; (0.05, 1) if None.
         max_attempts: after so many failures the part is the picture; 100 if None.
         use_image_if_no_bounding_boxes: whether no box means the picture; otherwise an error.
@@ -328,7 +328,7 @@ def stateless_sample_distorted_bounding_box(
         bounding_boxes: [batch, n, 4], float32 from 0 to 1: y1, x1, y2, x2.
         seed: [2], int32 or int64; the same seed gives the same part.
         min_object_covered: a scalar: which share of some box must be within.
-        aspect_ratio_range: of width over height; (0.75, 1.33) if None.
+        aspect_ratio_range: range of width / height; (0.75, 1.33) if None.
         area_range: shares of the picture; (0.05, 1) if None.
         max_attempts: after so many failures the part is the picture; 100 if None.
         use_image_if_no_bounding_boxes: whether no box means the picture; otherwise an error.

@@ -229,7 +229,7 @@ def non_max_suppression_padded(
         tile_size: has no effect, which a warning says.
 
     Returns:
-        Indices [m] and how many of them are meant, both int32.
+        Indices [m] and the number of valid ones, both int32.
     """
     del sorted_input, canonicalized_coordinates
     why = "boxes are not worked on in tiles"

@@ -39,7 +39,7 @@ def decode_compressed(
 
     Raises:
         DataLossError: a string is damaged or ends early.
-        InvalidArgumentError: another compression.
+        InvalidArgumentError: unknown compression.
     """
     return execute_one(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)
 
@@ -64,13 +64,13 @@ def _inflated(data: bytes, window: int) -> bytes:
             parts.append(found)
             room -= len(found)
             if not room:
-                raise ResourceExhaustedError(f"{_WHO}: a string stands for more than {_MOST} bytes")
+                raise ResourceExhaustedError(f"{_WHO}: a string expands to more than {_MOST} bytes")
             data = inflate.unconsumed_tail
             if not data and len(found) < piece:
                 break
             piece *= 2  # so that the unconsumed input is rarely copied
         if not inflate.eof:
-            raise DataLossError(f"{_WHO}: a string ends before what is compressed in it")
+            raise DataLossError(f"{_WHO}: a string ends before its compressed data")
         data = inflate.unused_data if window == _WINDOWS["GZIP"] else b""
     return joined(b"", parts)
 

@@ -39,7 +39,7 @@ def decode_csv(
         records: [...], string, one line each.
         record_defaults: per column a scalar or [1] that stands in for an empty field, or an empty
             vector of the column's dtype if there must be one; or a dtype.
-        field_delim: what separates fields.
+        field_delim: the separator of fields.
         use_quote_delim: whether quotes protect separators.
         na_value: a field that counts as empty.
         select_cols: the columns wanted, in ascending order; all if None.

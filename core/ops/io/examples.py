@@ -35,10 +35,10 @@ class _Dense:
     """A feature that becomes one dense tensor.
 
     Args:
-        key: of the feature.
-        dtype: of its values.
-        shape: of one value; a first axis of unknown size makes values of different lengths.
-        default: what stands in where the feature is missing; empty if it must not be.
+        key: key of the feature.
+        dtype: dtype of its values.
+        shape: shape of one value; a first axis of unknown size makes values of different lengths.
+        default: the value if the feature is missing; empty if it is required.
     """
 
     def __init__(self, key: Any, dtype: DType, shape: Shape, default: Array) -> None:

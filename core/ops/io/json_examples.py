@@ -58,7 +58,7 @@ def _kernel(json_examples: Array) -> Array:
 def _single(text: str) -> float:
     """A number as the float32 that it is nearest to.
 
-    The largest float32 is written with so few digits that it is read as more than it is.
+    The largest float32 is written with so few digits that it is read as a larger number.
     """
     value = float(text)
     with np.errstate(over="ignore"):

@@ -56,7 +56,7 @@ def message(op: str, source: str | bytes, name: str) -> Any:
     """The descriptor of a message.
 
     Args:
-        op: for messages.
+        op: name of the op in messages.
         source: "local://" or "", a path of a FileDescriptorSet, or "bytes://" and such a set.
         name: the message's full name.
 

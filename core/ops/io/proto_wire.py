@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
     Attributes:
         wire: the wire type of one value.
-        read: what was on the wire (an int, or bytes for `BYTES` and groups) to the value.
+        read: converts the wire's value (an int, or bytes for `BYTES` and groups) to the field's.
         write: the value to the bytes that follow the tag.
     """
 
@@ -183,7 +183,7 @@ def packed_values(data: bytes, kind: Kind) -> Iterator[Any]:
     """The values of a packed field.
 
     Raises:
-        DataLossError: they are cut off.
+        DataLossError: the bytes are cut off.
     """
     at = 0
     while at < len(data):

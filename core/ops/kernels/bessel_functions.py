@@ -1,9 +1,9 @@
 """Bessel functions of orders 0 and 1, of float64 arrays: J and Y, and the modified K.
 
-The tables are Chebyshev coefficients, computed with 50 digits for this file. Up to 8, J and Y in
-x²/32 - 1: of J over (x² - r²) of its first two roots, of Y without its logarithm. Beyond, of P and
-Q in 128/x² - 1: amplitude and phase (Abramowitz and Stegun, 9.2.5). K: up to 2 in x²/2 - 1,
-without its logarithm; beyond, of K(x) eˣ √x in 4/x - 1.
+The tables are Chebyshev coefficients, computed with 50 digits for this file. Up to 8, in x²/32 -
+1: J divided by (x² - r²) for its first two roots r, and Y without its logarithm. Beyond, in
+128/x² - 1: P and Q, for amplitude and phase (Abramowitz and Stegun, 9.2.5). K: up to 2 in x²/2 -
+1, without its logarithm; beyond, K(x) eˣ √x in 4/x - 1.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def parse_equation(text: str) -> Equation:
     """The labels of an equation with an arrow.
 
     Raises:
-        ValueError: it is not one.
+        ValueError: the text is no equation.
     """
     left, arrow, right = text.replace(" ", "").partition("->")
     if not arrow:
@@ -104,7 +104,7 @@ class _Pair(NamedTuple):
     """An equation of two inputs that is one product of matrices, or a batch of them.
 
     Attributes:
-        ranks: of the inputs.
+        ranks: ranks of the inputs.
         orders: their axes as [batch, left, shared] and [batch, shared, right].
         counts: how many labels are of the batch, and shared.
         lefts: how many are of the first input alone.
@@ -273,7 +273,7 @@ def _target(
         a: [batch, rows, inner].
         b: [batch, inner, columns].
         parts: the labels of the batch, the rows and the columns.
-        sizes: of the rows' and columns' labels.
+        sizes: sizes of the rows' and columns' labels.
         output: the labels of the output.
         room: an array of the output's axes; a new one if None.
 

@@ -28,7 +28,7 @@ def step(name: str, resources: Sequence[Resource], grad: Array, numbers: Sequenc
     """Replace the values of a variable and its slots; False where NumPy must do it.
 
     Args:
-        name: of a kernel of `engine/codegen/descents.py`.
+        name: name of a kernel of `engine/codegen/descents.py`.
         resources: the variable, and its slots.
         grad: the gradient.
         numbers: the scalars of the rule.

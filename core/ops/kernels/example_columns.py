@@ -44,7 +44,7 @@ class Column:
 
     Attributes:
         rows: numbers of the records that have it.
-        values: of all of them, one record after the other.
+        values: values of all of them, one record after the other.
         lengths: how many values each of them has.
     """
 

@@ -35,8 +35,8 @@ def lines_of(shape: tuple[int, ...], axes: Sequence[int]) -> Lines | None:
     """The layout of the axes in the shape; None if others are in between, or there is nothing.
 
     Args:
-        shape: of what is reduced.
-        axes: those that are reduced, from 0 on.
+        shape: shape of the reduced array.
+        axes: the reduced axes, counted from 0.
     """
     # Axes of size 1 may be counted in either way.
     reduced = sorted({axis for axis in axes if shape[axis] > 1})
@@ -54,11 +54,11 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Sequence[int], keep: bool) -> Array:
     Args:
         ufunc: `np.maximum` or `np.minimum`.
         x: [...], not empty.
-        axes: those that are reduced, from 0 on.
+        axes: the reduced axes, counted from 0.
         keep: whether they stay, with size 1.
 
     Returns:
-        [...] without these axes, dtype of x. A number that is none is both.
+        [...] without these axes, dtype of x. A NaN counts as both extremes.
     """
     lines = _lines_of(x, tuple(axes))
     if lines is None:

@@ -1,10 +1,10 @@
 """Functions defined by integrals, for float64 arrays: Dawson, Fresnel, Ei, the dilogarithm.
 
-The tables are Chebyshev coefficients, computed with 50 digits for this file. Dawson: of
-(1 + 2x²) F(x) / x in (x² - 16) / (x² + 16), which goes to 1 on both sides. Ei: of
-(Ei(x) - γ - log x) / x on [0, 6], and of x e⁻ˣ Ei(x) on [6, 12], [12, 24] and, in 1/x, beyond.
-Fresnel: of S(x)/x³ and C(x)/x in x⁴ on [0, 2.5], and of the auxiliary functions π x f(x) and
-π² x³ g(x) in 1/x² beyond (Abramowitz and Stegun, 7.3.9 and 7.3.10).
+The tables are Chebyshev coefficients, computed with 50 digits for this file. Dawson: (1 + 2x²)
+F(x) / x in (x² - 16) / (x² + 16), which tends to 1 on both sides. Ei: (Ei(x) - γ - log x) / x on
+[0, 6], and x e⁻ˣ Ei(x) on [6, 12], [12, 24] and, in 1/x, beyond. Fresnel: S(x)/x³ and C(x)/x in
+x⁴ on [0, 2.5], and the auxiliary functions π x f(x) and π² x³ g(x) in 1/x² beyond
+(Abramowitz and Stegun, 7.3.9 and 7.3.10).
 """
 
 from __future__ import annotations

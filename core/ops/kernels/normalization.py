@@ -57,7 +57,7 @@ def batch_norm_training(
         rectified: whether y is max(y, 0) of that.
 
     Returns:
-        `BatchNorm`. Of an empty batch, mean and variance are NaN and the biased variance is 0.
+        `BatchNorm`. For an empty batch, mean and variance are NaN and the biased variance is 0.
 
     Source:
         TensorFlow op `FusedBatchNormV3`, is_training=True (fused_batch_norm_op.cc).
@@ -290,8 +290,8 @@ def _blocks(rows: Array) -> Iterator[tuple[slice, Array]]:
 def _moments(rows: Array) -> tuple[Array, Array]:
     """Mean and biased variance of each column, each [C]; at least one row.
 
-    The squares are of differences from the first guess of the mean: a sum of plain squares would
-    lose all digits where the mean is large against the spread.
+    Differences from a first guess of the mean are squared: a sum of plain squares would lose all
+    digits where the mean is large compared with the spread.
     """
     count = rows.dtype.type(len(rows))
     wide, times = _widened(rows)
@@ -339,7 +339,7 @@ def _scale_by(
 ) -> None:
     """out[...] = (rows - mean) * factor + offset, by NumPy.
 
-    Subtracted first: rows * factor + (offset - mean * factor) saves nothing that is worth the
+    The mean is subtracted first: rows * factor + (offset - mean * factor) saves too little for the
     digits it loses where the mean is large.
     """
     compute = rows.dtype

@@ -67,7 +67,7 @@ class PaddedImages:
 
     Args:
         x: [batch, *spatial, C]; used as it stands where nothing is padded.
-        g: where the windows lie.
+        g: the geometry of the windows.
         images: how many images the buffer holds.
     """
 

@@ -166,14 +166,14 @@ def uniform(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[Any]) -> Ar
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         dtype: float16, bfloat16, float32 or float64.
 
     Returns:
         `shape`, `dtype`; 10, 7, 23 or 52 random bits in each element.
 
     Raises:
-        InvalidArgumentError: another dtype.
+        InvalidArgumentError: unsupported dtype.
 
     Source:
         TensorFlow op `StatelessRandomUniformV2`.
@@ -225,14 +225,14 @@ def uniform_full_int(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[An
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         dtype: int32, uint32, int64 or uint64.
 
     Returns:
         `shape`, `dtype`.
 
     Raises:
-        InvalidArgumentError: another dtype.
+        InvalidArgumentError: unsupported dtype.
 
     Source:
         TensorFlow op `StatelessRandomUniformFullIntV2`.
@@ -254,7 +254,7 @@ def uniform_int(
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         low: least value.
         high: one more than the greatest, more than `low`.
         dtype: int32, uint32, int64 or uint64.
@@ -286,7 +286,7 @@ def normal(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[Any]) -> Arr
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         dtype: float16, bfloat16, float32 or float64.
 
     Returns:
@@ -294,7 +294,7 @@ def normal(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[Any]) -> Arr
         the last step are NumPy's, and may differ in the last place.
 
     Raises:
-        InvalidArgumentError: another dtype.
+        InvalidArgumentError: unsupported dtype.
 
     Source:
         TensorFlow op `StatelessRandomNormalV2`; Box and Muller, 1958.
@@ -331,14 +331,14 @@ def truncated_normal(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[An
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         dtype: float16, bfloat16, float32 or float64.
 
     Returns:
         `shape`, `dtype`, every element within (-2, 2) before it is rounded to `dtype`.
 
     Raises:
-        InvalidArgumentError: another dtype.
+        InvalidArgumentError: unsupported dtype.
 
     Source:
         TensorFlow op `StatelessTruncatedNormalV2`.

@@ -60,10 +60,10 @@ class _Axis(NamedTuple):
     Attributes:
         block: results of a block.
         blocks: how many.
-        results: of the whole axis.
+        results: results of the whole axis.
         step: from the window of a block to the next.
         window: taps of it.
-        pads: of what is read.
+        pads: pads of the input.
         taps: [window, block], the filter's tap for a result of the block; -1 where there is none.
     """
 

@@ -198,7 +198,7 @@ def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> 
         out: [m, width], C-contiguous.
         places: [n], from 0 to m - 1.
         rows: [n, width].
-        ufunc: of two arguments.
+        ufunc: a function of two arguments.
     """
     width = out.shape[1]
     if width == 0 or len(places) == 0:
@@ -236,7 +236,7 @@ def flat_places(indices: Indices, shape: Sequence[int]) -> npt.NDArray[np.intp]:
 
     Args:
         indices: [..., k], each a place in the first k axes.
-        shape: of the array that is indexed, rank at least k.
+        shape: shape of the array that is indexed, rank at least k.
 
     Returns:
         [number of tuples].
@@ -271,7 +271,7 @@ def scatter_nd(indices: Indices, updates: Array, shape: Sequence[int]) -> Array:
     Args:
         indices: [*batch, k].
         updates: [*batch, *shape[k:]].
-        shape: of the result.
+        shape: shape of the result.
 
     Returns:
         `shape`, dtype of updates; updates of the same place add up.

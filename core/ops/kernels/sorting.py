@@ -22,8 +22,8 @@ def top_k(x: Array, k: int, index_dtype: npt.DTypeLike = np.int32) -> tuple[Arra
         index_dtype: dtype of the indices.
 
     Returns:
-        values [..., k], dtype of x, and indices [..., k]. Of equals, the lower index comes first;
-        NaN counts as greater than everything.
+        values [..., k], dtype of x, and indices [..., k]. Among equals, the lower index comes
+        first; NaN counts as greater than everything.
 
     Raises:
         InvalidArgumentError: k is negative or more than n, or x is a scalar.

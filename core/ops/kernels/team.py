@@ -109,7 +109,7 @@ class Offer:
         lead: the caller's part: it offers the work in the mailbox, if that is one.
         follow: a helper's part, by its number, which is 1 or more: it takes what is offered in the
             mailbox until nothing comes for a while; how often it did, -1 if it only waited.
-        box: which mailbox: that of networks' tables, or that of pieces.
+        box: the mailbox: that of networks' tables, or that of pieces.
     """
 
     __slots__ = ("box", "follow", "lead", "least_s")
@@ -131,7 +131,7 @@ class Offer:
 
         Args:
             took: seconds.
-            look_s: what it takes to look once whether helpers are done.
+            look_s: the time of one check whether helpers are done.
         """
         del look_s
         self.least_s = min(self.least_s, took)
@@ -443,7 +443,7 @@ def share(pieces: int, work: Callable[[int], None], threads: int | None = None) 
         threads: at most so many; `members()` if None. Work without BLAS may ask for `size()`.
 
     Raises:
-        Exception: what `work` raised first.
+        Exception: the first error that `work` raised.
     """
     threads = min(members() if threads is None else threads, pieces)
     if threads > 1:

@@ -100,9 +100,9 @@ class Cut(NamedTuple):
     """The split of a job into pieces.
 
     Attributes:
-        places: of the first and the last, in its table.
-        length: of all.
-        step: of each piece.
+        places: indices of the first and the last, in its table.
+        length: length of all.
+        step: step between pieces.
         apart: bytes between what pieces make; 0 if they write to one array.
     """
 
@@ -126,8 +126,8 @@ def make_calls(
 
     Args:
         parts: kernels, jobs, and tables of the whole.
-        cuts: of each; into as many pieces.
-        threads: at most so many.
+        cuts: the pieces of each job; the same number for all.
+        threads: number of threads, at most.
         products: multiplications of them all.
 
     Returns:

@@ -296,7 +296,7 @@ def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
         a: [rows, K].
         b: [K, N].
         out: [rows, N], written and returned if given.
-        noted: what was noted: b, or what b is a view of.
+        noted: the noted array: b, or the array that b is a view of.
     """
     worth = len(a) > 1 and len(a) * b.size >= WORTH_PACKING
     if worth and weights.are_steady(noted):
@@ -359,7 +359,7 @@ def packed_product(
         a: [rows, K].
         columns: N.
         noted: an array known to `weights`, whose numbers are b's.
-        init: what every row's sums begin with, [N]; zeros if None.
+        init: initial value of every row's sums, [N]; zeros if None.
         kernel: the compiled product, if the caller has it.
     """
     kernel = kernel or compiled.made("multiply")
@@ -533,10 +533,10 @@ def _most(count: int, windows: int, size: int, block_bytes: int) -> int:
     """The largest number of rows, or slices, per block without a short block at the end.
 
     Args:
-        count: of all.
-        windows: of one.
+        count: the total number.
+        windows: windows of one.
         size: bytes of one.
-        block_bytes: of all at a time, if that is not too few windows.
+        block_bytes: size of a block, unless that makes too few windows.
     """
     most = max(1, min(count, block_bytes // size))
     if most * windows < _FEW_ROWS:
@@ -563,8 +563,8 @@ def piece_count(products: int, threads: int, windows: int | None = None) -> int:
 
     Args:
         products: multiplications.
-        threads: that share them.
-        windows: of all pieces, if those have windows.
+        threads: number of threads that share them.
+        windows: windows of all pieces, if they have windows.
     """
     if threads == 1:
         return 1

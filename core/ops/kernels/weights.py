@@ -94,7 +94,7 @@ def kept(array: Array, name: str, make: Callable[[Array], Array | None]) -> Arra
 
     Args:
         array: the weights.
-        name: of what is made.
+        name: name of the result.
         make: None says that it cannot be made now.
     """
     entry = _entries.get(id(array))
@@ -130,8 +130,8 @@ def share_panels(count: int, numbers: int, write: Callable[[slice], None]) -> No
     """Have panels written, by several threads where there are many.
 
     Args:
-        count: of panels.
-        numbers: of one panel.
+        count: number of panels.
+        numbers: numbers of one panel.
         write: writes some of them.
     """
     size = max(1, _SHARE // max(1, numbers))

@@ -51,9 +51,9 @@ def wins(rows: int, columns: int, channels: int, outputs: int) -> bool:
     """Whether the method is faster for adjacent 3×3 windows.
 
     Args:
-        rows: of results, in each image.
-        columns: of results.
-        channels: of x.
+        rows: output rows of each image.
+        columns: columns of results.
+        channels: channels of x.
         outputs: channels of the result.
     """
     results = _tiles(rows, columns) * _RESULTS**2
@@ -83,7 +83,7 @@ def block_tiles(channels: int, across: int) -> int:
     """The number of tiles per block, in whole rows of tiles.
 
     Args:
-        channels: that are transformed.
+        channels: the transformed channels.
         across: tiles of a row.
     """
     wanted = min(_MOST_TILES, max(_FEWEST_TILES, _BLOCK_NUMBERS // (PLACES * channels)))

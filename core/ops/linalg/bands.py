@@ -124,10 +124,11 @@ def diag(
     Args:
         diagonal: [..., length], or [..., k₁ - k₀ + 1, longest] for several.
         name: name of the node while tracing.
-        k: which diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to k₁.
+        k: the diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to
+            k₁.
         num_rows: -1 is as many as are needed.
         num_cols: -1 is as many as are needed.
-        padding_value: what stands elsewhere.
+        padding_value: the value elsewhere.
         align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
 
     Returns:
@@ -209,8 +210,9 @@ def diag_part(
     Args:
         input: [..., m, n].
         name: name of the node while tracing.
-        k: which diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to k₁.
-        padding_value: what fills the rows of shorter diagonals.
+        k: the diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to
+            k₁.
+        padding_value: the value that fills the rows of shorter diagonals.
         align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
     """
     matrices = convert_to_tensor(input)
@@ -429,7 +431,7 @@ def eye(
         num_rows: a scalar.
         num_columns: a scalar; None is `num_rows`.
         batch_shape: the axes before those of the matrix.
-        dtype: of the result.
+        dtype: dtype of the result.
         name: name of the node while tracing.
 
     Returns:

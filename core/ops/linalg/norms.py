@@ -112,7 +112,7 @@ def normalize(
 
     Args:
         tensor: [...], a float or complex type.
-        ord: which norm, as for `norm`.
+        ord: the order of the norm, as for `norm`.
         axis: an axis for vectors, two for matrices, None for the whole tensor as one vector.
         name: name of the node while tracing.
 

@@ -268,7 +268,7 @@ def banded_triangular_solve(
             of A. Upper: the main one last, likewise.
         rhs: [..., n, m].
         lower: A is a lower triangle.
-        adjoint: the conjugate transpose of A is solved with.
+        adjoint: whether A is replaced by its conjugate transpose.
         name: name of the node while tracing.
     """
     return execute_one(BANDED_TRIANGULAR_SOLVE, bands, rhs, lower=lower, adjoint=adjoint, name=name)

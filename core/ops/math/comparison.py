@@ -170,7 +170,7 @@ def approximate_equal(
     Args:
         x: [...], a number type.
         y: the shape and dtype of `x`.
-        tolerance: what the difference must be below.
+        tolerance: exclusive upper bound of the difference.
         name: name of the node while tracing.
 
     Returns:

@@ -71,7 +71,7 @@ def bincount(
         weights: the shape of `arr`: added up in place of ones.
         minlength: a scalar: the result is at least this long.
         maxlength: a scalar: the result is at most this long; larger values are not counted.
-        dtype: of the counts, where there are no weights.
+        dtype: dtype of the counts, where there are no weights.
         name: name of the node while tracing.
         axis: None or 0 counts all values, -1 those of each row.
         binary_output: 1 for each value that occurs, instead of its count.
@@ -80,7 +80,7 @@ def bincount(
         [largest value + 1], or [rows, largest value + 1].
 
     Raises:
-        ValueError: another axis, or both weights and binary_output.
+        ValueError: unsupported axis, or both weights and binary_output.
         InvalidArgumentError: a value is negative.
     """
     if axis not in {None, 0, -1}:
@@ -285,7 +285,7 @@ def confusion_matrix(
         predictions: [n], the same.
         num_classes: a scalar; None is one more than the largest of both.
         weights: [n]: added up in place of ones.
-        dtype: of the result.
+        dtype: dtype of the result.
         name: name of the node while tracing.
 
     Returns:

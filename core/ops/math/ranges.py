@@ -36,7 +36,7 @@ def range(
         start: a number; the limit, from 0, if it is given alone.
         limit: a number.
         delta: the step, not 0.
-        dtype: of the result; None takes the widest of the three.
+        dtype: dtype of the result; None takes the widest of the three.
         name: name of the node while tracing.
 
     Returns:
@@ -131,7 +131,7 @@ def linspace(
         stop: [...], dtype and shape of `start`.
         num: how many, at least 1.
         name: name of the node while tracing.
-        axis: where the new axis stands in the result.
+        axis: position of the new axis in the result.
 
     Source:
         TensorFlow op `LinSpace` (math_ops.cc), which takes scalars.

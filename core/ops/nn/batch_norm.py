@@ -152,7 +152,7 @@ def backward(
         dy: gradient of y.
         x: images in the order of `data_format`.
         scale: [channels], as are the next three.
-        mean: that y was normalised by.
+        mean: the mean that y was normalised with.
         variance: likewise.
         offset: only read if y was rectified; version 3 of the op gives cuDNN's workspace here.
         epsilon: added to the variance.

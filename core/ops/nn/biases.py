@@ -60,8 +60,8 @@ def bias_add(
         The shape and dtype of `value`.
 
     Raises:
-        InvalidArgumentError: there are not as many numbers as channels.
-        ValueError: another `data_format`.
+        InvalidArgumentError: the numbers are not as many as the channels.
+        ValueError: unknown `data_format`.
     """
     if data_format is None or (data_format[:1] == "N" and data_format[-1:] == "C"):
         return BIAS_ADD.entry(value, bias, name)

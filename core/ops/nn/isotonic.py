@@ -35,8 +35,8 @@ def isotonic_regression(
         name: name of the node while tracing.
 
     Returns:
-        The shape of `inputs`, for integers float32 or, of more than 16 bits, float64; and int32:
-        of each entry the number, from 0, of the run of equal values it is in.
+        The shape of `inputs`; for integers float32 or, with more than 16 bits, float64; and, int32,
+        for each entry the index, from 0, of its run of equal values.
     """
     x = convert_to_tensor(inputs)
     rank = shapes.rank(x) if x.shape.rank is None else x.shape.rank

@@ -109,7 +109,7 @@ def placement(
     """The windows for known sizes.
 
     Args:
-        sizes: of the spatial axes.
+        sizes: sizes of the spatial axes.
         window: taps per spatial axis.
         strides: the attribute, one entry per axis of `data_format`.
         padding: the attribute.
@@ -192,14 +192,14 @@ def per_axis(
     """A public argument as an attribute with one entry per axis.
 
     Args:
-        function: whose argument it is, for the message.
+        function: name of the function, for the message.
         argument: its name.
         value: a number for all spatial axes, one per spatial axis, one per axis, or None for 1.
         spatial: number of spatial axes.
-        data_format: where they are.
+        data_format: the position of the channels.
 
     Raises:
-        ValueError: another number of entries.
+        ValueError: wrong number of entries.
     """
     if value is None:
         value = 1
@@ -239,7 +239,7 @@ def checked_format(function: str, data_format: str | None, allowed: Sequence[str
     """A public `data_format`, the first of `allowed` if None.
 
     Raises:
-        ValueError: it is not among `allowed`.
+        ValueError: the format is not among `allowed`.
     """
     if data_format is None:
         return allowed[0]

@@ -114,7 +114,7 @@ def dilation2d(
         [batch, rows, columns, channels].
 
     Raises:
-        ValueError: another data format.
+        ValueError: unknown data format.
         InvalidArgumentError: shapes, strides or dilations that do not go together.
     """
     _check_format("dilation2d", data_format)

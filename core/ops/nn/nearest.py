@@ -129,11 +129,11 @@ def found_values(size: int, rank: int, k: int, recall_target: float, whole_size:
     Each keeps the best of every 2^n tiles, with the greatest n that reaches the share.
 
     Args:
-        size: of the axis.
-        rank: of the operand; vectors have tiles of 1024 values, others of 128.
+        size: size of the axis.
+        rank: rank of the operand; vectors have tiles of 1024 values, others of 128.
         k: how many are wanted.
         recall_target: the share of them that must be found.
-        whole_size: of the axis of which this is a part; -1 if it is the whole.
+        whole_size: size of the axis of which this is a part; -1 if it is the whole.
 
     Source:
         The approximate top-k of Chern et al., "TPU-KNN" (2022); sizes as XLA has them.
@@ -205,9 +205,7 @@ def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor
     at = call.outputs[1]
     rank = x.shape.rank
     if rank is None:
-        raise UnimplementedError(
-            "ApproxTopK: the gradient needs to know how many axes the operand has"
-        )
+        raise UnimplementedError("ApproxTopK: the gradient requires an operand of known rank")
     axis = call.attr("reduction_dimension") % rank
     order = [n for n in range(rank) if n != axis] + [axis]
     back = np.argsort(order).tolist()

@@ -178,7 +178,7 @@ def normalize_moments(
         counts: [], the number of values, as are the next two from `sufficient_statistics`.
         mean_ss: [...], the sum.
         variance_ss: [...], the sum of squares.
-        shift: what was subtracted; None for 0.
+        shift: the subtracted value; None for 0.
         name: name of the node while tracing.
 
     Returns:

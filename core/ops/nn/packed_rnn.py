@@ -43,11 +43,11 @@ class Layout(NamedTuple):
     """The sections of a weight vector.
 
     Args:
-        mode: of the cells: rnn_relu, rnn_tanh, lstm or gru.
+        mode: mode of the cells: rnn_relu, rnn_tanh, lstm or gru.
         layers: how many there are, one on the other.
         directions: 1, or 2 for forward and backward.
         units: in each direction of a layer.
-        inputs: of the first layer.
+        inputs: inputs of the first layer.
     """
 
     mode: str
@@ -165,11 +165,11 @@ class Checked(NamedTuple):
     """The inputs of a run of layers, in the dtype of the computation.
 
     Args:
-        layout: of the weights.
+        layout: layout of the weights.
         x: [time, batch, inputs].
         h: [layers directions, batch, units].
         c: like `h`; zeros for cells that have none.
-        weights: of each direction of each layer.
+        weights: weights of each direction of each layer.
         lengths: [batch], the number of steps of each row.
     """
 
@@ -193,8 +193,8 @@ def checked(
     """The inputs of an op, if they fit together.
 
     Raises:
-        InvalidArgumentError: they do not.
-        UnimplementedError: it is a mode that is not supported.
+        InvalidArgumentError: the inputs do not fit.
+        UnimplementedError: the mode is not supported.
     """
     mode, directions = options["rnn_mode"], _DIRECTIONS[options["direction"]]
     _refuse(name, options)

@@ -39,7 +39,7 @@ def nce_loss(
         num_sampled: how many classes are drawn for the batch.
         num_classes: how many there are.
         num_true: how many right ones each row has.
-        sampled_values: what a candidate sampler gave; by default of the log-uniform one.
+        sampled_values: the result of a candidate sampler; by default of the log-uniform one.
         remove_accidental_hits: whether classes drawn that are right do not count.
         name: name of the node while tracing.
 
@@ -90,9 +90,9 @@ def sampled_softmax_loss(
         num_sampled: how many classes are drawn.
         num_classes: how many classes there are.
         num_true: right classes of each example.
-        sampled_values: as a candidate sampler gives them; log-uniform ones if None.
+        sampled_values: the result of a candidate sampler; log-uniform ones if None.
         remove_accidental_hits: whether drawn classes that are right do not count.
-        seed: of the sampler.
+        seed: seed of the sampler.
         name: name of the node while tracing.
 
     Returns:

@@ -101,7 +101,7 @@ def _quantize_kernel(
     dtype = T.numpy
     if round_mode == "HALF_TO_EVEN" and mode != "SCALED":
         raise InvalidArgumentError(
-            f"QuantizeV2: round_mode HALF_TO_EVEN goes with mode SCALED, got {mode}"
+            f"QuantizeV2: round_mode HALF_TO_EVEN requires mode SCALED, got {mode}"
         )
     if np.any(min_range > max_range):
         raise InvalidArgumentError(

@@ -149,7 +149,7 @@ def quantize_and_dequantize_v2(
         input_min: the lowest value, if `range_given`: [], or [sizes of axis].
         input_max: the highest.
         signed_input: the integers go below 0.
-        num_bits: of the integers.
+        num_bits: bits of the integers.
         range_given: False takes the range of `input` itself.
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
         name: name of the node while tracing.

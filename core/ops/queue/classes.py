@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class QueueBase:
     """The base class of all queues; create one of the classes below.
 
-    Calls that put in wait for room, calls that take out for elements, each in the order of their
-    arrival: another thread must provide them. Inside `tf.function` they are ops that run in order.
+    Calls that enqueue wait for room, calls that dequeue wait for elements, both in order of
+    arrival; another thread must provide them. Inside `tf.function` they are ops that run in order.
 
     Args:
-        dtypes: of the components of an element.
-        shapes: of the components; None if they are not the same for all elements.
-        names: of the components: elements are dicts then.
+        dtypes: dtypes of the components of an element.
+        shapes: shapes of the components; None if they are not the same for all elements.
+        names: names of the components: elements are dicts then.
         queue_ref: the handle of the queue.
     """
 
@@ -188,14 +188,14 @@ class QueueBase:
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> None:
         """Refuse further elements; remaining ones can still be dequeued.
 
-        Calls that wait to put something in come first: closing waits for them.
+        Pending enqueue calls are served first: closing waits for them.
 
         Args:
             cancel_pending_enqueues: whether they are refused instead.
             name: name of the node while tracing.
 
         Raises:
-            CancelledError: it was closed before.
+            CancelledError: the queue was closed before.
         """
         execute(
             ops.QUEUE_CLOSE,
@@ -308,12 +308,12 @@ class FIFOQueue(QueueBase):
 
     Args:
         capacity: how many elements it holds at most.
-        dtypes: of the components of an element: one, or a list.
-        shapes: of the components, needed to take several elements as one; None if they are not the
-            same for all elements.
-        names: of the components: elements are dicts then.
-        shared_name: what errors call it.
-        name: what errors call it if `shared_name` is None.
+        dtypes: dtypes of the components of an element: one, or a list.
+        shapes: shapes of the components, needed to take several elements as one; None if they are
+            not the same for all elements.
+        names: names of the components: elements are dicts then.
+        shared_name: name in error messages.
+        name: name in error messages if `shared_name` is None.
 
     Raises:
         ValueError: other numbers of shapes or names than of dtypes.
@@ -338,11 +338,11 @@ class PaddingFIFOQueue(QueueBase):
 
     Args:
         capacity: how many elements it holds at most.
-        dtypes: of the components of an element: one, or a list.
-        shapes: of the components, a list; None for the size of an axis that may differ.
-        names: of the components: elements are dicts then.
-        shared_name: what errors call it.
-        name: what errors call it if `shared_name` is None.
+        dtypes: dtypes of the components of an element: one, or a list.
+        shapes: shapes of the components, a list; None for the size of an axis that may differ.
+        names: names of the components: elements are dicts then.
+        shared_name: name in error messages.
+        name: name in error messages if `shared_name` is None.
 
     Raises:
         ValueError: no shapes, or other numbers of shapes or names than of dtypes.
@@ -379,10 +379,10 @@ class PriorityQueue(QueueBase):
     Args:
         capacity: how many elements it holds at most.
         types: dtypes of the components of an element: one, or a list.
-        shapes: of the components, as for `FIFOQueue`.
-        names: of the components, the priority's first.
-        shared_name: what errors call it.
-        name: what errors call it if `shared_name` is None.
+        shapes: shapes of the components, as for `FIFOQueue`.
+        names: names of the components, the priority's first.
+        shared_name: name in error messages.
+        name: name in error messages if `shared_name` is None.
 
     Raises:
         ValueError: other numbers of shapes or names than of components.
@@ -413,12 +413,12 @@ class RandomShuffleQueue(QueueBase):
         capacity: how many elements it holds at most.
         min_after_dequeue: how many stay in it until it is closed, so that there is something to
             draw from.
-        dtypes: of the components of an element: one, or a list.
-        shapes: of the components, as for `FIFOQueue`.
-        names: of the components: elements are dicts then.
-        seed: of the draws; see `tf.random.set_seed`.
-        shared_name: what errors call it.
-        name: what errors call it if `shared_name` is None.
+        dtypes: dtypes of the components of an element: one, or a list.
+        shapes: shapes of the components, as for `FIFOQueue`.
+        names: names of the components: elements are dicts then.
+        seed: seed of the draws; see `tf.random.set_seed`.
+        shared_name: name in error messages.
+        name: name in error messages if `shared_name` is None.
 
     Raises:
         InvalidArgumentError: `min_after_dequeue` is negative, or not below the capacity.

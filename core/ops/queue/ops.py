@@ -191,7 +191,7 @@ def _enqueue_many_kernel(handle: Array, components: Element, *, timeout_ms: int)
     counts = {len(value) for value in components}
     if len(counts) != 1:
         raise InvalidArgumentError(
-            f"{op}: all components must have as many elements, got {sorted(counts)}"
+            f"{op}: all components must have equally many elements, got {sorted(counts)}"
         )
     parts = [np.array(value) for value in components]
     queue.put([tuple(part[at, ...] for part in parts) for at in range(counts.pop())])

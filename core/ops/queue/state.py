@@ -37,7 +37,7 @@ class Queue:
         types: dtypes of the components of an element.
         shapes: their shapes; none if they are not said.
         capacity: how many elements it holds at most; below 0 any number.
-        name: for errors.
+        name: name in error messages.
 
     Raises:
         InvalidArgumentError: shapes for another number of components.
@@ -103,7 +103,8 @@ class Queue:
         """Add elements, waiting for room.
 
         Raises:
-            CancelledError: it is closed, or was closed with cancel_pending_enqueues meanwhile.
+            CancelledError: the queue is closed, or was closed with cancel_pending_enqueues
+                meanwhile.
         """
         left = deque(elements)
         with self._line(self._putting) as wait:
@@ -126,7 +127,7 @@ class Queue:
             fewer: whether what is left will do, once it is closed.
 
         Raises:
-            OutOfRangeError: it is closed and has too few; they stay in it.
+            OutOfRangeError: the queue is closed and has too few, which stay in it.
         """
         taken: list[Element] = []
         with self._line(self._taking) as wait:
@@ -158,7 +159,7 @@ class Queue:
             cancel: whether calls that wait to put something in are refused; else they come first.
 
         Raises:
-            CancelledError: it was closed before.
+            CancelledError: the queue was closed before.
         """
         if cancel:
             with self._changed:
@@ -262,7 +263,7 @@ class ShuffleQueue(Queue):
         types: dtypes of the components of an element.
         shapes: their shapes; none if they are not said.
         capacity: how many elements it holds at most; below 0 any number.
-        name: for errors.
+        name: name in error messages.
         least: how many elements stay in it until it is closed.
         seeds: the attributes `seed` and `seed2`; both 0: draws that cannot be foreseen.
 

@@ -92,7 +92,7 @@ def _kernel(
             )
         if (shape < -1).any():
             raise InvalidArgumentError(
-                f"{_WHO}: shape must hold sizes, -1 for what is not known, got {shape.tolist()}"
+                f"{_WHO}: shape must hold sizes, -1 for unknown ones, got {shape.tolist()}"
             )
         sizes = [
             size if wanted < 0 else int(wanted)

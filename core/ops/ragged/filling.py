@@ -35,7 +35,7 @@ def ragged_fill_empty_rows(
         value_rowids: [n], int64: the row of each value.
         values: [n], any dtype.
         nrows: how many rows there are, an int64 scalar.
-        default_value: what an empty row gets, a scalar of the dtype of `values`.
+        default_value: the value of an empty row, a scalar of the dtype of `values`.
         name: name of the node while tracing.
 
     Returns:

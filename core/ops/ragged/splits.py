@@ -23,7 +23,7 @@ def check_splits(who: str, nested: Sequence[Array], values: int | None) -> None:
         values: rows of the flat values; None leaves the last level open.
 
     Raises:
-        InvalidArgumentError: they do not.
+        InvalidArgumentError: the splits violate one of these rules.
     """
     for level, splits in enumerate(nested):
         if splits.ndim != 1 or not len(splits):

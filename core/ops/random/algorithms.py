@@ -32,7 +32,7 @@ def algorithm_number(alg: Any) -> Any:
     """The number of an algorithm given by name, number or member; tensors unchanged.
 
     Raises:
-        ValueError: there is none of that name or number.
+        ValueError: the algorithm is unknown.
         TypeError: something else.
     """
     if isinstance(alg, Algorithm):
@@ -54,6 +54,5 @@ def check_philox(op: str, alg: Array) -> None:
     """Raise InvalidArgumentError unless the number is Philox's, or leaves the choice."""
     if int(alg) not in {Algorithm.PHILOX.value, Algorithm.AUTO_SELECT.value}:
         raise InvalidArgumentError(
-            f"{op}: alg must be 1 (Philox) or 3 (automatic), which is what CPUs have, "
-            f"got {int(alg)}"
+            f"{op}: alg must be 1 (Philox) or 3 (automatic), as on all CPUs, got {int(alg)}"
         )

@@ -56,8 +56,8 @@ def uniform_candidate_sampler(
         name: name of the node while tracing.
 
     Returns:
-        [num_sampled], int64, the classes drawn; and how often one must expect to draw each of
-        `true_classes` [batch, num_true] and of the drawn ones [num_sampled], float32.
+        [num_sampled], int64, the sampled classes; and the expected counts of `true_classes` [batch,
+        num_true] and of the sampled ones [num_sampled], float32.
 
     Raises:
         InvalidArgumentError: more unique classes than there are.
@@ -367,8 +367,8 @@ def compute_accidental_hits(
         name: name of the node while tracing.
 
     Returns:
-        int32 rows, int64 places among the candidates, and float32 weights: the lowest number there
-        is, to be added to logits; all [hits].
+        int32 rows, int64 positions among the candidates, and float32 weights, the lowest finite
+        number, to be added to logits; all [hits].
     """
     first, second = get_seed(seed)
     return execute(  # type: ignore[no-any-return]

@@ -345,7 +345,7 @@ def stateless_binomial(
     """The number of successes in `counts` trials with probability `probs`; `seed` is [2].
 
     Args:
-        shape: of the result; it ends with that of counts and probs.
+        shape: shape of the result; it ends with that of counts and probs.
         seed: [2], int32 or int64.
         counts: not negative; broadcast with probs.
         probs: from 0 to 1.

@@ -75,7 +75,7 @@ class Generator(AutoTrackable):
     """A stream of random numbers; every draw moves its state, a variable, on.
 
     Args:
-        copy_from: another generator, whose state is copied; no other argument then.
+        copy_from: another generator, whose state is copied; excludes all other arguments.
         state: int64 [3], the counter's two halves and the key; a variable is used as it is.
         alg: "philox" or "auto_select".
 
@@ -89,7 +89,7 @@ class Generator(AutoTrackable):
     def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
         if copy_from is not None:
             if state is not None or alg is not None:
-                raise ValueError("Generator: copy_from goes with no other argument")
+                raise ValueError("Generator: copy_from excludes all other arguments")
             alg, state = copy_from.algorithm, copy_from.state.value()
         if state is None or alg is None:
             raise ValueError(

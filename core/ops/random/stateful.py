@@ -151,14 +151,14 @@ def normal(
 
     Args:
         shape: [rank], the shape of the result.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: a float type.
         seed: the op's seed; see `set_seed`.
         name: name of the node while tracing.
 
     Returns:
-        `shape`, `dtype`: with a seed, TensorFlow's numbers but for the last place.
+        `shape`, `dtype`: with a seed, TensorFlow's numbers except for the last place.
     """
     return _scaled(RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtype, seed, name)
 

@@ -183,14 +183,14 @@ def stateless_normal(
     Args:
         shape: [rank], the shape of the result.
         seed: [2], int32 or int64.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: a float type.
         name: name of the node while tracing.
         alg: as for `stateless_uniform`.
 
     Returns:
-        `shape`, `dtype`: TensorFlow's numbers, but for the last place.
+        `shape`, `dtype`: TensorFlow's numbers except for the last place.
     """
     return _scaled(NORMAL_V2, shape, seed, mean, stddev, dtype, name, alg)
 
@@ -426,7 +426,8 @@ def check_bounds(op: str, low: int, high: int) -> None:
 def draw_classes(start: KeyCounter, logits: Array, count: int) -> Array:
     """[batch, count] classes, int64.
 
-    Where in the cumulative sums of exp(logits) a uniform double falls; -inf and NaN never do.
+    The index at which a uniform double falls in the cumulative sums of exp(logits); never that of
+    -inf or NaN.
     """
     rows = logits.astype(np.float64)
     finite = np.isfinite(rows)

@@ -47,7 +47,7 @@ def stateless_parameterized_truncated_normal(
     Args:
         shape: [rank], int32 or int64, the shape of the result.
         seed: [2], int32 or int64.
-        means: of the distributions, float16, float32 or float64; with the other parameters it
+        means: means of the distributions, float16, float32 or float64; with the other parameters it
             broadcasts to a shape in which `shape` ends.
         stddevs: standard deviations before cutting, positive.
         minvals: the least values; -inf is no bound, as long as the other is one.
@@ -55,8 +55,8 @@ def stateless_parameterized_truncated_normal(
         name: name of the node while tracing.
 
     Returns:
-        `shape`, dtype of `means`. The numbers are TensorFlow's where that draws them in one thread,
-        which it does for a few; of many they depend on its threads.
+        `shape`, dtype of `means`. The numbers are TensorFlow's if it draws them in one thread, as
+        it does for few; for many, they depend on its threads.
 
     Raises:
         InvalidArgumentError: parameters that are no distribution, or do not fit `shape`.

@@ -47,8 +47,8 @@ def dct(
         [..., N], as `scipy.fft.dct` has it.
 
     Raises:
-        ValueError: another type or norm.
-        NotImplementedError: another axis.
+        ValueError: unknown type or norm.
+        NotImplementedError: unsupported axis.
     """
     del name
     _check(type, n, axis, norm)
@@ -210,8 +210,8 @@ def inverse_mdct(
 
     Args:
         mdcts: [..., frames, n].
-        window_fn: that of the transform.
-        norm: that of the transform.
+        window_fn: the window function of the transform.
+        norm: the norm of the transform.
         name: name of the node while tracing.
 
     Returns:

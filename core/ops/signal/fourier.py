@@ -238,7 +238,7 @@ def ifftnd(
     Args:
         input_tensor: [...], complex64 or complex128.
         fft_length: sizes that the axes are cut or filled with zeros to; their own if None.
-        axes: which axes; all if None.
+        axes: the axes; all if None.
         norm: as for `fftnd`.
         name: name of the node while tracing.
 
@@ -260,7 +260,7 @@ def rfftnd(
     Args:
         input_tensor: [...], float32 or float64.
         fft_length: sizes that the axes are cut or filled with zeros to; their own if None.
-        axes: which axes; all if None.
+        axes: the axes; all if None.
         norm: as for `fftnd`.
         name: name of the node while tracing.
 
@@ -282,7 +282,7 @@ def irfftnd(
     Args:
         input_tensor: [...], complex64 or complex128, as `rfftnd` gives it.
         fft_length: sizes of the result along `axes`.
-        axes: which axes; all if None.
+        axes: the axes; all if None.
         norm: as for `fftnd`.
         name: name of the node while tracing.
 

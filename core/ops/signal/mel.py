@@ -34,8 +34,8 @@ def linear_to_mel_weight_matrix(
         num_mel_bins: columns.
         num_spectrogram_bins: rows: frequencies from 0 to half the sample rate.
         sample_rate: samples per second.
-        lower_edge_hertz: where the first triangle begins, in Hz.
-        upper_edge_hertz: where the last one ends, in Hz.
+        lower_edge_hertz: start of the first triangle, in Hz.
+        upper_edge_hertz: end of the last one, in Hz.
         dtype: a float type.
         name: name of the node while tracing.
 
@@ -78,7 +78,7 @@ def mfccs_from_log_mel_spectrograms(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: there are no bins.
+        ValueError: the spectrograms have no bins.
     """
     x = convert_to_tensor(log_mel_spectrograms)
     bins = x.shape[-1] if x.shape.rank else None

@@ -37,11 +37,11 @@ class TensorList:
     """A list of arrays of one dtype, some of them perhaps missing.
 
     Args:
-        dtype: of the elements.
-        shape: what every element fits.
+        dtype: dtype of the elements.
+        shape: a shape that every element fits.
         length: how many there are.
-        items: those that are not missing, by index; owned by this list from now on. None where
-            `whole` has all of them: they are taken from there once somebody sets one.
+        items: the present elements, by index; owned by this list from now on. None where `whole`
+            has all of them: they are taken from there once somebody sets one.
 
     Attributes:
         whole: the array whose rows the elements are, where they lie in one that is not written to.
@@ -177,7 +177,7 @@ class TensorList:
         """The elements as one read-only array, zeros where they are missing.
 
         Args:
-            shape: of an element. If another one is there, there is no such array: None.
+            shape: shape of an element. If another one is there, there is no such array: None.
         """
         if self.whole is not None:
             return self.whole if self.whole.shape[1:] == shape else None
@@ -216,7 +216,7 @@ class TensorList:
     def replaced(self, places: Iterable[int], rows: Array) -> TensorList:
         """The list with elements at these places taken from the same places of an array.
 
-        Nobody may write into the array any more.
+        The array must not be written from then on.
         """
         chosen = set(places)
         if len(chosen) == self.length == len(rows):

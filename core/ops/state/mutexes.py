@@ -30,7 +30,7 @@ class Mutex:
     """A mutex, which one thread at a time can hold.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -46,7 +46,7 @@ class Mutex:
             by_a_run: whether a graph holds it, which forgets it when it fails.
 
         Raises:
-            ValueError: this thread holds it already.
+            ValueError: this thread has locked it already.
         """
         here = threading.get_ident()
         with self._changed:
@@ -85,7 +85,7 @@ class Hold:
     """One acquisition of a mutex, until it is released or deleted.
 
     Args:
-        mutex: what is held.
+        mutex: the held mutex.
         thread: the thread's number.
         by_a_run: whether a graph holds it.
     """

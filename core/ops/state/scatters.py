@@ -243,7 +243,7 @@ def scatter(
     """Apply `updates` to the rows of a variable given by `indices`.
 
     Args:
-        how: what becomes of a row and its update; "update" puts the update there.
+        how: how a row and its update are combined; "update" puts the update there.
         variable: [n, ...].
         indices: [...], int32 or int64, from 0 to n - 1; rows named twice are worked on twice.
         updates: [*indices.shape, ...], or a scalar.
@@ -282,7 +282,7 @@ def scatter_batches(
     """Replace rows by slices, separately for each batch.
 
     Args:
-        variable: what is written to.
+        variable: the variable to write.
         indices: [*batch, n], places along the axis after the batch axes.
         values: [*batch, n, ...].
         name: name of the node while tracing.
@@ -300,7 +300,7 @@ def _scattered(how: How, variable: Variable, places: TensorLike, updates: Tensor
     """The value that holds in a stateless scope, with `updates` worked in.
 
     Raises:
-        NotImplementedError: there is no such op on tensors.
+        NotImplementedError: no op on tensors does the same.
     """
     functions: dict[str, Callable[..., Tensor]] = {
         "update": scattering.tensor_scatter_nd_update,
@@ -330,7 +330,7 @@ def getitem_of(variable: Variable, key: Any) -> Tensor:
     """variable[key], a tensor that can be assigned to.
 
     Args:
-        variable: what to take the part of.
+        variable: the variable to take the slice of.
         key: as for a tensor; a mask of bools gives a plain tensor.
     """
     value = variable.value()

@@ -27,9 +27,9 @@ class Stack:
     """A stack of tensors with one dtype.
 
     Args:
-        dtype: of the elements.
+        dtype: dtype of the elements.
         limit: how many there may be; below zero, any number.
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, dtype: DType, limit: int, name: str) -> None:
@@ -66,7 +66,7 @@ def stack_of(op: str, handle: Array) -> Stack:
     """The stack of a handle.
 
     Raises:
-        InvalidArgumentError: it stands for something else.
+        InvalidArgumentError: the handle is not that of a stack.
     """
     found = resource_of(handle)
     if not isinstance(found, Stack):

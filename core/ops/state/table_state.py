@@ -31,12 +31,12 @@ class Table:
     """A dictionary behind a handle.
 
     Args:
-        key_dtype: of the keys, which are scalars.
-        value_dtype: of the values.
-        value_shape: of one value.
+        key_dtype: dtype of the keys, which are scalars.
+        value_dtype: dtype of the values.
+        value_shape: shape of one value.
         mutable: whether entries may come and go; if not, it is filled once.
         reserved: keys that it may not hold, with what they are called.
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Table:
         """Restore the arrays of `stored_values`.
 
         Raises:
-            InvalidArgumentError: it is that of another kind of table.
+            InvalidArgumentError: the arrays are those of another kind of table.
         """
         if self.mutable and KEYS in values and VALUES in values:
             keys = np.asarray(values[KEYS])
@@ -255,7 +255,7 @@ class Table:
         """Check that a call has the table's dtypes.
 
         Raises:
-            InvalidArgumentError: it does not.
+            InvalidArgumentError: the dtypes differ.
         """
         if key_dtype is not self.key_dtype:
             self._fail(op, f"keys must be {self.key_dtype.name}, got {key_dtype.name}")

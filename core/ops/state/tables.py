@@ -62,7 +62,7 @@ def table_of(op: str, handle: Array) -> Table:
     """The table of a handle.
 
     Raises:
-        InvalidArgumentError: it stands for something else.
+        InvalidArgumentError: the handle is not that of a table.
     """
     found = resource_of(handle)
     if not isinstance(found, Table):

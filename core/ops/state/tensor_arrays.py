@@ -30,11 +30,11 @@ class TensorArray:
     """Tensors of one dtype, each written once.
 
     Args:
-        dtype: of the elements.
-        shape: what every element fits.
+        dtype: dtype of the elements.
+        shape: a shape that every element fits.
         size: how many there are.
         grows: whether writing behind the end makes it longer.
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, dtype: DType, shape: Shape, size: int, *, grows: bool, name: str) -> None:

@@ -119,10 +119,10 @@ class _AdamNumbers(NamedTuple):
 
     Attributes:
         rate: the step size.
-        beta1: as given.
+        beta1: the given value.
         gain: 1 - beta1.
         growth: 1 - beta2.
-        epsilon: as given.
+        epsilon: the given value.
     """
 
     rate: Any

@@ -38,7 +38,7 @@ def resource_of(handle: Array) -> Any:
 def read_variable(variable: Variable) -> Tensor:
     """The current value of a variable; tapes that watch accessed variables watch it from now on.
 
-    A weight of a layer in mixed precision is given in the dtype that the layer computes in.
+    A weight of a layer in mixed precision is read in the dtype that the layer computes in.
     """
     if variable._has_conversion:
         made = converted(variable, None, None)

@@ -50,7 +50,8 @@ def as_string(
         scientific: floating point with an exponent.
         shortest: floating point in the shorter of both forms.
         width: the least number of characters, -1 for none.
-        fill: what fills up to `width`: a space, "0", or "-" and "+" as `printf` has them.
+        fill: the character that fills up to `width`: a space, "0", or "-" and "+" as `printf` has
+            them.
         name: name of the node while tracing.
 
     Returns:

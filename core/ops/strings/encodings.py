@@ -28,7 +28,7 @@ def codec_of(name: str, who: str) -> str:
     """Python's name of an encoding.
 
     Raises:
-        InvalidArgumentError: there is no such encoding.
+        InvalidArgumentError: the encoding is unknown.
     """
     plain = name.lower().replace("_", "-")
     plain = {"utf-16-be": "utf-16-be", "utf-32-be": "utf-32-be"}.get(plain, plain)
@@ -57,7 +57,7 @@ def check_replacement(point: int, who: str) -> None:
     """Raise for a replacement that is not a code point.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: the replacement is not a code point.
     """
     if not 0 <= point <= 0x10FFFF:
         raise InvalidArgumentError(

@@ -31,7 +31,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
 
     Args:
         inputs: string tensors of one shape; scalars go with every element.
-        separator: what stands between two strings.
+        separator: text between two strings.
         name: name of the node while tracing.
 
     Raises:
@@ -81,7 +81,7 @@ def unsorted_segment_join(
         inputs: [*ids, ...], string.
         segment_ids: [*ids], int32 or int64, from 0 to `num_segments` - 1.
         num_segments: [], how many segments.
-        separator: what stands between two strings.
+        separator: text between two strings.
         name: name of the node while tracing.
 
     Returns:
@@ -168,7 +168,7 @@ def reduce_join(
         axis: the axis or axes, joined in the order in which they are named; None is all, the last
             one first.
         keepdims: joined axes stay, with size 1.
-        separator: what stands between two strings.
+        separator: text between two strings.
         name: name of the node while tracing.
 
     Raises:

@@ -221,7 +221,7 @@ def regex_replace(
     Args:
         input: [...], string.
         pattern: an expression in RE2's syntax, a scalar.
-        rewrite: what takes its place, a scalar: `\1` to `\9` are groups, `\0` the whole match.
+        rewrite: its replacement, a scalar: `\1` to `\9` are groups, `\0` the whole match.
         replace_global: every match; the first one if False.
         name: name of the node while tracing.
 

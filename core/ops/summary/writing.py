@@ -1,7 +1,7 @@
 """Summary ops: WriteSummary and others, through a writer's resource.
 
-What is behind the handle is the business of `pinnace.summary`; see `Writer`. Order among the
-summaries of one writer is that of any writes to one resource.
+The object behind the handle is defined by `pinnace.summary`; see `Writer`. Summaries of one writer
+are ordered like all writes to one resource.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def _merged(text: bytes, labels: list[int], pieces: Pieces, *, splits_at_spaces:
     """Append the words of one text to the others.
 
     Args:
-        text: that is cut.
+        text: the text to split.
         labels: 0 for each character that begins a word.
         pieces: get them.
         splits_at_spaces: whether a word ends at a space, whatever the next label is.
@@ -118,7 +118,7 @@ class _Words:
     def add(self, points: list[int], scripts: list[int], *, keeps_spaces: bool) -> None:
         """The words of one text: a new one begins where the script changes.
 
-        Spaces are left out of words. They are of a script as well, which ends one before them.
+        Spaces are left out of words, but count as a script, which ends the one before them.
         """
         before, was_space, is_open = _NO_SCRIPT, False, False
         skipped = 0

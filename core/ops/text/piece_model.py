@@ -27,10 +27,10 @@ class Piece(NamedTuple):
     """A piece of a text.
 
     Attributes:
-        text: of the piece; of an unknown one, what stands there.
+        text: text of the piece; for an unknown one, the original text.
         number: in the model.
-        start: where it begins, in bytes of the text that was given.
-        end: where it ends.
+        start: its start, in bytes of the given text.
+        end: its end.
     """
 
     text: bytes
@@ -61,7 +61,7 @@ class TextPieces:
 
     Raises:
         InvalidArgumentError: the content is empty.
-        InternalError: it is damaged.
+        InternalError: the model is damaged.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -97,8 +97,8 @@ class TextPieces:
         """The pieces of a text.
 
         Args:
-            text: that is cut.
-            ends: what is done with the pieces.
+            text: the text to split.
+            ends: the treatment of the pieces.
             count: 0 or 1 gives the best cut, more draws one of the `count` best, -1 one of all.
             alpha: inverse temperature of the draw; with BPE the probability of skipping a merge.
             random: the generator that draws.
@@ -179,7 +179,7 @@ class TextPieces:
         """A piece by its number.
 
         Raises:
-            OutOfRangeError: there is none.
+            OutOfRangeError: no piece has that number.
         """
         if not 0 <= number < len(self.vocabulary.texts):
             raise OutOfRangeError(

@@ -89,7 +89,7 @@ class Normalizer:
     """The changes that a model makes to texts before they are cut.
 
     Args:
-        rules: of the model.
+        rules: rules of the model.
         symbols: texts that stay as they are.
         is_suffix: whether a space belongs to the word before it.
     """

@@ -160,8 +160,8 @@ class _Node(NamedTuple):
 
     Attributes:
         start: the index of its first character.
-        number: of the piece.
-        score: of the piece.
+        number: number of the piece.
+        score: score of the piece.
         best: the score of the best path that ends with it.
         alpha: the log-sum-exp of the scores of all paths to its beginning.
     """

@@ -151,8 +151,8 @@ def _kernel(
     lengths = sequence_lengths.reshape(-1).tolist()
     if len(lengths) != len(batch) or not all(0 <= n <= batch.shape[1] for n in lengths):
         raise InvalidArgumentError(
-            f"{_OP}: for {len(batch)} sequences of at most {batch.shape[1]} steps there must be as "
-            f"many lengths, got {lengths[:20]}"
+            f"{_OP}: for {len(batch)} sequences of at most {batch.shape[1]} steps there must be "
+            f"one length each, got {lengths[:20]}"
         )
     has_ends, states = use_start_and_end_states, batch.shape[2]
     weights = _table("transition_weights", transition_weights, states, has_ends=has_ends)

@@ -24,10 +24,10 @@ _TYPES = {"T": ANY_VALUE, "Tsplits": INDEX}
 
 
 def _kept(lengths: Array, room: int) -> Array:
-    """The number kept of each segment, [segments, rows]: one after the other takes one more.
+    """The number of values kept of each segment, [segments, rows]; each round adds one to each.
 
-    After n rounds a segment has min(n, length); what is left of the room goes to the first ones
-    that still want more.
+    After n rounds a segment has min(n, length); the remaining room goes to the first segments that
+    have more.
     """
     kept = np.zeros_like(lengths)
     left = np.full(lengths.shape[1], max(room, 0))
@@ -58,7 +58,7 @@ def _lengths(op: str, values: Sequence[Array], splits: Sequence[Array]) -> Array
         fits = ends.ndim == 1 and one.ndim == 1 and len(ends) == rows + 1 and rows >= 0
         if not fits or ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > len(one):
             raise InvalidArgumentError(
-                f"{op}: row_splits must ascend from 0 within their values, as many for each "
+                f"{op}: row_splits must ascend from 0 within their values, equally long for each "
                 f"segment, got {[part.tolist() for part in splits]}"
             )
         found.append(np.diff(ends))

@@ -31,10 +31,10 @@ class _Rule(NamedTuple):
     """The rule by which words are cut.
 
     Args:
-        suffix: what stands before a piece that does not begin a word.
+        suffix: put before a piece that does not begin a word.
         longest_word: in bytes; a longer word is unknown.
         longest_piece: in characters; 0 for no limit.
-        unknown: what stands for what is unknown; None for itself.
+        unknown: the piece for unknown words; None keeps the words.
         by_character: whether of a word that cannot be cut the characters alone are unknown.
     """
 

@@ -1,7 +1,7 @@
 """Conditions on numbers as one comparison each, `number >= threshold`.
 
-A missing number is replaced ahead by one that leads where it leads. A column is prepared once for
-each way in which it is asked.
+Missing numbers are replaced beforehand by numbers that take the same branch. A column is prepared
+once for each form in which it is compared.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Comparisons:
     """Nodes of kinds HIGHER and MISSING as comparisons, each [nodes].
 
     Args:
-        nodes: of a forest.
-        chosen: which of them.
+        nodes: nodes of a forest.
+        chosen: indices of the chosen ones.
 
     Attributes:
-        column: of the numbers.
-        form: what stands there in place of a missing number.
+        column: the column of each number.
+        form: the form of the column, which defines what replaces a missing number.
         threshold: float32.
     """
 

@@ -51,7 +51,7 @@ class LoadedForest:
     """The resource behind a handle: a forest, once it is loaded.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -63,7 +63,7 @@ class LoadedForest:
 
         Args:
             folder: with ydf's files.
-            prefix: what the names of its files begin with.
+            prefix: prefix of its file names.
             guarded: whether links may not lead out of the model, in which the folder lies.
 
         Raises:
@@ -200,7 +200,7 @@ def _features(op: str, columns: Columns, arrays: tuple[Array, ...]) -> tuple[Fea
     """The inputs, and how many rows they have.
 
     Raises:
-        InvalidArgumentError: they are not those of the model.
+        InvalidArgumentError: the inputs do not fit the model.
     """
     numbers, booleans, categories, items, bounds, rows = arrays
     wanted = (len(columns.numerical), len(columns.boolean), len(columns.categorical))

@@ -19,14 +19,14 @@ class Tree(NamedTuple):
     """One tree, [nodes] each; a node whose children are itself is a leaf.
 
     Args:
-        feature: whose buckets decide.
-        column: which of the feature's buckets.
+        feature: the feature whose buckets decide.
+        column: index of the feature's bucket.
         bound: the last bucket that goes left, or the only one.
         only: whether it is the only one.
         left: the next node.
         right: the next node otherwise.
-        values: what leaves give, [nodes, logits].
-        weight: of the tree.
+        values: the values of leaves, [nodes, logits].
+        weight: weight of the tree.
     """
 
     feature: Array
@@ -63,7 +63,7 @@ class Ensemble:
     """The resource behind a handle: trees, once they are given.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -83,7 +83,7 @@ class Ensemble:
         """The trees as they were given.
 
         Raises:
-            FailedPreconditionError: none were.
+            FailedPreconditionError: no trees were given.
         """
         if self._message is None:
             raise FailedPreconditionError(f"the tree ensemble {self.name!r} was not created yet")
@@ -93,7 +93,7 @@ class Ensemble:
         """Load the trees from bytes.
 
         Raises:
-            InvalidArgumentError: they are no ensemble.
+            InvalidArgumentError: the bytes are no ensemble.
         """
         from google.protobuf.message import DecodeError
 

@@ -49,16 +49,16 @@ class Forest:
     """A decision forest, ready for evaluation.
 
     Args:
-        nodes: of all trees.
+        nodes: nodes of all trees.
         roots: [trees], the first node of each.
         depth: steps from a root to the farthest leaf.
         slots: [nodes] of int32: the number of a leaf, counted through all trees; -1 of others.
         values: [leaves, outputs] of float32: what leaves give.
         stride: with more than one, tree t gives to sum t % stride alone, a number of each leaf.
-        start: what the sums begin with.
-        link: what is made of the sums.
-        denominator: of "isolation": the mean path of a tree of so many rows.
-        labels: of the outputs.
+        start: initial value of the sums.
+        link: the function applied to the sums.
+        denominator: for "isolation": the mean path of a tree of as many rows.
+        labels: labels of the outputs.
         cuts: the highest value of each column of categories, plus 1.
         set_cuts: the same of columns of sets.
     """

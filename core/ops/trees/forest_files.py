@@ -47,13 +47,13 @@ class _Kind(NamedTuple):
 
     Args:
         trees: how many there must be.
-        shards: of nodes.
+        shards: shards of nodes.
         outputs: sums over trees.
-        stride: of trees that give to the same output.
-        start: what the sums begin with.
-        link: what is made of them.
-        leaf: what a leaf gives, `outputs` numbers.
-        denominator: of the link.
+        stride: stride of trees that give to the same output.
+        start: initial value of the sums.
+        link: the function applied to them.
+        leaf: the values of a leaf, `outputs` numbers.
+        denominator: denominator of the link.
     """
 
     trees: int
@@ -215,7 +215,9 @@ def _regression(node: proto.ForestNode, _depth: int) -> float:
 def _at_least_one(trees: int) -> int:
     """The divisor of means; boosted forests without trees return the initial value."""
     if trees < 1:
-        raise InvalidArgumentError(f"decision forest: it must have a tree, {trees} are told")
+        raise InvalidArgumentError(
+            f"decision forest: the header must state at least one tree, got {trees}"
+        )
     return trees
 
 
@@ -388,7 +390,8 @@ class _Reader:
         self._read(_nodes(read, self._of.shards))
         if len(self._roots) != self._of.trees:
             raise InvalidArgumentError(
-                f"decision forest: {len(self._roots)} trees were found, {self._of.trees} are told"
+                f"decision forest: {len(self._roots)} trees were found, the header "
+                f"states {self._of.trees}"
             )
         rows = list(zip(*self._rows, strict=True)) or [()] * 7
         dtypes = (np.uint8, np.int32, np.float32, np.bool_, np.int32, np.int64, np.int32)

@@ -1,7 +1,7 @@
 """Decision forests whose conditions are all tested, by compiled code, for trees with few leaves.
 
-A condition on a category is asked as whether a word of 32 categories, of which the row's has its
-bit set, has one in common with those that lead to the positive child.
+A condition on a category is computed as whether two words of 32 categories have a bit in common:
+that of the row's category, and those that lead to the positive child.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class LeafWords:
     """A forest that is evaluated for many rows.
 
     Args:
-        arrays: what the kernel reads: `engine/codegen/compared_forests.py` tells how.
+        arrays: the kernel's inputs; `engine/codegen/compared_forests.py` describes them.
         trees: how many.
         outputs: numbers that a leaf gives.
         stride: with more than one, tree t gives to sum t % stride alone.
@@ -75,7 +75,7 @@ class LeafWords:
         """Add the trees' values to each row in order; False if it was not done.
 
         Args:
-            features: of the rows.
+            features: features of the rows.
             sums: [rows, sums] of float64, contiguous.
         """
         kernel = compiled.made("forest words")

@@ -19,7 +19,7 @@ class Features(NamedTuple):
     Args:
         numbers: [rows, columns] of float32; NaN is missing. Booleans are 0 and 1.
         categories: [rows, columns] of int32; -1 is missing.
-        items: of all sets, int32.
+        items: items of all sets, int32.
         bounds: [rows * columns + 1]: the set of a row and a column is `items[bounds[k] :
             bounds[k + 1]]`, k = row * columns + column; one that begins with -1 is missing.
         set_columns: how many columns of sets there are.
@@ -82,8 +82,8 @@ def categories_of(nodes: Nodes, chosen: Array, cut: int) -> Array:
     A missing category is one more, behind the others.
 
     Args:
-        nodes: of a forest.
-        chosen: which of them: of kinds CONTAINS and MISSING_CATEGORY, on one column.
+        nodes: nodes of a forest.
+        chosen: indices of the chosen ones: of kinds CONTAINS and MISSING_CATEGORY, on one column.
         cut: the highest category of the column, plus 1.
     """
     found = np.zeros((chosen.size, cut + 1), np.uint8)

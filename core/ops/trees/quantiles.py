@@ -35,7 +35,7 @@ class Boundaries:
     """The resource behind a handle: sorted boundaries by feature, once they are given.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -60,8 +60,8 @@ class Boundaries:
         """The vectors.
 
         Raises:
-            FailedPreconditionError: none were given.
-            InvalidArgumentError: they are not so many.
+            FailedPreconditionError: no vectors were given.
+            InvalidArgumentError: their number differs.
         """
         if self._found is None:
             raise FailedPreconditionError(

@@ -36,7 +36,7 @@ class Steps:
     """A forest with conditions of `KINDS`.
 
     Args:
-        arrays: what the kernel reads: `engine/codegen/compared_forests.py` tells how.
+        arrays: the kernel's inputs; `engine/codegen/compared_forests.py` describes them.
         trees: how many.
         outputs: numbers that a leaf gives.
         stride: with more than one, tree t gives to sum t % stride alone.
@@ -56,7 +56,7 @@ class Steps:
         """Add the trees' values to each row in order; False if it was not done.
 
         Args:
-            features: of the rows.
+            features: features of the rows.
             sums: [rows, sums] of float64, contiguous.
         """
         kernel = compiled.made("forest steps")

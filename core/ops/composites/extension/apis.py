@@ -82,7 +82,7 @@ def dispatch_for_unary_elementwise_apis(x_type: Any) -> Any:
         the function was called with is given to it.
 
     Raises:
-        ValueError: there is a handler of that type.
+        ValueError: the type has a handler already.
     """
     return _for_group("unary", elementwise.UNARY, x_type)
 
@@ -92,13 +92,13 @@ def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Any:
 
     Args:
         x_type: annotation that the first must fit, as in `dispatch_for_api`.
-        y_type: that the second must fit.
+        y_type: the type that the second must fit.
 
     Returns:
         A decorator of `handler(api_func, x, y)`, whose `api_func` takes both arguments.
 
     Raises:
-        ValueError: there is a handler of those types.
+        ValueError: the types have a handler already.
     """
     return _for_group("binary", elementwise.BINARY, x_type, y_type)
 
@@ -108,13 +108,13 @@ def dispatch_for_binary_elementwise_assert_apis(x_type: Any, y_type: Any) -> Any
 
     Args:
         x_type: annotation that the first must fit, as in `dispatch_for_api`.
-        y_type: that the second must fit.
+        y_type: the type that the second must fit.
 
     Returns:
         A decorator of `handler(assert_func, x, y)`, whose `assert_func` takes both arguments.
 
     Raises:
-        ValueError: there is a handler of those types.
+        ValueError: the types have a handler already.
     """
     return _for_group("binary assert", elementwise.ASSERTIONS, x_type, y_type)
 
@@ -126,7 +126,7 @@ def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
         dispatch_target: the function.
 
     Raises:
-        ValueError: it is not registered.
+        ValueError: the function is not registered.
     """
     found = _registered.pop(dispatch_target, None)
     if found is None:

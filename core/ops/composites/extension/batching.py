@@ -23,7 +23,7 @@ class ExtensionTypeBatchEncoder:
         """The spec of batches of values.
 
         Args:
-            spec: of one value.
+            spec: spec of one value.
             batch_size: how many values, None if that is not known.
         """
         return _with_fields(spec, lambda field: batched(field, batch_size))
@@ -32,7 +32,7 @@ class ExtensionTypeBatchEncoder:
         """The spec of one value.
 
         Args:
-            spec: of batches.
+            spec: spec of batches.
         """
         return _with_fields(spec, unbatched)
 
@@ -40,7 +40,7 @@ class ExtensionTypeBatchEncoder:
         """The tensors of a value: stacked, they represent a batch.
 
         Args:
-            spec: of the value.
+            spec: spec of the value.
             value: a value, or a batch of them.
             minimum_rank: how often the tensors must be taken apart into rows.
         """
@@ -51,8 +51,8 @@ class ExtensionTypeBatchEncoder:
         """The value of these tensors; the inverse of `encode`.
 
         Args:
-            spec: of the value: `batch` of the spec of the values whose tensors were stacked.
-            encoded_value: what `encode` gave, stacked, taken apart or joined.
+            spec: spec of the value: `batch` of the spec of the values whose tensors were stacked.
+            encoded_value: the result of `encode`, stacked, unstacked or joined.
         """
         return spec._from_components(encoded_value)
 
@@ -60,7 +60,7 @@ class ExtensionTypeBatchEncoder:
         """The specs of the results of `encode`.
 
         Args:
-            spec: of the value.
+            spec: spec of the value.
         """
         return spec._component_specs
 

@@ -203,13 +203,13 @@ def fitted(value: Any, annotation: Any, where: str, of: str = "value") -> Any:
     """A value as a field with the annotation holds it.
 
     Args:
-        value: what was given.
-        annotation: of the field.
-        where: what to call it in a message.
+        value: the given value.
+        annotation: annotation of the field.
+        where: its name in messages.
         of: "value", "spec" (tensors are specs) or "default" (tensors are made when they are used).
 
     Raises:
-        TypeError: it does not fit.
+        TypeError: the value does not fit.
     """
     if annotation is Tensor:
         return _fitted_tensor(value, where, of)

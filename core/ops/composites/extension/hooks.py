@@ -1,9 +1,9 @@
 """Dispatch hooks: functions that check at each call whether a replacement is registered.
 
-A hook is in a function from the first registration for it to the last removal. Until then, and
-after, it costs nothing: the functions of the library are called a million times a second, and many
-are bound where nothing could be put around them (operators are the functions themselves). So the
-function stays the same object, and what changes is its code: that of `_enter`. ADR 33.
+A function has a hook from the first registration for it to the last removal. Before and after, it
+costs nothing: the library's functions are called a million times a second, and many are bound where
+no wrapper can be put around them (operators are the functions themselves). So the function stays
+the same object, and its code is replaced by that of `_enter`. ADR 33.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Hook:
         """The target that these arguments are for.
 
         Raises:
-            ValueError: there are several.
+            ValueError: several targets match.
         """
         chosen = None
         for checkers, target in self.targets:

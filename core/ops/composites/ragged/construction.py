@@ -44,11 +44,11 @@ def constant(  # noqa: C901 (one case per line)
 
     Args:
         pylist: nested lists, tuples or arrays; all scalars at one depth.
-        dtype: of the values.
+        dtype: dtype of the values.
         ragged_rank: how many axes are stored as row splits; by default all but the innermost, or
             as many as `inner_shape` leaves.
         inner_shape: sizes of the axes that are the same in every row.
-        name: of the node of the values while tracing.
+        name: name of the node of the values while tracing.
         row_splits_dtype: int32 or int64.
 
     Returns:
@@ -187,7 +187,7 @@ def range(
         starts: scalar or [rows]; the limits if `limits` is None, and they start at 0.
         limits: scalar or [rows].
         deltas: scalar or [rows], not 0.
-        dtype: of the values.
+        dtype: dtype of the values.
         name: name of the node while tracing.
         row_splits_dtype: int32 or int64.
 
@@ -349,7 +349,7 @@ def from_sparse(
 
     Raises:
         TypeError: `st_input` is no SparseTensor.
-        ValueError: it is no matrix.
+        ValueError: the tensor is no matrix.
         InvalidArgumentError: a row has a gap, or the indices are out of order.
     """
     from pinnace.ops.composites.sparse.tensor import SparseTensor

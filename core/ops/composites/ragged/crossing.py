@@ -41,7 +41,7 @@ def cross_hashed(
     Args:
         inputs: as for `cross`.
         num_buckets: hashes are below it; 0 for any.
-        hash_key: another key gives other hashes.
+        hash_key: key of the hash function.
         name: name of the node while tracing.
     """
     return _crossed(inputs, True, num_buckets, _HASH_KEY if hash_key is None else hash_key, name)

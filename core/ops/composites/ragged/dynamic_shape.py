@@ -47,7 +47,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         inner_shape: [inner rank], the sizes of the axes of the flat values.
         dtype: int32 or int64; by default that of the partitions, or of `inner_shape`, or int64.
         validate: whether to check what is not known while tracing when the graph runs.
-        static_inner_shape: what is known of `inner_shape` while it is traced.
+        static_inner_shape: the part of `inner_shape` known while tracing.
 
     Raises:
         ValueError: partitions, or the last one and `inner_shape`, do not fit each other.
@@ -93,7 +93,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
             dtype: int32 or int64.
 
         Raises:
-            ValueError: they are no such list, or do not fit each other.
+            ValueError: the lengths have another form, or do not fit each other.
         """
         _check_lengths(lengths)
         most = max((axis for axis, one in enumerate(lengths) if isinstance(one, tuple)), default=0)
@@ -131,7 +131,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
             dtype: int32 or int64; that of the partitions if None.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no partitions are given.
         """
         partitions = _checked(row_partitions)
         if not partitions:

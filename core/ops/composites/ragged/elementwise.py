@@ -122,7 +122,7 @@ def _with_rank(x: Any, rank: int) -> Any:
 class _Axis:
     """The row lengths of one axis of one argument, and whether they are 1 by construction.
 
-    `one` is a bool, or while tracing a bool tensor, where the size is known when the graph runs.
+    `one` is a bool, or, while tracing, a bool tensor if the size is only known when the graph runs.
     """
 
     __slots__ = ("lengths", "one")

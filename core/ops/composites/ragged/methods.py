@@ -1,7 +1,7 @@
 """Methods of ragged tensors defined in higher layers: construction, indexing, description.
 
-Each makes ragged tensors by functions that need the class. They are bound to it here, and
-`ragged/__init__` imports this file: no ragged tensor is without them.
+Each creates ragged tensors by functions that need the class, so they are bound to it here;
+`ragged/__init__` imports this file, so that every ragged tensor has them.
 """
 
 from __future__ import annotations

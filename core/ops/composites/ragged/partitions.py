@@ -218,7 +218,7 @@ class RowPartitioned(CompositeTensor):
         rows = [None] * len(ids) if nested_nrows is None else list(nested_nrows)
         if len(rows) != len(ids):
             raise ValueError(
-                "RaggedTensor.from_nested_value_rowids: nested_nrows must be as many as "
+                "RaggedTensor.from_nested_value_rowids: nested_nrows must be as long as "
                 f"nested_value_rowids ({len(ids)}), got {len(rows)}"
             )
         result = flat_values

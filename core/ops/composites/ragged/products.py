@@ -41,11 +41,11 @@ def matmul(
         adjoint_b: conjugate and transpose `b` first.
         a_is_sparse: has no effect.
         b_is_sparse: has no effect.
-        output_type: of the result, by default that of `a`.
+        output_type: dtype of the result, by default that of `a`.
         name: accepted for TensorFlow's sake.
 
     Returns:
-        [batch, (rows), (columns)]; the columns are no ragged axis where `b` tells their number.
+        [batch, (rows), (columns)]; the columns are a uniform axis if `b` determines their number.
 
     Raises:
         ValueError: fewer than two axes, or batches that do not fit.

@@ -29,7 +29,7 @@ __all__ = ["RowPartition"]
 class RowPartition(ExtensionType):
     """The partition of a sequence of `nvals` values into `nrows` consecutive rows.
 
-    It is made by one of the factory methods, each of which takes another encoding.
+    It is created by the factory methods, one for each encoding.
 
     Args:
         row_splits: [nrows + 1], int32 or int64: row i has the values from `row_splits[i]` up to
@@ -42,7 +42,7 @@ class RowPartition(ExtensionType):
         internal: whether a factory method calls.
 
     Raises:
-        ValueError: it is not called by a factory method.
+        ValueError: the constructor is not called by a factory method.
 
     Source:
         TensorFlow's `tf.experimental.RowPartition`.
@@ -80,10 +80,10 @@ class RowPartition(ExtensionType):
             row_splits: [nrows + 1], from 0, never decreasing.
             validate: whether to check that.
             dtype: int32 or int64; of the given numbers, if they have one of these, or int64.
-            dtype_hint: what it is if `dtype` is None and the numbers are Python's.
+            dtype_hint: the dtype if `dtype` is None and the numbers are Python's.
 
         Raises:
-            InvalidArgumentError: they are not such.
+            InvalidArgumentError: the splits do not ascend from 0.
         """
         splits = _vector(row_splits, "row_splits", dtype, dtype_hint)
         if splits.shape.rank is not None and splits.shape[0] == 0:
@@ -269,7 +269,7 @@ class RowPartition(ExtensionType):
             dtype: int32 or int64.
 
         Raises:
-            ValueError: another one.
+            ValueError: the dtype is neither int32 nor int64.
         """
         kind = _index_dtype(dtype)
         if kind is self.dtype:

@@ -25,10 +25,10 @@ class RaggedTensorSpec(CompositeSpec):
 
     Args:
         shape: None for ragged and unknown axes.
-        dtype: of the values.
+        dtype: dtype of the values.
         ragged_rank: how many axes are stored as row splits; by default all but the innermost.
         row_splits_dtype: int32 or int64.
-        flat_values_spec: of the flat values, if they are no plain tensor.
+        flat_values_spec: spec of the flat values, if they are no plain tensor.
     """
 
     __slots__ = ("_dtype", "_flat_values_spec", "_ragged_rank", "_row_splits_dtype", "_shape")

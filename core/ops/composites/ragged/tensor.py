@@ -220,7 +220,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
             new_values: [n, ...], tensor or ragged tensor.
 
         Raises:
-            InvalidArgumentError: there are more or fewer values.
+            InvalidArgumentError: the number of values differs.
         """
         values = values_of(new_values)
         splits = self._row_splits
@@ -273,7 +273,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         """A tensor with short rows filled up.
 
         Args:
-            default_value: what to fill with; 0 or an empty string if None.
+            default_value: the fill value; 0 or an empty string if None.
             name: name of the node while tracing.
             shape: sizes to fill or cut to; None in it is as long as the longest row.
         """

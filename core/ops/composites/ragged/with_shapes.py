@@ -38,12 +38,12 @@ def answer_of_shapes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """The result of an op that was given a DynamicRaggedShape.
 
     Args:
-        name: of the op or function.
-        args: what it was given.
-        kwargs: what it was given by name.
+        name: name of the op or function.
+        args: its arguments.
+        kwargs: its keyword arguments.
 
     Raises:
-        TypeError: it takes none.
+        TypeError: the op takes no such shape.
     """
     known: Any = {
         "Reshape": reshape,
@@ -93,8 +93,8 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
         name: accepted for TensorFlow's sake.
 
     Raises:
-        InvalidArgumentError: it does not broadcast to that shape.
-        ValueError: its row splits are of another dtype than the partitions, or a rank is not known.
+        InvalidArgumentError: the tensor does not broadcast to that shape.
+        ValueError: the dtypes of row splits and partitions differ, or a rank is unknown.
     """
     del name
     if not isinstance(shape, DynamicRaggedShape):
@@ -134,7 +134,7 @@ def broadcast_dynamic_shape(
         name: accepted for TensorFlow's sake.
 
     Raises:
-        InvalidArgumentError: they do not broadcast.
+        InvalidArgumentError: the shapes do not broadcast.
         ValueError: both have partitions, of different dtypes, or a rank is not known.
     """
     del name
@@ -198,7 +198,7 @@ def _next(index: Tensor, source: RowPartition, target: RowPartition) -> Tensor:
     Args:
         index: likewise, of rows.
         source: the partition of the source.
-        target: that of the target.
+        target: the partition of the target.
     """
     lengths, wanted = gathering.gather(source.row_lengths(), index), target.row_lengths()
     starts = gathering.gather(source.row_starts(), index)

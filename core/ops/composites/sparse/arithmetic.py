@@ -40,7 +40,7 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
 
     Args:
         a: SparseTensor or tensor, one of both sparse.
-        b: of the same shape.
+        b: the same shape.
         threshold: sums of two sparse tensors that are closer to 0 than this are left out.
 
     Returns:

@@ -47,7 +47,7 @@ def bincount(
         them, of `values`, which for sparse and ragged ones is the same.
 
     Raises:
-        ValueError: another axis, or both weights and binary_output.
+        ValueError: unsupported axis, or both weights and binary_output.
         InvalidArgumentError: a value is negative.
 
     Source:

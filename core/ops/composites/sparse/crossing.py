@@ -25,7 +25,7 @@ def cross(inputs: Any, name: str | None = None, separator: Any = None) -> Sparse
         inputs: a list of sparse and other matrices with equal numbers of rows, of integers or
             strings; sparse ones come first in the result, in their order.
         name: name of the node while tracing.
-        separator: what stands between two values; `_X_` if None.
+        separator: text between two values; `_X_` if None.
 
     Returns:
         [rows, combinations], string; the values of the last input change fastest.
@@ -49,7 +49,7 @@ def cross_hashed(
     Args:
         inputs: as for `cross`.
         num_buckets: hashes are below it; 0 for any.
-        hash_key: another key gives other hashes.
+        hash_key: key of the hash function.
         name: name of the node while tracing.
 
     Returns:

@@ -48,7 +48,7 @@ def as_sparse(value: Any, who: str) -> SparseTensor:
     """A sparse tensor, or a tuple of its arrays as one.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the argument is neither.
     """
     if isinstance(value, SparseTensor):
         return value
@@ -85,7 +85,7 @@ def to_dense(
 
     Args:
         sp_input: SparseTensor.
-        default_value: what is where it has no value; 0 or an empty string if None.
+        default_value: the value where it has none; 0 or an empty string if None.
         validate_indices: whether indices must be sorted and not repeat.
         name: name of the node while tracing.
 
@@ -121,7 +121,7 @@ def eye(
     Args:
         num_rows: number of rows.
         num_columns: number of columns; as many as rows if None.
-        dtype: of the values.
+        dtype: dtype of the values.
         name: name of the node while tracing.
 
     Returns:
@@ -218,7 +218,7 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 
     Args:
         sp_input: a SparseTensor.
-        axis: where the new axis is in the result.
+        axis: position of the new axis in the result.
         name: name of the node while tracing.
 
     Returns:
@@ -407,7 +407,7 @@ def fill_empty_rows(
         name: name of the node while tracing.
 
     Returns:
-        The tensor, and [rows], bool: which rows were empty.
+        The tensor, and [rows], bool: whether each row was empty.
 
     Source:
         TensorFlow op `SparseFillEmptyRows` (sparse_ops.cc).
@@ -432,7 +432,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
     Raises:
         ValueError: `new_shape` is of another rank.
-        InvalidArgumentError: it is smaller than the tensor.
+        InvalidArgumentError: `new_shape` is smaller than the tensor.
     """
     x = as_sparse(sp_input, "sparse.reset_shape")
     if new_shape is None:

@@ -204,8 +204,8 @@ class SparseTensorSpec(CompositeSpec):
     """The static type of a sparse tensor, known before there is one.
 
     Args:
-        shape: of the dense tensor it stands for.
-        dtype: of the values.
+        shape: shape of the dense tensor it stands for.
+        dtype: dtype of the values.
     """
 
     __slots__ = ("_dtype", "_shape")

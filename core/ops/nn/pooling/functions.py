@@ -289,12 +289,12 @@ def pool(
         pooling_type: "MAX" or "AVG".
         strides: step between windows, per spatial axis; 1 if None.
         padding: "SAME" or "VALID".
-        data_format: where batch and channels are; channels last if None.
+        data_format: order of the axes; channels last if None.
         dilations: step between the taps of a window, per spatial axis; 1 if None.
         name: name of the node while tracing.
 
     Raises:
-        ValueError: another `pooling_type`; strides or "SAME" together with dilations.
+        ValueError: unknown `pooling_type`; strides or "SAME" together with dilations.
     """
     functions: dict[str, Callable[..., Tensor]] = {"MAX": max_pool, "AVG": avg_pool}
     if pooling_type not in functions:

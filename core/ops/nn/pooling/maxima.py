@@ -95,8 +95,8 @@ def max_gradient(
         x: images, or volumes, in the format of the windows.
         y: their maxima.
         dy: gradient of y.
-        windows: as the op has them.
-        ties: which of several maxima gets it.
+        windows: the windows of the op.
+        ties: which of several maxima gets the gradient.
         rectified: only where x is positive.
         out: filled if given; channels last, float32, C-contiguous.
 
