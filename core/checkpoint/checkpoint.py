@@ -198,7 +198,7 @@ class Checkpoint(AutoTrackable):
 
         Raises:
             NotFoundError: there is no such checkpoint.
-            DataLossError: it is damaged.
+            DataLossError: the file is damaged.
             InvalidArgumentError: a value does not fit its variable.
         """
         _ = self.save_counter  # so that it is restored too
@@ -224,8 +224,8 @@ def write_objects(
 
     Args:
         path: the bundle, without the endings of its files.
-        root: where to begin.
-        children_of: which children an object has.
+        root: the object to begin at.
+        children_of: gives the children of an object.
         max_shard_bytes: begin another data file before one would grow beyond this.
     """
     graph, values = describe(tree_of(root, children_of))

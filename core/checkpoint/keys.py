@@ -30,7 +30,7 @@ def checkpoint_key(path: Iterable[str], attribute: str = VARIABLE_VALUE) -> str:
 
     Args:
         path: the names that lead from the root to the object.
-        attribute: which of its values.
+        attribute: the name of the value.
     """
     return f"{'/'.join(map(escape, path))}/{_ATTRIBUTES}/{escape(attribute)}"
 
@@ -45,8 +45,8 @@ def slot_path(variable: Iterable[str], optimizer: Iterable[str], slot: str) -> t
 
     Args:
         variable: the names that lead from the root to the variable.
-        optimizer: those that lead to the optimizer.
-        slot: what the optimizer calls it.
+        optimizer: the names that lead to the optimizer.
+        slot: the optimizer's name for it.
     """
     return (*variable, OPTIMIZER_SLOT, *optimizer, slot)
 

@@ -31,7 +31,7 @@ class CheckpointManager:
     """Saves checkpoints under increasing numbers and deletes old ones.
 
     Args:
-        checkpoint: what is saved.
+        checkpoint: the checkpoint to save.
         directory: where.
         max_to_keep: how many are kept; None keeps all.
         keep_checkpoint_every_n_hours: keep one for good each time this has passed.

@@ -96,7 +96,7 @@ def decode_object_graph(message: TrackableObjectGraph, where: str) -> ObjectGrap
     """The inverse of `encode_object_graph`.
 
     Raises:
-        DataLossError: there is no root, or a number is not that of a node.
+        DataLossError: the root is missing, or a number is not that of a node.
     """
     count = len(message.nodes)
     if not count:
@@ -126,7 +126,7 @@ def parse_object_graph(data: bytes, where: str) -> ObjectGraph:
     """The object graph in the bytes that a bundle holds.
 
     Raises:
-        DataLossError: they are no object graph.
+        DataLossError: the bytes are no object graph.
     """
     try:
         message = TrackableObjectGraph.FromString(data)
@@ -142,8 +142,8 @@ class Tree:
     Attributes:
         objects: the root first.
         paths: the shortest way to each.
-        children: of each, name -> number.
-        slots: what an object keeps for variables, by its number.
+        children: the children of each, name -> number.
+        slots: an object's slots for variables, by its number.
     """
 
     objects: tuple[Trackable, ...]
@@ -162,8 +162,8 @@ def tree_of(root: Trackable, children_of: ChildrenOf = own_children) -> Tree:
     """The objects below `root`, each once and numbered, followed by optimizers' slots.
 
     Args:
-        root: where to begin.
-        children_of: which children an object has.
+        root: the object to begin at.
+        children_of: gives the children of an object.
     """
     objects: list[Trackable] = [root]
     paths: list[Path] = [()]
@@ -202,7 +202,7 @@ def slots_of(owner: Trackable) -> Iterable[tuple[Trackable, str, Trackable]]:
     """The slot variables of an object, which are not children.
 
     Returns:
-        (the variable, what this is called, what is kept) of each.
+        (the variable, the slot's name, the slot) of each.
     """
     ask = getattr(type(owner), "_slot_variables", None)
     found: Iterable[tuple[Trackable, str, Trackable]] = () if ask is None else ask(owner)
@@ -257,11 +257,12 @@ def matched(
 ) -> list[tuple[int, Trackable]]:
     """The objects in memory that match stored ones.
 
-    Both sides are walked from the root along the names of children; an object, and a node, counts
-    once. What an optimizer keeps for a variable has no parent: it is found by both, and its name.
+    Both sides are walked from the root along the names of children; each object and each node is
+    visited once. An optimizer's slots have no parent: they are found by optimizer, variable and
+    name.
 
     Returns:
-        (number of the node, object), breadth first; last what optimizers keep.
+        (number of the node, object), breadth first; slots of optimizers come last.
     """
     found: list[tuple[int, Trackable]] = [(0, root)]
     taken = {0}

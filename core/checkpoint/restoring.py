@@ -46,8 +46,8 @@ class Restoration:
 
     Args:
         reader: the checkpoint's values.
-        root: where to begin.
-        children_of: which children an object has.
+        root: the object to begin at.
+        children_of: gives the children of an object.
     """
 
     def __init__(
@@ -337,12 +337,12 @@ def restore(
 
     Args:
         path: the checkpoint, without the endings of its files.
-        root: where to begin.
-        children_of: which children an object has.
+        root: the object to begin at.
+        children_of: gives the children of an object.
 
     Raises:
         NotFoundError: there is no such checkpoint.
-        DataLossError: it is damaged.
+        DataLossError: the file is damaged.
         InvalidArgumentError: a value does not fit its variable.
     """
     reader = BundleReader(path)
@@ -354,7 +354,7 @@ def stored_objects(reader: BundleReader) -> ObjectGraph:
     """The objects of a checkpoint.
 
     Raises:
-        DataLossError: it has none, or they are damaged.
+        DataLossError: the checkpoint has no object graph, or a damaged one.
     """
     where = index_path(reader.prefix)
     if OBJECT_GRAPH_KEY not in reader:
@@ -369,7 +369,7 @@ def write_variable(variable: Any, value: Any, where: str) -> None:
     """Assign to a variable eagerly, even while a function is traced.
 
     Raises:
-        InvalidArgumentError: it does not fit.
+        InvalidArgumentError: the value does not fit.
     """
     if not variable.shape.is_compatible_with(value.shape):
         raise InvalidArgumentError(

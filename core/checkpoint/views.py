@@ -21,7 +21,7 @@ class TrackableView:
     """The objects below a root, by the names a checkpoint gives them.
 
     Args:
-        root: where to begin; it is held weakly.
+        root: the object to begin at; held weakly.
     """
 
     def __init__(self, root: Trackable) -> None:
@@ -53,8 +53,8 @@ class CheckpointView:
         save_path: the checkpoint, or a folder whose newest is taken.
 
     Raises:
-        NotFoundError: there is none.
-        InvalidArgumentError: it was not made of objects.
+        NotFoundError: there is no checkpoint.
+        InvalidArgumentError: the checkpoint has names only, no objects.
     """
 
     def __init__(self, save_path: str | os.PathLike[str]) -> None:

@@ -70,7 +70,7 @@ def at(dataset: Dataset, index: Any) -> Any:
     """The element at an index; earlier ones are computed too unless the stage has rows.
 
     Raises:
-        OutOfRangeError: there is no such element.
+        OutOfRangeError: the index is out of range.
         FailedPreconditionError: the dataset has no end.
     """
     number = int(array_of_tensor(index)) if isinstance(index, Tensor) else int(index)
@@ -130,8 +130,8 @@ def from_variant(variant: Tensor, structure: Nest) -> Dataset:
     """The dataset of a variant.
 
     Args:
-        variant: of `to_variant`.
-        structure: of its elements.
+        variant: a result of `to_variant`.
+        structure: structure of its elements.
     """
     held: Any = np.asarray(variant._array)[()]
     if not isinstance(held, Readable):

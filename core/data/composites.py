@@ -58,7 +58,7 @@ def batched_spec(leaf: Any, size: int | None) -> Any:
     """The spec of batches of a composite part.
 
     Raises:
-        TypeError: it has no batches.
+        TypeError: such parts cannot be batched.
     """
     front = Shape.of((size,))
     if (encoder := encoder_of(leaf)) is not None:

@@ -28,7 +28,7 @@ class _Repeated:
 
     Args:
         begin: begins a pass.
-        count: of passes; negative is without end.
+        count: number of passes; endless if negative.
     """
 
     __slots__ = ("_begin", "_elements", "_empty", "_left")
@@ -61,10 +61,10 @@ class _Sliced:
     """Like `itertools.islice`, but continues after an element that fails.
 
     Args:
-        elements: of which.
+        elements: the iterator.
         start: how many are passed over.
         stop: how many are looked at; None looks at all.
-        step: which of those after `start`.
+        step: distance between the elements taken from `start` on.
     """
 
     __slots__ = ("_elements", "_next", "_place", "_step", "_stop")

@@ -59,7 +59,7 @@ class Dataset:
     runs them as plans. Each `for` loop starts a new pass.
 
     Args:
-        stage: where elements come from; the static methods make one.
+        stage: the source of elements; the static methods make one.
         options: how to run.
     """
 
@@ -85,7 +85,7 @@ class Dataset:
         """The only element.
 
         Raises:
-            InvalidArgumentError: there is none, or more than one.
+            InvalidArgumentError: the dataset has no element, or more than one.
         """
         del name
         if state.tracer is not None:
@@ -269,7 +269,7 @@ class Dataset:
 
         Args:
             *args: datasets, or one structure of datasets.
-            datasets: that structure, by keyword.
+            datasets: the structure, by keyword.
             name: accepted.
         """
         del name
@@ -304,9 +304,9 @@ class Dataset:
         """Take the next element of a dataset drawn at random by `weights`.
 
         Args:
-            datasets: of one structure.
+            datasets: datasets of one structure.
             weights: one per dataset, or a dataset of such vectors, one per step; alike if None.
-            seed: of the draws.
+            seed: seed of the draws.
             stop_on_empty_dataset: whether the first dataset that ends is the end.
             rerandomize_each_iteration: whether each pass draws anew.
         """
@@ -330,17 +330,17 @@ class Dataset:
 
         Args:
             path: the folder.
-            element_spec: what the elements must be; what the folder says if None.
+            element_spec: required spec of the elements; that of the folder if None.
             compression: accepted: the folder says it.
             reader_func: takes a dataset of datasets, one per file, and gives the elements.
             wait: accepted.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: no dataset is saved there.
             InvalidArgumentError: its elements are not of `element_spec`.
         """
         ignored("Dataset.load", "the folder says how it was written", compression=compression)
-        ignored("Dataset.load", "what is not there yet is an error", False, wait=wait)
+        ignored("Dataset.load", "a missing dataset is an error", False, wait=wait)
         folder = Path(text_of(path, "load", "path"))
         if reader_func is None:
             return Dataset(storing.Stored(folder, element_spec))
@@ -482,7 +482,7 @@ class Dataset:
             class_func: takes an element and gives its class, an int32 or int64 scalar.
             target_dist: a number per class.
             initial_dist: how the classes are distributed now; counted on the way if None.
-            seed: of the draws.
+            seed: seed of the draws.
             name: accepted.
         """
         del name
@@ -736,7 +736,7 @@ class Dataset:
 
         Args:
             batch_size: how many.
-            row_shape: what every element fits into; None or -1: the largest of the batch.
+            row_shape: a shape that every element fits into; None or -1: the largest of the batch.
             name: accepted.
         """
         del name
@@ -805,7 +805,7 @@ class Dataset:
         Args:
             element_length_func: takes an element and gives its length.
             bucket_boundaries: lengths at which the next bucket begins.
-            bucket_batch_sizes: of each bucket, one more than there are boundaries.
+            bucket_batch_sizes: batch size of each bucket, one more than there are boundaries.
             padded_shapes: as in `padded_batch`.
             padding_values: as in `padded_batch`.
             pad_to_bucket_boundary: whether unknown sizes become the bucket's boundary - 1.

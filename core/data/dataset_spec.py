@@ -20,7 +20,7 @@ class DatasetSpec(TypeSpec):
     """The type of a dataset that is part of an element.
 
     Args:
-        element_spec: of its elements.
+        element_spec: spec of its elements.
         dataset_shape: `[]` for one dataset, `[n]` for a list of them, whose elements are alike.
     """
 

@@ -3,7 +3,7 @@
 Between stages a leaf is an array, a NumPy scalar, `bytes` for a scalar string, or a Stage where an
 element holds a dataset (`window`). No Tensor is made before an element leaves the pipeline.
 
-Lists are no structure here, unlike elsewhere: as in TensorFlow's datasets, `[1, 2]` is a tensor.
+Lists are not structures here, unlike elsewhere: as in TensorFlow's datasets, `[1, 2]` is a tensor.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ def whole_number(value: Any, who: str, name: str, least: int | None = None) -> A
     """An integer argument: an int, or a symbolic scalar.
 
     Raises:
-        TypeError: it is no integer.
-        InvalidArgumentError: it is below `least`.
+        TypeError: the argument is no integer.
+        InvalidArgumentError: the integer is below `least`.
     """
     if isinstance(value, SymbolicTensor):
         return value

@@ -284,7 +284,7 @@ class CsvDataset(Dataset):
         compression_type: "", "GZIP" or "ZLIB".
         buffer_size: accepted.
         header: whether to leave out the first record of each file.
-        field_delim: what separates fields.
+        field_delim: the separator of fields.
         use_quote_delim: whether quotes protect separators and ends of lines.
         na_value: a field that counts as empty.
         select_cols: numbers of the wanted columns, ascending; all if None.

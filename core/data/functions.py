@@ -51,7 +51,7 @@ class Traced(Bindable):
 
     Args:
         function: takes the leaves' structure; gives any structure of what becomes tensors.
-        specs: of its arguments, one structure each.
+        specs: specs of its arguments, one structure each.
         who: the transformation, for messages.
 
     Attributes:
@@ -115,8 +115,8 @@ class BatchedFunction:
 
     Args:
         one: the function of an element.
-        function: that of columns.
-        constant: which results of `function` are the same for every row.
+        function: the function of the columns.
+        constant: the results of `function` that are the same for every row.
     """
 
     __slots__ = ("_constant", "_function", "one")
@@ -141,7 +141,7 @@ class BatchedFunction:
 def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None:
     """The vectorised `one`, and which of its results are the same for all rows.
 
-    None if there is none, or none whose results are certainly equal.
+    None if there is none, or its results are not certainly equal.
     """
     graph = one.graph
     count = len(graph.inputs) - len(one.captured)
@@ -296,7 +296,7 @@ class StageMaker(Bindable):
     """A function from an element to a dataset: a template of stages, and a plan for its symbols.
 
     Attributes:
-        spec: of the elements of the datasets it makes.
+        spec: spec of the elements of the datasets it makes.
     """
 
     def __init__(

@@ -120,7 +120,7 @@ class Pass:
         """Move to a saved position of a pass over the same stages.
 
         Raises:
-            DataLossError: these bytes are no position.
+            DataLossError: the bytes are no position.
         """
         try:
             value = json.loads(position)

@@ -248,7 +248,7 @@ class StateFunction:
     Args:
         initial: the state at the start, a structure.
         function: the user's.
-        spec: of elements.
+        spec: spec of elements.
         who: the transformation.
         gives: whether it gives (state, output); False: the state alone.
     """

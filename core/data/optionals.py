@@ -72,7 +72,7 @@ class Optional(CompositeTensor):
     """An element, or nothing.
 
     Args:
-        element_spec: of the element.
+        element_spec: spec of the element.
         value: the element.
         present: whether there is one.
     """
@@ -131,8 +131,8 @@ class VariantOptional(Optional):
     """An element, or nothing, in a variant; which is known only when an op reads it.
 
     Args:
-        element_spec: of the element.
-        variant: what stands for it.
+        element_spec: spec of the element.
+        variant: the variant that holds it.
     """
 
     def __init__(self, element_spec: Nest, variant: Tensor) -> None:

@@ -158,7 +158,7 @@ class Options(_Choices):
     Attributes:
         deterministic: False lets parallel stages give elements as they are ready.
         experimental_deterministic: an older name.
-        experimental_distribute: what each process of a job reads.
+        experimental_distribute: the shard that each process of a job reads.
         autotune, threading, experimental_optimization, others: accepted.
     """
 

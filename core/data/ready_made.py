@@ -62,14 +62,14 @@ def make_csv_dataset(
             None.
         label_name: the column to give apart.
         select_columns: names or numbers of the wanted columns; all if None.
-        field_delim: what separates fields.
+        field_delim: the separator of fields.
         use_quote_delim: whether quotes protect separators.
         na_value: a field that counts as empty.
         header: whether files begin with names.
         num_epochs: how often to go through the files; without end if None, and then every batch is
             full.
         shuffle: whether to shuffle files and records.
-        shuffle_buffer_size: of the records.
+        shuffle_buffer_size: number of buffered records.
         shuffle_seed: as in `Dataset.shuffle`.
         prefetch_buffer_size: batches made ahead of time; AUTOTUNE if None.
         num_parallel_reads: how many files to interleave.
@@ -77,7 +77,7 @@ def make_csv_dataset(
         num_rows_for_inference: how many records tell the types; all if None.
         compression_type: None, "GZIP" or "ZLIB".
         ignore_errors: whether to leave out records that cannot be read.
-        encoding: of the header's names.
+        encoding: encoding of the header's names.
 
     Raises:
         ValueError: no file matches, names that are missing or twice, columns that are not there.
@@ -274,7 +274,7 @@ def make_batched_features_dataset(
         reader_args: more arguments of `reader`.
         num_epochs: how often to go through the files; without end if None.
         shuffle: whether to shuffle files and messages.
-        shuffle_buffer_size: of the messages.
+        shuffle_buffer_size: number of buffered messages.
         shuffle_seed: as in `Dataset.shuffle`.
         prefetch_buffer_size: batches made ahead of time; AUTOTUNE if None.
         reader_num_threads: how many files to interleave.

@@ -23,7 +23,7 @@ class Files(Stage):
 
     Args:
         filenames: string tensor, or a Stage of scalar strings.
-        who: for messages.
+        who: name of the caller in messages.
     """
 
     def __init__(self, filenames: Any, compression: Any, who: str) -> None:

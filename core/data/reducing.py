@@ -43,7 +43,7 @@ def traced_reduce(
 
     Args:
         handle: the dataset, a variant.
-        spec: of its elements.
+        spec: spec of its elements.
         initial_state: the state at the start.
         reduce_func: takes a state and an element, gives the new state.
     """

@@ -1,8 +1,8 @@
 """Row-wise functions of batches, applied to several batches in one call.
 
-Parsing a batch of messages mostly costs a fixed price per call. Where each row of the result
-depends on that row of the arguments alone, a few concatenated batches give the same rows for the
-price of one.
+Parsing a batch of messages has mostly a fixed cost per call. Where each row of the result depends
+only on the same row of the arguments, a few concatenated batches give the same rows for the cost of
+one.
 """
 
 from __future__ import annotations

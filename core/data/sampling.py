@@ -118,14 +118,15 @@ class Resampled(Stage):
     """(class, element), with elements rejected so that classes have the target distribution.
 
     An element is kept with a probability proportional to target / initial of its class, which is 1
-    for the largest ratio. Without `initial` the distribution is estimated on the way.
+    for the largest ratio. Without `initial`, the distribution is estimated from the elements read
+    so far.
 
     Args:
         source: the elements.
         class_of: gives an element's class, an int32 or int64 scalar.
-        target: what the distribution shall be.
-        initial: what it is, None if that is not known.
-        seeds: of the draws.
+        target: the target distribution.
+        initial: its initial value; None if unknown.
+        seeds: seeds of the draws.
     """
 
     def __init__(

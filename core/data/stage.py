@@ -115,8 +115,8 @@ class Taken:
     """Blocks of rows. A failing block is read row by row, to find the error.
 
     Args:
-        rows: where from.
-        numbers: of the rows of each block.
+        rows: the rows to read from.
+        numbers: numbers of the rows of each block.
     """
 
     __slots__ = ("_numbers", "_rows", "_waiting")

@@ -137,7 +137,7 @@ def read_header(folder: Path) -> tuple[Nest, int, int]:
     """Element spec, number of elements, number of files.
 
     Raises:
-        NotFoundError: there is no saved dataset.
+        NotFoundError: no dataset is saved there.
         DataLossError: the header is damaged.
     """
     path = folder / _HEADER
@@ -227,7 +227,7 @@ class Stored(Stage):
 
     Args:
         folder: the folder.
-        spec: what the elements must be, None to take what the folder says.
+        spec: required spec of the elements; that of the folder if None.
     """
 
     def __init__(self, folder: Path, spec: Nest = None) -> None:
@@ -307,11 +307,12 @@ class FolderCache:
     """Elements that the first complete pass writes into a folder, and later passes read.
 
     Args:
-        folder: where; its parent must exist.
-        spec: of the elements.
-        compression: of the files.
-        shard: gives the number of the file an element goes to; all to one if None.
-        reader: gives the elements, of a stage with one dataset per file; file by file if None.
+        folder: the folder to write.
+        spec: spec of the elements.
+        compression: compression of the files.
+        shard: returns the index of the file for an element; there is one file if None.
+        reader: turns a stage with one dataset per file into the elements; if None, the files are
+            read one after the other.
     """
 
     def __init__(

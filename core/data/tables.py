@@ -100,8 +100,8 @@ class HashedTable(StaticVocabularyTable):
         initializer: the known keys and their ids.
         num_oov_buckets: how many ids there are for other keys.
         hasher_spec: how other keys are spread.
-        lookup_key_dtype: of the keys that are looked up.
-        name: what it is called.
+        lookup_key_dtype: dtype of the keys that are looked up.
+        name: its name.
     """
 
     def __init__(
@@ -143,13 +143,13 @@ def table_from_dataset(
         vocab_size: how many elements there must be; more are not read.
         default_value: for keys that are not there; -1 if None.
         hasher_spec: how other keys are spread over their ids.
-        key_dtype: of the keys that are looked up, where there are buckets.
-        name: what it is called.
+        key_dtype: dtype of the keys that are looked up, where there are buckets.
+        name: its name.
 
     Raises:
         ValueError: elements of another form; a number that cannot be.
         TypeError: `key_dtype` is neither an integer nor a string.
-        FailedPreconditionError: there are fewer elements than `vocab_size`.
+        FailedPreconditionError: the dataset has fewer elements than `vocab_size`.
     """
     value = _pair_of(dataset)[1].dtype
     if default_value is None:
@@ -205,8 +205,8 @@ def index_table_from_dataset(
         vocab_size: how many elements there must be; more are not read.
         default_value: for keys that are not there.
         hasher_spec: how other keys are spread over their ids.
-        key_dtype: of the keys that are looked up, where there are buckets.
-        name: what it is called.
+        key_dtype: dtype of the keys that are looked up, where there are buckets.
+        name: its name.
 
     Raises:
         ValueError: elements of another form; a number that cannot be.

@@ -30,7 +30,7 @@ class TracedIterator:
 
     Args:
         handle: resource.
-        element_spec: of the elements.
+        element_spec: spec of the elements.
     """
 
     def __init__(self, handle: Tensor, element_spec: Nest) -> None:

@@ -110,7 +110,7 @@ class Ahead:
     """An iterator whose elements a thread produces ahead of time.
 
     Args:
-        source: where elements come from; used by that thread alone from now on.
+        source: the source of elements; used by that thread alone from now on.
         capacity: how many elements may wait.
     """
 
@@ -256,7 +256,7 @@ class InParallel:
 
     Args:
         source: the elements.
-        function: what to call.
+        function: the function to call.
         count: how many threads.
         in_order: False gives what is ready first.
     """

@@ -136,7 +136,7 @@ class ClusterResolver:
         Args:
             task_type: its job.
             task_id: its number there.
-            rpc_layer: what stands before the address, as `grpc`.
+            rpc_layer: prefix of the address, such as `grpc`.
         """
         raise NotImplementedError(f"{type(self).__name__} must define master")
 
@@ -172,7 +172,7 @@ class SimpleClusterResolver(ClusterResolver):
         task_id: its number there.
         environment: accepted.
         num_accelerators: by kind, given back.
-        rpc_layer: what stands before addresses.
+        rpc_layer: prefix of addresses.
 
     Raises:
         TypeError: `cluster_spec` is something else.
@@ -239,7 +239,7 @@ class TFConfigClusterResolver(ClusterResolver):
     Args:
         task_type: instead of the one there.
         task_id: likewise.
-        rpc_layer: what stands before addresses.
+        rpc_layer: prefix of addresses.
         environment: instead of the one there.
 
     Raises:
@@ -300,7 +300,7 @@ def tf_config() -> dict[str, Any]:
     """The environment variable TF_CONFIG, read; empty if it is not set.
 
     Raises:
-        ValueError: it is no JSON object.
+        ValueError: the variable does not hold a JSON object.
     """
     text = os.environ.get("TF_CONFIG", "{}") or "{}"
     try:
@@ -322,14 +322,14 @@ def resolver_of(who: str, given: Any, rank: int, size: int) -> ClusterResolver:
     """The resolver of a job, checked against MPI's information.
 
     Args:
-        who: for messages.
+        who: name of the caller in messages.
         given: the user's; else TF_CONFIG is asked, if it describes a cluster.
         rank: the number of this process, by MPI.
         size: how many there are, by MPI.
 
     Raises:
-        ValueError: another number of processes, another number of this one, or a task that does
-            not train.
+        ValueError: wrong number of processes, another number of this one, or a task that does not
+            train.
     """
     resolver: ClusterResolver = TFConfigClusterResolver() if given is None else given
     spec = ClusterSpec(resolver.cluster_spec())

@@ -143,7 +143,7 @@ class StrategyExtended:
         Args:
             reduce_op: a ReduceOp or its name.
             value: a PerReplica of tensors or indexed slices.
-            destinations: what the result is for; all is in one memory.
+            destinations: without effect: there is one memory.
             options: hints, see `experimental.CommunicationOptions`.
 
         Raises:
@@ -167,8 +167,8 @@ class StrategyExtended:
     def _copies(self, op: ReduceOp, variable: DistributedVariable) -> PerReplica:
         if isinstance(variable, MirroredVariable) and op is ReduceOp.SUM:
             raise ValueError(
-                f"reduce: the copies of {variable.name!r} are equal, and their sum is as many "
-                "times its value\n  Try: variable.value()"
+                f"reduce: the copies of {variable.name!r} are equal, so their sum would be "
+                "a multiple of its value\n  Try: variable.value()"
             )
         return PerReplica([copy.read_value() for copy in variable.values])
 
@@ -199,7 +199,7 @@ class StrategyExtended:
 
         Args:
             tensor: the tensor.
-            destinations: what it is for; all is in one memory.
+            destinations: without effect: there is one memory.
         """
         return self._reducer.broadcast(tensor, destinations)
 
@@ -217,7 +217,7 @@ class StrategyExtended:
             var: a variable of this strategy.
             fn: takes the copy, then `args` and `kwargs`: of a PerReplica, what belongs to the copy.
             args: its arguments.
-            kwargs: likewise by name.
+            kwargs: keyword arguments, likewise.
             group: whether what `fn` gives is given as one value; else as a tuple.
 
         Raises:
@@ -263,7 +263,7 @@ class StrategyExtended:
             colocate_with_variable: a variable of this strategy.
 
         Raises:
-            ValueError: it was not made in the scope of this strategy.
+            ValueError: the variable was not created in the scope of this strategy.
         """
         if not self.variable_created_in_scope(colocate_with_variable):
             raise ValueError(

@@ -87,8 +87,8 @@ class Dealt(Stage):
     """Consecutive elements as one.
 
     Args:
-        source: where they come from. If the shapes of its elements are known in full, what is left
-            of them in the end is dropped; else the last replicas get empty tensors.
+        source: their source. If the shapes of its elements are known in full, what is left of them
+            in the end is dropped; else the last replicas get empty tensors.
         count: how many are one.
     """
 
@@ -206,7 +206,7 @@ def zeros(part: Any, sizes: list[int]) -> Components:
 
     Args:
         part: its spec.
-        sizes: of its axes.
+        sizes: sizes of its axes.
     """
     kind = part.dtype.numpy
     if isinstance(part, TensorSpec):

@@ -41,11 +41,11 @@ class InputOptions(_InputOptions):
     """Options for the transfer of elements to devices.
 
     Args:
-        experimental_fetch_to_device: whether they are copied ahead, True if None; all is in one
-            memory.
+        experimental_fetch_to_device: whether they are copied ahead; True if None. Without effect:
+            there is one memory.
         experimental_replication_mode: an InputReplicationMode.
-        experimental_place_dataset_on_device: whether the pipeline runs there; likewise.
-        experimental_per_replica_buffer_size: how many are copied ahead; likewise.
+        experimental_place_dataset_on_device: whether the pipeline runs there; without effect.
+        experimental_per_replica_buffer_size: how many are copied ahead; without effect.
     """
 
     __slots__ = ()
@@ -73,7 +73,7 @@ class InputContext:
 
     Args:
         num_input_pipelines: how many such datasets there are.
-        input_pipeline_id: which of them this is, from 0.
+        input_pipeline_id: index of this one, from 0.
         num_replicas_in_sync: how many replicas there are.
     """
 
@@ -109,7 +109,7 @@ class InputContext:
             global_batch_size: samples in a batch of all replicas.
 
         Raises:
-            ValueError: they cannot be divided evenly.
+            ValueError: the samples cannot be divided evenly.
         """
         count = self._num_replicas_in_sync
         if global_batch_size % count:
@@ -254,7 +254,7 @@ class DistributedIteratorSpec(CompositeSpec):
     """The spec of a DistributedIterator: that of its iterator over parts.
 
     Args:
-        parts: the spec of that.
+        parts: the spec of the iterator over parts.
     """
 
     __slots__ = ("_parts",)

@@ -41,9 +41,9 @@ class Meeting:
 
     Args:
         strategy: the strategy, which has more than one replica.
-        function: what each replica calls.
+        function: the function that each replica calls.
         args: its arguments, PerReplica values among them.
-        kwargs: likewise by name.
+        kwargs: keyword arguments, likewise.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ class RunOptions(NamedTuple):
     Attributes:
         experimental_enable_dynamic_batch_size: whether batches may be smaller.
         experimental_bucketizing_dynamic_shape: whether shapes are rounded up.
-        experimental_xla_options: of the compiler.
+        experimental_xla_options: options of the compiler.
     """
 
     experimental_enable_dynamic_batch_size: bool = True

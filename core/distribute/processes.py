@@ -42,7 +42,7 @@ class Processes:
 
     Args:
         mpi: the module `mpi4py.MPI`.
-        communicator: of all processes, for this object alone.
+        communicator: a communicator of all processes, for this object alone.
         timeout_s: how long to wait for the others at most, in seconds; None without end.
 
     Attributes:
@@ -74,13 +74,13 @@ class Processes:
         """Wait until all processes have arrived.
 
         Args:
-            what: what this process does, the same text on all.
+            what: the operation, the same text on all processes.
             or_gone: whether it is no error that others have ended.
 
         Raises:
             FailedPreconditionError: the others do something else.
             AbortedError: one of them has ended.
-            DeadlineExceededError: they are not here in time.
+            DeadlineExceededError: some have not arrived in time.
         """
         self._vote(what, 0, or_gone=or_gone)
 
@@ -99,8 +99,8 @@ class Processes:
         Half precisions are added as float32.
 
         Args:
-            arrays: of the same shapes and dtypes on all processes.
-            what: for messages.
+            arrays: arrays of the same shapes and dtypes on all processes.
+            what: name in messages.
 
         Raises:
             InvalidArgumentError: a dtype that cannot be added; else what `meet` raises.
@@ -130,10 +130,10 @@ class Processes:
 
         Args:
             arrays: as many, of the same dtypes and ranks, on all processes.
-            what: for messages.
+            what: name in messages.
 
         Returns:
-            For each array that of every process, in their order.
+            For each array, the arrays of all processes, in their order.
         """
         kinds = ", ".join(f"{array.dtype} of rank {array.ndim}" for array in arrays)
         with self._lock:

@@ -30,7 +30,7 @@ class ReduceOp(Enum):
         """The op for a variable's aggregation.
 
         Raises:
-            ValueError: it is neither a sum nor a mean.
+            ValueError: the aggregation is neither a sum nor a mean.
         """
         names = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
         if aggregation not in names:
@@ -45,7 +45,7 @@ def known_op(given: Any) -> ReduceOp:
     """A ReduceOp, or its name in any case.
 
     Raises:
-        ValueError: another name.
+        ValueError: the name is that of no ReduceOp.
     """
     return ReduceOp(given.upper()) if isinstance(given, str) else ReduceOp(given)
 
@@ -86,8 +86,8 @@ def divided(value: Any, count: int) -> Any:
 class CrossDeviceOps:
     """Combines values of several devices; subclasses define the `_implementation` methods.
 
-    A strategy asks it for every sum and mean over its replicas. It is where a strategy over several
-    processes puts an exchange between them.
+    A strategy uses it for every sum and mean over its replicas; a strategy over several processes
+    exchanges values here.
     """
 
     def reduce(

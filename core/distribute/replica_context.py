@@ -64,11 +64,11 @@ class ReplicaContext:
         Args:
             merge_fn: takes the strategy, then `args` and `kwargs` of all replicas: where they
                 differ, a PerReplica.
-            args: of this replica.
-            kwargs: likewise by name.
+            args: this replica's arguments.
+            kwargs: keyword arguments, likewise.
 
         Returns:
-            What `merge_fn` gives; of a PerReplica, what is this replica's.
+            The result of `merge_fn`; of a PerReplica, this replica's value.
 
         Raises:
             RuntimeError: not all replicas come here, or this one is inside of a graph that it

@@ -45,7 +45,7 @@ def share_of(dataset: Dataset, processes: Processes) -> Stage:
     Args:
         dataset: its options say how it is shared out: by files if its policy is AUTO and all of it
             is read from files, else by pieces of each batch.
-        processes: of the job.
+        processes: the job's processes.
 
     Raises:
         NotFoundError: the policy is FILE, and not all of it is read from files.
@@ -289,8 +289,8 @@ class InStep(Stage):
     """Elements for as long as any process of the job has some: the others get empty batches.
 
     Args:
-        source: of this process.
-        processes: of the job.
+        source: the data of this process.
+        processes: the job's processes.
         same_seeds: whether it shuffles as the chief does.
     """
 

@@ -54,13 +54,13 @@ def processes_of_job(who: str, timeout_s: float | None, described: int = 0) -> P
     needs no MPI.
 
     Args:
-        who: for messages.
+        who: name of the caller in messages.
         timeout_s: how long to wait for the others now, in seconds (300 if None), and in each later
             exchange (without end if None).
         described: how many TF_CONFIG or a resolver says there are; 0 if neither says.
 
     Raises:
-        ImportError: there are several, and mpi4py or an MPI library is missing.
+        ImportError: the job has several processes, and mpi4py or an MPI library is missing.
         DeadlineExceededError: not all have come in time.
     """
     with _lock:

@@ -26,8 +26,8 @@ class MirroredStrategy(Strategy):
     """Replicas on this machine's devices, each with a copy of the variables.
 
     The replicas split each batch, and add up their gradients. The devices are parts of one CPU
-    (`config.set_logical_device_configuration`): the replicas take turns on its cores, so that the
-    numbers are those of several devices, and the time is not.
+    (`config.set_logical_device_configuration`): the replicas take turns on its cores, so the
+    results are those of several devices, but not the speed.
 
     Args:
         devices: a replica for each, by name; every logical CPU if None. A device of another kind is
@@ -111,7 +111,7 @@ class CentralStorageStrategy(Strategy):
 
     Args:
         compute_devices: a replica for each, by name; the first CPU if None.
-        parameter_device: where the variables are; the first CPU if None.
+        parameter_device: the device of the variables; the first CPU if None.
 
     Raises:
         ValueError: a name that is none, or one that comes twice.

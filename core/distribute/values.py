@@ -53,7 +53,7 @@ class PerReplica(DistributedValues, CompositeTensor):
         """The value of the replica that runs.
 
         Raises:
-            ValueError: none does.
+            ValueError: no replica runs.
         """
         place = current()
         if place is None or place.replica is None:
@@ -132,7 +132,7 @@ def local_values(value: Any, count: int) -> list[Any]:
 def select(replica: int, structured: Any) -> Any:
     """A structure in which values of several replicas are replaced by those of one.
 
-    Variables stay what they are: they know by themselves which replica reads them.
+    Variables are passed unchanged: they determine themselves which replica reads them.
     """
 
     def one(leaf: Any) -> Any:
@@ -145,7 +145,7 @@ def regroup(results: Sequence[Any]) -> Any:
     """The replicas' results combined into one structure; objects shared by all stay single.
 
     Raises:
-        ValueError: they are not of one structure.
+        ValueError: the results differ in structure.
         TypeError: likewise.
     """
     first = results[0]

@@ -41,7 +41,7 @@ _NOT_ADDED = ("scatter_min", "scatter_max", "scatter_update")
 class DistributedVariable(DistributedValues, Variable):
     """A variable with a copy per replica; read in a replica, it is that replica's.
 
-    Between the replicas, and outside, reading and saving see one value, and writing changes all
+    In cross-replica context and outside, reading and saving use one value, and writing changes all
     copies.
     """
 
@@ -179,8 +179,8 @@ class DistributedVariable(DistributedValues, Variable):
 class MirroredVariable(DistributedVariable):
     """A variable with equal copies: writing to one writes to all.
 
-    A variable without aggregation is written in a replica as if it were that replica's own, and
-    stays so until it is written between them.
+    A variable without aggregation is written by a replica like that replica's own variable, and
+    keeps that value until it is written in cross-replica context.
     """
 
     _shown_as = "MirroredVariable"
@@ -230,8 +230,8 @@ class AggregatingVariable(DistributedVariable):
 class SyncOnReadVariable(DistributedVariable):
     """A variable whose copies differ, and are added up, or their mean taken, where it is read.
 
-    A replica reads and writes its own copy. Between the replicas the value is what the aggregation
-    makes of all; writing it makes copies whose aggregate it is.
+    A replica reads and writes its own copy. In cross-replica context, the value is the aggregate of
+    all copies; writing it sets copies whose aggregate is that value.
     """
 
     _shown_as = "SyncOnReadVariable"
@@ -241,7 +241,7 @@ class SyncOnReadVariable(DistributedVariable):
         """The copy of the replica that runs; else the aggregate of all.
 
         Raises:
-            ValueError: there is no aggregation, and no replica runs.
+            ValueError: no replica runs, and the variable has no aggregation.
         """
         if self._is_in_replica():
             return self._present().value()
@@ -427,7 +427,7 @@ def checked(options: dict[str, Any]) -> tuple[VariableSynchronization, VariableA
     """The checked synchronization and aggregation among the arguments of `Variable`.
 
     Raises:
-        ValueError: there is to be no synchronization.
+        ValueError: the synchronization is NONE.
     """
     synchronization = VariableSynchronization(options.get("synchronization") or 0)
     aggregation = VariableAggregation(options.get("aggregation") or 0)

@@ -34,15 +34,15 @@ class MultiWorkerMirroredStrategy(Strategy):
     which one this is. They split each batch and add up their gradients, all of a step in one
     buffer. A process that was started alone is one replica, and needs no MPI.
 
-    Every process takes part in whatever the strategy does: `fit`, `run`, `reduce`, and saving,
+    Every process takes part in all operations of the strategy: `fit`, `run`, `reduce`, and saving,
     where the first process, the chief, writes for all.
 
     Args:
         cluster_resolver: says which processes there are, if TF_CONFIG does not; both must agree
             with MPI.
-        communication_options: of its settings `timeout_seconds` has an effect: how long to wait
-            for the others, at the start (300 if it is not given) and in each exchange (without end
-            if it is not given).
+        communication_options: only `timeout_seconds` has an effect: how long to wait for the
+            others, at the start (300 if it is not given) and in each exchange (without end if it is
+            not given).
 
     Raises:
         ImportError: several processes are described, and mpi4py is missing.
@@ -84,7 +84,7 @@ class WorkersExtended(StrategyExtended):
 
     Args:
         container_strategy: the strategy it belongs to.
-        who: for messages.
+        who: name of the caller in messages.
         cluster_resolver: see the strategy.
         options: see the strategy.
     """
@@ -160,7 +160,7 @@ class WorkersExtended(StrategyExtended):
     ) -> Any:
         """The sum or mean of one value over the processes; see StrategyExtended.
 
-        A value that is the same everywhere counts once for each process.
+        A value that is the same on all replicas counts once for each process.
         """
         if self._num_replicas == 1:
             return super().reduce_to(reduce_op, value, destinations, options)

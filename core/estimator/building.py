@@ -50,13 +50,13 @@ class BuiltModel:
         exported: whether a step gives the signatures' outputs.
 
     Attributes:
-        spec: what the model function answered; its tensors are symbolic.
-        variables: those that a checkpoint holds, the global step among them.
+        spec: the model function's result; its tensors are symbolic.
+        variables: the variables of a checkpoint, the global step among them.
         global_step: steps so far.
 
     Raises:
         TypeError: the model function answered something else.
-        ValueError: it takes no labels, and there are some.
+        ValueError: the function takes no labels, but there are some.
     """
 
     def __init__(
@@ -221,8 +221,8 @@ def check_model_fn(model_fn: Any, has_params: bool) -> None:
     """Raise unless an estimator can call it.
 
     Raises:
-        TypeError: it is no function.
-        ValueError: it takes no features; it takes no params, and there are some.
+        TypeError: `model_fn` is no function.
+        ValueError: `model_fn` has no argument `features`, or none for the given params.
     """
     if not callable(model_fn):
         raise TypeError(f"Estimator: model_fn must be a function, got {type(model_fn).__name__}")

@@ -57,7 +57,7 @@ class SessionRunContext:
     """The context of a step, in which a hook can request the end of the loop.
 
     Args:
-        original_args: what the step would have computed without hooks.
+        original_args: the fetches of the step without hooks.
     """
 
     def __init__(self, original_args: SessionRunArgs) -> None:

@@ -71,8 +71,8 @@ def batches_of(input_fn: Callable[..., Any], known: dict[str, Any], who: str) ->
         who: begins error messages.
 
     Raises:
-        TypeError: it is no function.
-        ValueError: it gave something else than batches.
+        TypeError: the input function is no function.
+        ValueError: the input function returned something other than batches.
     """
     if not callable(input_fn):
         raise TypeError(f"{who}: input_fn must be a function, got {type(input_fn).__name__}")

@@ -21,9 +21,9 @@ def stepped(
     """The results of each step, until the batches end, the steps are done or a hook stops it.
 
     Args:
-        model: what is stepped; its variables have their values.
+        model: the model to step; its variables have their values.
         batches: one per step.
-        hooks: what is told of it.
+        hooks: the hooks that are notified.
         steps: at most so many; None: all batches.
     """
     told = list(hooks)

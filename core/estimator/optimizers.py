@@ -1,6 +1,6 @@
 """Optimizers for model functions of version 1: `minimize(loss, global_step)`.
 
-They differentiate what the model function did, and count in the global step.
+They differentiate the ops of the model function, and count in the global step.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Optimizer(AutoTrackable):
             gate_gradients: accepted for TensorFlow's sake.
             aggregation_method: accepted for TensorFlow's sake.
             colocate_gradients_with_ops: accepted for TensorFlow's sake.
-            grad_loss: what the loss's gradient is multiplied with.
+            grad_loss: factor of the loss's gradient.
 
         Raises:
             RuntimeError: a tensor, outside of a model function: nobody saw how it was made.

@@ -23,8 +23,8 @@ _log = logging.getLogger("pinnace")
 class Counting(SessionRunHook):
     """Counts steps for a model function whose optimizer does not.
 
-    TensorFlow: a step that nobody counts is step 0 for ever, and training does not end. A Keras
-    optimizer counts in a variable of its own, and so would never end.
+    TensorFlow: without an increment, the global step stays 0, and training does not end. A Keras
+    optimizer counts in its own variable, so such training would never end.
     """
 
     def __init__(self, model: BuiltModel) -> None:

@@ -29,7 +29,7 @@ class ServingInputReceiver:
     """Features, and the tensors of a request from which they are computed.
 
     Attributes:
-        features: what the model function is given: a tensor or a dict.
+        features: the model function's features: a tensor or a dict.
         receiver_tensors: placeholders: one, or name -> placeholder.
         receiver_tensors_alternatives: must be None.
     """
@@ -77,12 +77,12 @@ _placeholders: ContextVar[_Placeholders | None] = ContextVar("placeholders", def
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A value that a request will hold, or that `prune` makes an argument.
 
-    Inside a serving_input_receiver_fn, in a Graph that is the default, or in a `wrap_function`.
+    For use inside a serving_input_receiver_fn, in the default Graph, or in a `wrap_function`.
 
     Args:
-        dtype: of the value.
+        dtype: dtype of the value.
         shape: None: any.
-        name: of the node.
+        name: name of the node.
 
     Raises:
         RuntimeError: outside of such a function.
@@ -110,7 +110,7 @@ class Receiving:
         specs: name -> spec of a request's tensors.
 
     Raises:
-        ValueError: it gives something else, or a tensor of a request that is no placeholder.
+        ValueError: its result is no receiver, or a tensor of a request is no placeholder.
     """
 
     def __init__(self, receiver_fn: Callable[[], Any]) -> None:

@@ -21,8 +21,8 @@ class Saving:
     """Restores the newest checkpoint of a folder, and writes more during training.
 
     Args:
-        folder: where they are.
-        model: whose variables.
+        folder: their folder.
+        model: the model with the variables.
         config: how often.
         listeners: who is told.
     """

@@ -93,7 +93,7 @@ class TPUEstimatorSpec:
         mode: one of ModeKeys.
         predictions: see EstimatorSpec, as for the others.
         loss: a scalar.
-        train_op: what changes the variables.
+        train_op: the op that changes the variables.
         eval_metrics: (function, tensors): the function gives `eval_metric_ops`; the tensors are
             its arguments, a list by position or a dict by name.
         export_outputs: signature -> outputs.
@@ -235,7 +235,7 @@ class CrossShardOptimizer:
         group_assignment: must be None: groups are of several shards.
 
     Raises:
-        ValueError: another reduction, groups.
+        ValueError: unknown reduction, groups.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class FinalExporter:
     """Exports after the last evaluation.
 
     Args:
-        name: of the folder below `<model_dir>/export`.
+        name: name of the folder below `<model_dir>/export`.
         serving_input_receiver_fn: see `Estimator.export_saved_model`.
         assets_extra: likewise.
         as_text: likewise.
@@ -174,12 +174,13 @@ def train_and_evaluate(
     """Train, and evaluate at each checkpoint.
 
     Args:
-        estimator: what is trained; its config says how often checkpoints are written.
-        train_spec: what on, and how long.
-        eval_spec: what is evaluated.
+        estimator: the estimator to train; its config says how often checkpoints are written.
+        train_spec: the training data, and the number of steps.
+        eval_spec: the evaluation.
 
     Returns:
-        The metrics of the last evaluation, None if nothing was trained; what each exporter gave.
+        The metrics of the last evaluation, None if nothing was trained; the results of the
+        exporters.
 
     Raises:
         TypeError: the specs are none.

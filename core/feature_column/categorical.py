@@ -69,7 +69,7 @@ def string_or_int(dtype: Any, prefix: str) -> DType:
     """A dtype that categories may have.
 
     Raises:
-        ValueError: it is neither string nor an integer's.
+        ValueError: the dtype is neither string nor an integer type.
     """
     kind = dtypes.as_dtype(dtype)
     if kind is not dtypes.string and not kind.is_integer:
@@ -81,7 +81,7 @@ def require_same_kind(column: Any, x: SparseTensor) -> None:
     """Raise unless the values are of the column's kind, strings or integers.
 
     Raises:
-        ValueError: they are.
+        ValueError: the values are of the other kind.
     """
     string_or_int(x.dtype, f"column_name: {column.key} input_tensor")
     if column.dtype.is_integer != x.dtype.is_integer:
@@ -123,7 +123,7 @@ def categorical_column_with_hash_bucket(
     """A column of categories without a vocabulary: ids are hashes.
 
     Args:
-        key: of the feature.
+        key: key of the feature.
         hash_bucket_size: how many ids there are; two categories may share one.
         dtype: string, or an integer's.
 
@@ -180,7 +180,7 @@ def categorical_column_with_identity(
     """A column of integers that are ids: 0 to `num_buckets` - 1.
 
     Args:
-        key: of the feature.
+        key: key of the feature.
         num_buckets: how many ids there are.
         default_value: the id of values out of range; if None they stay as they are, and whoever
             looks them up fails.
@@ -264,10 +264,10 @@ def weighted_categorical_column(
     Args:
         categorical_column: the categories.
         weight_feature_key: key of the weights: as many, at the same places.
-        dtype: of the weights: an integer's or a float's.
+        dtype: dtype of the weights, integer or float.
 
     Raises:
-        ValueError: another dtype.
+        ValueError: unsupported dtype.
     """
     kind = None if dtype is None else dtypes.as_dtype(dtype)
     if kind is None or not (kind.is_integer or kind.is_floating):
@@ -349,7 +349,7 @@ def crossed_column(
         keys: two or more; feature keys of strings or integers, and categorical columns but hashed
             ones.
         hash_bucket_size: how many ids there are.
-        hash_key: another key gives other hashes.
+        hash_key: key of the hash function.
 
     Raises:
         ValueError: fewer than two keys or 1 bucket; a key that cannot be crossed.
@@ -420,7 +420,7 @@ def sequence_categorical_column_with_identity(
     """A column of sequences of ids, for `SequenceFeatures`; see `categorical_column_with_identity`.
 
     Args:
-        key: of the feature, [b, t] or [b, t, n].
+        key: key of the feature, [b, t] or [b, t, n].
         num_buckets: how many ids there are.
         default_value: the id of values out of range.
     """
@@ -435,7 +435,7 @@ def sequence_categorical_column_with_hash_bucket(
     """A column of sequences of hashes; see `categorical_column_with_hash_bucket`.
 
     Args:
-        key: of the feature, [b, t] or [b, t, n].
+        key: key of the feature, [b, t] or [b, t, n].
         hash_bucket_size: how many ids there are.
         dtype: string, or an integer's.
     """

@@ -162,7 +162,7 @@ def sorted_columns(columns: Any) -> list[Any]:
         columns: one or more columns.
 
     Raises:
-        ValueError: there are none, two of one name, or something else among them.
+        ValueError: there are no columns, two have the same name, or an item is no column.
     """
     if isinstance(columns, FeatureColumn):
         columns = [columns]
@@ -191,7 +191,7 @@ def require_string_key(key: Any) -> None:
     """Raise unless the feature key is a string.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the key is no string.
     """
     if not isinstance(key, str):
         raise ValueError(  # noqa: TRY004 (TensorFlow's class)

@@ -153,7 +153,7 @@ def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
         categorical_column: the categories.
 
     Raises:
-        ValueError: another column.
+        ValueError: unknown column.
     """
     if not isinstance(categorical_column, CategoricalColumn):
         raise ValueError(  # noqa: TRY004 (TensorFlow's class)
@@ -177,8 +177,8 @@ class TruncatedNormal:
         """The numbers.
 
         Args:
-            shape: of the result.
-            dtype: of the result.
+            shape: shape of the result.
+            dtype: dtype of the result.
         """
         return random.truncated_normal(shape, 0.0, self.stddev, dtype)
 
@@ -296,9 +296,10 @@ def embedding_column(
 
     Args:
         categorical_column: the categories.
-        dimension: of a row, at least 1.
+        dimension: size of a row, at least 1.
         combiner: "mean", "sqrtn" or "sum": of the rows of one example.
-        initializer: of the table; truncated normal with a deviation of 1 / sqrt(dimension) if None.
+        initializer: initializer of the table; truncated normal with a deviation of 1 /
+            sqrt(dimension) if None.
         ckpt_to_load_from: a checkpoint with the table to begin with.
         tensor_name_in_ckpt: its name there.
         max_norm: rows that are longer are scaled down to it.
@@ -322,9 +323,9 @@ class SharedEmbeddings(Module):
 
     Args:
         shape: [ids, dimension].
-        initializer: of the table.
+        initializer: initializer of the table.
         trainable: whether training changes it.
-        name: of the variable.
+        name: name of the variable.
     """
 
     def __init__(
@@ -394,14 +395,15 @@ def shared_embeddings(
 ) -> list[SharedEmbeddingColumn]:
     """Dense columns that share one table, such as for words of two texts.
 
-    TensorFlow has them in graphs only; here they are there in eager execution too.
+    TensorFlow has them in graphs only; here they also work in eager execution.
 
     Args:
         categorical_columns: the categories: columns of one type, with as many ids each.
-        dimension: of a row, at least 1.
+        dimension: size of a row, at least 1.
         combiner: "mean", "sqrtn" or "sum": of the rows of one example.
-        initializer: of the table; truncated normal with a deviation of 1 / sqrt(dimension) if None.
-        shared_embedding_collection_name: of the table; the columns' names joined if None.
+        initializer: initializer of the table; truncated normal with a deviation of 1 /
+            sqrt(dimension) if None.
+        shared_embedding_collection_name: name of the table; the columns' names joined if None.
         ckpt_to_load_from: a checkpoint with the table to begin with.
         tensor_name_in_ckpt: its name there.
         max_norm: rows that are longer are scaled down to it.

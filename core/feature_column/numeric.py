@@ -98,11 +98,11 @@ def numeric_column(
     """A column of numbers.
 
     Args:
-        key: of the feature.
-        shape: of the numbers of one example: an integer, or several.
-        default_value: what stands in where an example lacks the feature: a number, or numbers of
-            that shape; None if none may lack it.
-        dtype: of the numbers as they are parsed: integers or floats.
+        key: key of the feature.
+        shape: shape of the numbers of one example: an integer, or several.
+        default_value: the value if an example lacks the feature: a number, or numbers of that
+            shape; None if none may lack it.
+        dtype: dtype of the numbers as they are parsed: integers or floats.
         normalizer_fn: is called with the numbers, [b, *shape], and gives what is used.
 
     Raises:
@@ -235,7 +235,7 @@ def bucketized_column(
         boundaries: a sorted list or tuple of numbers.
 
     Raises:
-        ValueError: another column, no boundaries, or some that do not rise.
+        ValueError: unknown column, no boundaries, or some that do not rise.
     """
     if not isinstance(source_column, NumericColumn):
         raise ValueError(  # noqa: TRY004 (TensorFlow's class)
@@ -317,10 +317,10 @@ def sequence_numeric_column(
     """A column of sequences of numbers, for `SequenceFeatures`.
 
     Args:
-        key: of the feature: a SparseTensor, [b, values] or [b, t, *shape].
-        shape: of one step.
+        key: key of the feature: a SparseTensor, [b, values] or [b, t, *shape].
+        shape: shape of one step.
         default_value: fills up sequences that are shorter than the longest.
-        dtype: of the numbers.
+        dtype: dtype of the numbers.
         normalizer_fn: is called with the SparseTensor and gives the one that is used.
 
     Raises:

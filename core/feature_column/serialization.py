@@ -38,7 +38,7 @@ def serialize_feature_column(column: Any, encode: Callable[[Any], Any]) -> Any:
 
     Args:
         column: a column, or the key of a feature.
-        encode: of initializers and normalizers.
+        encode: encodes initializers and normalizers.
 
     Raises:
         ValueError: a column with a table that others share: each would get its own.
@@ -70,7 +70,7 @@ def deserialize_feature_column(config: Any, decode: Callable[[Any], Any]) -> Any
 
     Args:
         config: its result.
-        decode: of initializers and normalizers.
+        decode: decodes initializers and normalizers.
 
     Raises:
         ValueError: a class that is no column's, or arguments that it does not take.

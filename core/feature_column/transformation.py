@@ -43,8 +43,8 @@ class FeatureTransformationCache:
             training: not used: no column looks at it.
 
         Returns:
-            Of a feature a tensor, SparseTensor, or the like: one of rank 1 has an axis of size 1
-            appended. Of a column what its `transform_feature` gives.
+            For a feature a tensor, SparseTensor, or the like; an axis of size 1 is appended to rank
+            1. For a column, the result of its `transform_feature`.
 
         Raises:
             ValueError: the features lack it, or it is a scalar.
@@ -94,7 +94,7 @@ def without_ignored(value: Any, ignored: Any = None) -> SparseTensor:
 
     Args:
         value: a SparseTensor, which is given back as it is, or a tensor.
-        ignored: what stands for none; if None, "" among strings, -1 among integers, 0 among
+        ignored: the value of missing entries; if None, "" among strings, -1 among integers, 0 among
             floats.
     """
     if isinstance(value, SparseTensor):

@@ -157,9 +157,9 @@ def categorical_column_with_vocabulary_list(
     """A column of categories that are listed: ids are places in the list.
 
     Args:
-        key: of the feature.
+        key: key of the feature.
         vocabulary_list: strings or integers, each once.
-        dtype: of the feature; that of the list if None.
+        dtype: dtype of the feature; that of the list if None.
         default_value: the id of values that are not listed; -1 counts as no value.
         num_oov_buckets: how many ids after the list such values share, by hash, instead.
 
@@ -196,7 +196,7 @@ def categorical_column_with_vocabulary_file(
     """A column of categories that a file lists: ids are numbers of lines, from 0.
 
     Args:
-        key: of the feature.
+        key: key of the feature.
         vocabulary_file: a file with a category in each line, which SavedModels take along; or a
             TFRecord file, compressed by gzip, with one in each record.
         vocabulary_size: how many there are; all if None.
@@ -245,9 +245,9 @@ def sequence_categorical_column_with_vocabulary_list(
     """A column of sequences of listed categories, for `SequenceFeatures`.
 
     Args:
-        key: of the feature, [b, t] or [b, t, n].
+        key: key of the feature, [b, t] or [b, t, n].
         vocabulary_list: strings or integers, each once.
-        dtype: of the feature; that of the list if None.
+        dtype: dtype of the feature; that of the list if None.
         default_value: the id of values that are not listed.
         num_oov_buckets: how many ids after the list such values share instead.
     """
@@ -269,7 +269,7 @@ def sequence_categorical_column_with_vocabulary_file(
     """A column of sequences of categories that a file lists, for `SequenceFeatures`.
 
     Args:
-        key: of the feature, [b, t] or [b, t, n].
+        key: key of the feature, [b, t] or [b, t, n].
         vocabulary_file: a file with a category in each line.
         vocabulary_size: how many there are; all if None.
         num_oov_buckets: how many ids after the file's such values share.

@@ -22,10 +22,10 @@ class _Mutable(LookupTable):
     """A table whose entries come and go.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
         default_value: for keys that are not there; its shape is that of every value.
-        name: what it is called.
+        name: its name.
         checkpoint: whether checkpoints and SavedModels keep the entries.
         table: the entries.
     """
@@ -95,10 +95,10 @@ class MutableHashTable(_Mutable):
     """A table whose entries come and go.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
         default_value: for keys that are not there; its shape is that of every value.
-        name: what it is called.
+        name: its name.
         checkpoint: whether checkpoints and SavedModels keep the entries.
         experimental_is_anonymous: accepted for TensorFlow's sake.
     """
@@ -134,13 +134,13 @@ class DenseHashTable(_Mutable):
     """A table whose entries come and go, but for two keys that it can never hold.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
         default_value: for keys that are not there; its shape is that of every value.
         empty_key: a key that it never holds.
-        deleted_key: another one.
+        deleted_key: a second key that it never holds.
         initial_num_buckets: written into SavedModels, for TensorFlow.
-        name: what it is called.
+        name: its name.
         checkpoint: whether checkpoints and SavedModels keep the entries.
         experimental_is_anonymous: accepted for TensorFlow's sake.
     """

@@ -38,10 +38,10 @@ class LookupTable(TrackableResource):
     """A table behind a handle.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
         default_value: for keys that are not there.
-        name: what it is called in errors.
+        name: name in error messages.
         table: the entries.
     """
 
@@ -102,8 +102,8 @@ class LookupTable(TrackableResource):
             name: name of the node while tracing.
 
         Returns:
-            [..., *value]; the default value for keys that are not there. For keys of a RaggedTensor
-            in the same rows, for those of a SparseTensor at the same indices.
+            [..., *value]; the default value for missing keys. Ragged keys give a RaggedTensor with
+            the same rows, sparse ones a SparseTensor with the same indices.
 
         Raises:
             TypeError: keys of another dtype.

@@ -1,7 +1,8 @@
 """Floating-point operations of ops and of layers, from shapes alone.
 
 A multiplication and an addition are two. Elementwise ops and reductions count one for each number,
-whatever it costs to compute; what only moves numbers counts none. None where nobody knows.
+whatever it costs to compute; ops that only move numbers count none. The count is None if it is
+unknown.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ def operations(op: OpDef, attrs: Mapping[str, Any], took: Shapes, gave: Shapes) 
 
     Args:
         op: the op.
-        attrs: of the node.
+        attrs: attributes of the node.
         took: shapes of what it took.
         gave: shapes of what it made.
 
     Returns:
-        Floating-point operations; 0 for what only moves numbers, None for what is not known.
+        Floating-point operations; 0 for ops that only move numbers, None if unknown.
     """
     if op.flops is not None:
         try:

@@ -76,8 +76,8 @@ def stop(save: bool = True) -> None:
         save: whether it is written.
 
     Raises:
-        UnavailableError: none is being taken.
-        OpError: it cannot be written.
+        UnavailableError: no profile is being taken.
+        OpError: the profile cannot be written.
     """
     with _session.lock:
         recorder = _session.recorder
@@ -124,7 +124,7 @@ class Trace:
     """A named block of the profile; has no effect without a profile.
 
     Args:
-        name: of the block.
+        name: name of the block.
         **kwargs: shown with it, such as `step_num`.
     """
 

@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
     Attributes:
         name: on it.
-        lane: that it lies in.
+        lane: the lane it lies in.
         begin: seconds since the profile began.
         seconds: how long.
         facts: shown when it is chosen.

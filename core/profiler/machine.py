@@ -21,7 +21,7 @@ class Peak(NamedTuple):
 
     Attributes:
         flops: float32 operations a second, in a product of matrices by BLAS on all its threads.
-        bytes: that memory gives or takes a second, in a copy by one thread.
+        bytes: memory bandwidth per second, in a copy by one thread.
     """
 
     flops: float

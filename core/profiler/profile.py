@@ -28,16 +28,16 @@ class Profile:
     """The time of one call, divided by steps.
 
     Args:
-        recorder: what was told.
-        seconds: that the call took, telling left out.
-        result: what the call gave.
+        recorder: the recorder of the call.
+        seconds: duration of the call, without recording.
+        result: the call's result.
 
     Attributes:
-        rows: what ran, parts behind the whole (`depth`).
-        seconds: that the call took; what telling took is left out.
-        result: what the call gave.
+        rows: the kernels and regions that ran, parts behind the whole (`depth`).
+        seconds: duration of the call, without recording.
+        result: the call's result.
         rejections: tables that raised, or disagreed with the plan (`PINNACE_CHECK`).
-        ahead: which kernels this process has from files beside models, and which not, and why.
+        ahead: the kernels this process has from files beside models, and why others are missing.
     """
 
     def __init__(self, recorder: Recorder, seconds: float, result: Any = None) -> None:
@@ -128,10 +128,10 @@ class Profile:
                 TensorBoard's log folder, which gets `plugins/profile/...`.
 
         Returns:
-            What was written.
+            The files written.
 
         Raises:
-            OpError: it cannot be written.
+            OpError: the trace cannot be written.
         """
         from pinnace.profiler.files import save
 

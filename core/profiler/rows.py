@@ -29,18 +29,18 @@ class Row:
     """One row of a profile.
 
     Attributes:
-        depth: of what it is a part of.
+        depth: depth of what it is a part of.
         tier: "eager", "plan", "workspace" (the plan, its memory used again), "compiled", "small
             plan", "network row", "loop" or "trial".
-        kind: of kernel or region: an op, "Network", "Fused", "PRODUCT", ...
-        name: of the function, the node or the layer.
+        kind: kind of kernel or region: an op, "Network", "Fused", "PRODUCT", ...
+        name: name of the function, the node or the layer.
         ops: names, in their order.
         took: shapes of the inputs, as text.
         gave: shapes of the outputs, as text.
         count: how often it ran.
-        seconds: of all together.
+        seconds: their total time in seconds.
         flops: floating-point operations of all together; None if they are not known.
-        bytes: of what was read and written, each once, of all together.
+        bytes: bytes read and written by all together, each array counted once.
         reason: why it is not compiled, or stands alone; empty for what is compiled.
     """
 

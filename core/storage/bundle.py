@@ -61,10 +61,10 @@ class BundleEntry:
     """The index entry of a tensor.
 
     Attributes:
-        dtype: of its elements.
+        dtype: dtype of its elements.
         shape: its sizes.
         shard: number of the data file.
-        offset: of its first byte there.
+        offset: offset of its first byte there.
         size: how many bytes it takes there.
         crc32c: their masked checksum.
         slices: the parts that it is made of, in which case it has no bytes of its own.
@@ -82,9 +82,9 @@ class BundleEntry:
 class BundleReader:
     """The tensors of a bundle, read on demand.
 
-    Numbers are not copied: an array shows the file's bytes, mapped copy-on-write, so writing to it
-    changes this process's view (also of arrays read later) and never the file.
-    A thread may use a reader while others do.
+    Numbers are not copied: an array is a view of the file's bytes, mapped copy-on-write, so writing
+    to it changes this process's view (also of arrays read later) and never the file. A thread may
+    use a reader while others do.
 
     Args:
         prefix: path of the bundle without the endings of its files.
@@ -95,7 +95,7 @@ class BundleReader:
     Raises:
         NotFoundError: there is no such bundle.
         DataLossError: its index is damaged.
-        UnimplementedError: it was written for later readers.
+        UnimplementedError: the bundle requires a later reader.
     """
 
     def __init__(self, prefix: StrPath, *, largest_read: int = 0) -> None:

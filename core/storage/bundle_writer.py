@@ -93,7 +93,7 @@ class BundleWriter:
             dtype: if it is not the one that the array says, as for quantised integers.
 
         Raises:
-            AlreadyExistsError: there is a tensor of that name.
+            AlreadyExistsError: a tensor of that name has been added.
             InvalidArgumentError: `name` is empty or begins with a zero; an element of a string
                 tensor is not bytes.
             FailedPreconditionError: the bundle is finished.
@@ -122,14 +122,14 @@ class BundleWriter:
         """Append a slice of a tensor, whose slices may be in several files.
 
         Args:
-            name: of the whole tensor.
-            shape: of the whole tensor.
+            name: name of the whole tensor.
+            shape: shape of the whole tensor.
             box: (start, length) of the part on each axis.
             value: the part.
             dtype: see `add`.
 
         Raises:
-            AlreadyExistsError: there is that part, or a whole tensor of that name.
+            AlreadyExistsError: this slice, or the whole tensor, has been added.
             InvalidArgumentError: the part is not one of such a tensor.
         """
         array, sizes, key = np.asarray(value), tuple(shape), key_of(name)

@@ -25,7 +25,7 @@ def compression_of(who: str, kind: Any) -> str:
     """The name of a compression.
 
     Raises:
-        InvalidArgumentError: there is none of that name.
+        InvalidArgumentError: the compression is unknown.
     """
     found = kind.decode() if isinstance(kind, bytes) else kind or ""
     if found not in COMPRESSIONS:
@@ -97,14 +97,14 @@ def parts(
 
     Args:
         file: read from its beginning to its end.
-        who: for messages.
-        name: of the file, for messages.
-        length: of a part, in bytes.
+        who: name of the caller in messages.
+        name: name of the file, for messages.
+        length: length of a part, in bytes.
         header: how many bytes to leave out at the beginning.
         footer: how many to leave out at the end.
 
     Raises:
-        InvalidArgumentError: what lies between is not a whole number of parts.
+        InvalidArgumentError: the bytes between them are not a whole number of records.
     """
     if len(file.read(header)) < header:
         raise InvalidArgumentError(f"{who}: {name} is shorter than its header")

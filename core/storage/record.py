@@ -59,7 +59,7 @@ class RecordWriter:
     Args:
         path: overwritten if it exists.
         compression: None, `"GZIP"` or `"ZLIB"`.
-        level: of compression, 0 to 9, or -1 for zlib's default.
+        level: level of compression, 0 to 9, or -1 for zlib's default.
 
     Raises:
         NotFoundError: the folder does not exist.
@@ -266,7 +266,7 @@ def open_records(file: IO[bytes], name: str, compression: str | None = None) -> 
 
     Args:
         file: open for reading bytes; it stays open.
-        name: for messages.
+        name: name in messages.
         compression: None, `"GZIP"` or `"ZLIB"`.
 
     Raises:

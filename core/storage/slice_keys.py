@@ -23,7 +23,7 @@ def parse_slice(text: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]
         text: sizes, and then `start,length` or `-` for each axis between colons: `4 3 0,2:-`.
 
     Raises:
-        ValueError: it is not of this form, or no part of the shape.
+        ValueError: the text has another form, or the slice is out of bounds.
     """
     *sizes, last = text.split()
     shape = tuple(int(size) for size in sizes)
@@ -40,7 +40,7 @@ def slice_key(name: str, extents: Iterable[tuple[int, int]]) -> bytes:
     """The key of one part.
 
     Args:
-        name: of the whole tensor.
+        name: name of the whole tensor.
         extents: (start, length) of each axis; the length is `WHOLE_AXIS` where nothing is cut.
     """
     pairs = list(extents)

@@ -14,7 +14,7 @@ def unpack(data: bytes, where: str) -> bytes:
 
     Args:
         data: one compressed block.
-        where: what to call it in errors.
+        where: its name in error messages.
 
     Raises:
         DataLossError: `data` is not a compressed block.

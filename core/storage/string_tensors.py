@@ -44,7 +44,7 @@ def decode_strings(
         count: how many elements its shape has.
         crc: the checksum kept of it; None leaves the bytes unchecked, though not the lengths.
         order: `"<"` or `">"`, the byte order of the bundle.
-        where: what to call the tensor in errors.
+        where: name of the tensor in error messages.
 
     Raises:
         DataLossError: the bytes are not those of `count` strings.

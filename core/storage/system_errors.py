@@ -31,8 +31,8 @@ def explain(error: OSError, action: str, path: str | os.PathLike[str], remark: s
     """The library's error for `error`.
 
     Args:
-        error: as the system raised it.
-        action: what was tried, "write".
+        error: the system's error.
+        action: the action that was tried, "write".
         path: on what.
         remark: a consequence worth knowing, "the old folder is unchanged".
     """

@@ -194,7 +194,7 @@ def parse_table(data: bytes, name: str) -> dict[bytes, bytes]:
 
     Args:
         data: the whole file.
-        name: what to call it in errors.
+        name: name in error messages.
     """
     if len(data) < _FOOTER_BYTES or data[-8:] != _MAGIC:
         raise DataLossError(f"{name} is not a sorted table, or is cut off: its footer is missing")

@@ -24,8 +24,8 @@ def field_header(number: int, size: int) -> bytes:
     """The bytes before a length-delimited field of a protocol buffer: its tag and its length.
 
     Args:
-        number: of the field.
-        size: of its content, in bytes.
+        number: number of the field.
+        size: size of its content, in bytes.
     """
     return varint(number << 3 | 2) + varint(size)
 
@@ -36,7 +36,7 @@ def read_varint(data: bytes, at: int, where: str) -> tuple[int, int]:
     Args:
         data: bytes that hold it.
         at: its first byte.
-        where: what to call `data` in errors.
+        where: name of `data` in error messages.
 
     Raises:
         DataLossError: `data` ends inside the number, or it is above 2**64 - 1.

@@ -297,7 +297,9 @@ class Assertions(unittest.TestCase):
         with self.assertRaises(kind) as caught:
             yield
         if str(caught.exception) != message:
-            self.fail(f"{kind.__name__} says {str(caught.exception)!r}, and must say {message!r}")
+            self.fail(
+                f"{kind.__name__} must have the message {message!r}, got {str(caught.exception)!r}"
+            )
 
 
 def _differences(a: Any, b: Any, aname: str, bname: str) -> Iterator[str]:

@@ -63,7 +63,7 @@ class Benchmark:
             wall_time: seconds.
             throughput: megabytes a second.
             extras: more figures and texts, by name.
-            name: what it is called; the method that reports, if None.
+            name: its name; that of the reporting method if None.
             metrics: dictionaries with a `name` and a `value`, maybe `min_value` and `max_value`.
 
         Raises:
@@ -123,7 +123,7 @@ class Benchmark:
             min_iters: runs that count, at least 1.
             store_trace: refused: runs are not traced for Chrome's viewer.
             store_memory_usage: accepted for TensorFlow's sake: what a run allocates is not counted.
-            name: what it is called; the method that reports, if None.
+            name: its name; that of the reporting method if None.
             extras: more figures and texts, by name.
             mbs: megabytes that a run moves.
 
@@ -200,7 +200,7 @@ def run(pattern: str) -> None:
         pattern: a regular expression; `all` for all.
 
     Raises:
-        ValueError: there are none.
+        ValueError: no benchmark matches.
     """
     count = 0
     for known in list(Benchmark._known):

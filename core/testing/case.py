@@ -67,7 +67,7 @@ class TestCase(Assertions):
         """A new folder for this test.
 
         Args:
-            name: of the folder; any if None.
+            name: name of the folder; any if None.
             cleanup: when it is removed; as the class has it if None.
         """
         made = tempfile.mkdtemp(prefix=f"{self._testMethodName}-")
@@ -86,11 +86,11 @@ class TestCase(Assertions):
         """A new file in this test's own folder.
 
         Args:
-            file_path: of the file in that folder; any if None.
-            content: what it holds; nothing if None.
+            file_path: path of the file in that folder; any if None.
+            content: its content; empty if None.
             mode: as `open` has it.
-            encoding: of the text.
-            errors: what to do with characters that the encoding lacks.
+            encoding: encoding of the text.
+            errors: the treatment of characters that the encoding lacks.
             cleanup: when it is removed; as the class has it if None.
         """
         folder = self.create_tempdir(cleanup=cleanup)
@@ -279,7 +279,7 @@ class TestCase(Assertions):
         Args:
             expected_message_maybe_ascii: a message, or the text of one of the other's type.
             validate_message: a message.
-            msg: what an error begins with.
+            msg: beginning of an error message.
             relative_tolerance: how far apart numbers may be; they must be equal if None.
         """
         from google.protobuf import json_format, text_format  # late: most tests have no messages

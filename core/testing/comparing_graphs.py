@@ -26,7 +26,7 @@ def assert_equal_graph_def(expected: Any, actual: Any) -> None:
 
     Raises:
         TypeError: one is no GraphDef.
-        AssertionError: they differ.
+        AssertionError: the graphs differ.
     """
     for name, graph in (("expected", expected), ("actual", actual)):
         if not isinstance(graph, GraphDef):

@@ -52,10 +52,10 @@ class TempFile(_Temporary):
         """Write a text into it.
 
         Args:
-            text: what to write.
+            text: the text to write.
             mode: as `open` has it.
-            encoding: of the text.
-            errors: what to do with characters that the encoding lacks.
+            encoding: encoding of the text.
+            errors: the treatment of characters that the encoding lacks.
         """
         with Path(self).open(mode, encoding=encoding, errors=errors) as file:
             file.write(text)
@@ -64,7 +64,7 @@ class TempFile(_Temporary):
         """Write bytes into it.
 
         Args:
-            data: what to write.
+            data: the data to write.
             mode: as `open` has it.
         """
         with Path(self).open(mode) as file:
@@ -102,10 +102,10 @@ class TempDir(_Temporary):
 
         Args:
             file_path: below this folder; any name if None.
-            content: what it holds; nothing if None.
+            content: its content; empty if None.
             mode: as `open` has it.
-            encoding: of the text.
-            errors: what to do with characters that the encoding lacks.
+            encoding: encoding of the text.
+            errors: the treatment of characters that the encoding lacks.
         """
         if file_path is None:
             handle, name = tempfile.mkstemp(dir=self)
