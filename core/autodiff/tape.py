@@ -202,10 +202,10 @@ class GradientTape:
         Args:
             target: a tensor, or a structure of tensors.
             sources: a tensor or variable that was watched, or a structure of them.
-            output_gradients: what to multiply each target's gradient with; ones if None. Structure
-                of `target`.
-            unconnected_gradients: what to answer where the target does not depend on the source:
-                "none" or "zero".
+            output_gradients: factors of each target's gradient; ones if None. Structure of
+                `target`.
+            unconnected_gradients: the result where the target does not depend on the source: "none"
+                or "zero".
 
         Returns:
             The structure of `sources`, each entry of its source's shape and dtype.
@@ -270,8 +270,8 @@ class GradientTape:
         Args:
             target: a tensor.
             sources: a tensor or variable that was watched, or a structure of them.
-            unconnected_gradients: what to answer where the target does not depend on the source:
-                "none" or "zero".
+            unconnected_gradients: the result where the target does not depend on the source: "none"
+                or "zero".
             parallel_iterations: accepted for TensorFlow's sake.
             experimental_use_pfor: accepted for TensorFlow's sake.
 

@@ -26,7 +26,7 @@ class AssetPath(bytes):
 class AssetFolder(bytes):
     """The folder of an asset, as the asset's path without its name.
 
-    Ops that read models of several files take it: they look there for files of known names.
+    Ops that read models of several files take it: they look there for files with known names.
     """
 
     __slots__ = ()

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def async_scope() -> Iterator[None]:
     """A block whose eager ops TensorFlow may run later; when it is left all have run.
 
-    Here an op has run when its call returns, inside of the block too: an error is raised where it
-    happens, which is as early as TensorFlow allows.
+    Here an op has run when its call returns, also inside of the block: an error is raised by the
+    call itself, which is as early as TensorFlow allows.
     """
     yield
 

@@ -14,8 +14,8 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A line for error messages with the most similar known name; empty if none is similar.
 
     Args:
-        name: what was given.
-        names: what is known.
+        name: the given name.
+        names: the known names.
     """
     lower = {known.lower(): known for known in sorted(names)}
     close = difflib.get_close_matches(name.lower(), lower, n=1)
@@ -26,9 +26,9 @@ def unknown_arguments(who: str, unknown: Iterable[str], known: Iterable[str]) ->
     """The message for unknown arguments, with the closest known name.
 
     Args:
-        who: what was called.
+        who: name of the called function.
         unknown: the names that it does not take, at least one.
-        known: those that it takes.
+        known: the accepted ones.
     """
     names = sorted(unknown)
     return f"{who}: unknown arguments {', '.join(names)}{did_you_mean(names[0], known)}"

@@ -35,11 +35,11 @@ def column_array(value: Any, what: str = "an array") -> Array:
 
     Args:
         value: an array of any dtype; a column or table of pandas, Polars or Arrow.
-        what: what messages call it: `fit: x['colour']`.
+        what: its name in messages: `fit: x['colour']`.
 
     Returns:
-        The array itself, or a view, where nothing is to convert. Objects that are all numbers get
-        the dtype that NumPy gives them.
+        The array itself, or a view, if nothing has to be converted. An object array of numbers gets
+        the dtype that NumPy infers.
 
     Raises:
         ValueError: missing values, objects that are neither text nor numbers, or both kinds.

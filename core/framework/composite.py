@@ -250,7 +250,7 @@ def registered_as(name: str) -> Callable[[type[CompositeSpec]], type[CompositeSp
 
     Raises:
         TypeError: the name is no string.
-        ValueError: it is no name like `project.Type.Spec`, or another class has it.
+        ValueError: the name is not of the form `project.Type.Spec`, or belongs to another class.
     """
     if not isinstance(name, str):
         raise TypeError(f"__name__ of an extension type must be a string, got {name!r}")
@@ -273,7 +273,7 @@ def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
     """The class that files name so, if this library has it.
 
     Args:
-        name: of the enumeration of struct.proto.
+        name: name of the enumeration of struct.proto.
         written: the name that a program gave it, for one of an extension type.
     """
     if name in {EXTENSION, REGISTERED}:

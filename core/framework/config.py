@@ -64,7 +64,7 @@ class Settings:
             with NaN before (integers with 0xAA): a number that was not written is seen. Slow.
         check: whether each call of a network, a table or a region runs the plan as well, gives its
             results, and compares: what does not agree is logged, and not used any more. Slow.
-        caches: where folders of caches are, by their variables of the environment.
+        caches: the folders of caches, by their environment variables.
     """
 
     tier: Tier = "auto"
@@ -219,7 +219,7 @@ def set_tier(tier: Tier) -> None:
             either: each kernel by itself.
 
     Raises:
-        InvalidArgumentError: there is no such tier.
+        InvalidArgumentError: the tier is unknown.
     """
     settings.tier = _tier("set_tier: tier", tier)
 

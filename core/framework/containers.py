@@ -46,7 +46,7 @@ class ListWrapper(Trackable, list[T]):
     """A list whose trackable elements are its children, named by their indices.
 
     Args:
-        items: what it holds at first.
+        items: its initial elements.
     """
 
     _plain_type: ClassVar[type] = list

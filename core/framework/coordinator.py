@@ -97,7 +97,7 @@ class Coordinator:
             timeout: how long, in seconds; None for ever.
 
         Returns:
-            Whether somebody did.
+            Whether a stop was requested.
         """
         return self._stop.wait(timeout)
 
@@ -125,7 +125,7 @@ class Coordinator:
 
         Raises:
             RuntimeError: some still run.
-            BaseException: what was reported.
+            BaseException: the reported error.
         """
         with self._lock:
             waiting = [*dict.fromkeys([*self._threads, *(threads or ())])]

@@ -134,7 +134,7 @@ def begin() -> Mode | None:
     """Flush denormals from now on.
 
     Returns:
-        Whose `end` the caller calls; None inside another run, which goes on.
+        An object whose `end` the caller calls; None inside another run, which continues.
     """
     mode = _threads.mode
     if mode is None or mode.is_inside:
@@ -162,7 +162,7 @@ def flushing(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def theirs() -> Iterator[None]:
     """Restore the previous mode inside a run, for user code and new threads.
 
-    A thread begins with what its maker has set.
+    A new thread starts with the mode of the thread that created it.
     """
     mode = _threads.mode
     if mode is None or not mode.is_inside:

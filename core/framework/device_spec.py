@@ -17,7 +17,7 @@ class DeviceSpec:
         replica: number of the replica, None for any.
         task: number of the task, None for any.
         device_type: such as "CPU", None for any.
-        device_index: which of that type, None for any.
+        device_index: index of the device of that type; None for any.
     """
 
     job: str | None = None
@@ -56,7 +56,8 @@ class DeviceSpec:
         """The device of a name.
 
         Args:
-            spec: as `to_string` writes it, or with `/CPU:0` for `/device:CPU:0`; `*` is any index.
+            spec: a name as `to_string` writes it, or with `/CPU:0` for `/device:CPU:0`; `*` is any
+                index.
 
         Raises:
             ValueError: a part is unknown, or two name a type.
@@ -75,7 +76,7 @@ class DeviceSpec:
         """This spec, with components overridden by those set in `dev`.
 
         Args:
-            dev: another spec.
+            dev: the other spec.
         """
         return self.replace(**{k: v for k, v in dev._parts().items() if v is not None})
 

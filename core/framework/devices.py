@@ -59,13 +59,13 @@ _kept = _Kept()
 def device(device_name: Any) -> Iterator[None]:
     """Accept any device for the block's ops, which run on the CPU.
 
-    TensorFlow puts an op elsewhere too if the device named is not there.
+    TensorFlow also places an op elsewhere if the named device does not exist.
 
     Args:
         device_name: a device such as "/GPU:0", a DeviceSpec, or None, or a function that names one.
 
     Raises:
-        ValueError: it is no name of a device.
+        ValueError: the name is not that of a device.
     """
     name = getattr(device_name, "name", device_name)
     if isinstance(name, DeviceSpec):
@@ -145,7 +145,7 @@ def set_logical_device_configuration(
         logical_devices: one entry per logical device; None for one device.
 
     Raises:
-        ValueError: there is no such device, no entry, or a limit of memory is set for the CPU.
+        ValueError: no such device exists, the list is empty, or the CPU gets a memory limit.
     """
     _check("set_logical_device_configuration", device)
     wanted = None if logical_devices is None else list(logical_devices)

@@ -17,7 +17,7 @@ def to_one_dtype(first: tuple[str, DType], other: tuple[str, DType]) -> str:
 
     Args:
         first: name and dtype of an argument.
-        other: of another, which has another dtype.
+        other: the same for another one, of another dtype.
     """
     wide = _wider(first[1], other[1])
     if wide is None:

@@ -297,7 +297,7 @@ _BY_KEY.update(
 def by_enum(dtypes: Iterable[DType]) -> list[DType]:
     """The dtypes in order of their numbers.
 
-    Sets have no order that stays from run to run, and messages should.
+    The order of a set differs between runs; messages should not.
     """
     return sorted(dtypes, key=lambda dtype: dtype.enum)
 
@@ -306,7 +306,7 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     """The type of an array's elements.
 
     Args:
-        dtype: of the array. Text, bytes and objects are `string`; byte order is ignored.
+        dtype: dtype of the array. Text, bytes and objects are `string`; byte order is ignored.
 
     Raises:
         TypeError: TensorFlow has no such type: dates, records, extended precision.
@@ -338,7 +338,7 @@ def as_dtype(type_value: object) -> DType:
             The numbers 101 and up, TensorFlow 1's references, mean the type referred to.
 
     Raises:
-        TypeError: it names no type.
+        TypeError: the value is not that of a dtype.
     """
     if type(type_value) is DType:
         return type_value

@@ -141,10 +141,10 @@ class VariableMembers:
         """Check that the shape fits.
 
         Args:
-            shape: of any value.
+            shape: shape of any value.
 
         Raises:
-            ValueError: it does not.
+            ValueError: the shape does not fit.
         """
         self.shape.assert_is_compatible_with(type(self.shape)(shape))
 
@@ -152,7 +152,7 @@ class VariableMembers:
         """Assign a value.
 
         Args:
-            value: of the shape and dtype of the variable.
+            value: a value of the shape and dtype of the variable.
             session: without effect: there are no sessions.
         """
         ignored("Variable.load", "there are no sessions", session=session)

@@ -73,7 +73,7 @@ def set_device_policy(device_policy: str | None) -> None:
     """Set the handling of tensors on other devices; without effect, as there is one device.
 
     Raises:
-        ValueError: there is no such policy.
+        ValueError: the policy is unknown.
     """
     chosen = device_policy or "silent"
     if chosen not in _POLICIES:

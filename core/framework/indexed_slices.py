@@ -151,8 +151,8 @@ class IndexedSlicesSpec(CompositeSpec):
     """The spec of IndexedSlices.
 
     Args:
-        shape: of the whole; None is an unknown rank.
-        dtype: of the values.
+        shape: shape of the whole; None is an unknown rank.
+        dtype: dtype of the values.
         indices_dtype: int32 or int64.
         dense_shape_dtype: int32 or int64; None if there is no dense shape.
         indices_shape: [n]; None is an unknown number of slices.

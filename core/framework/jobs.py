@@ -66,7 +66,7 @@ def agreed(value: Any, what: str) -> Any:
     """The chief's value; this one if the process is alone.
 
     Args:
-        value: that of this process; any that pickle takes.
+        value: this process's value; any that can be pickled.
         what: for messages: "the seed of a shuffle".
     """
     return value if _present.job is None else _present.job.agreed(value, what)
@@ -76,8 +76,8 @@ def any_of(flag: bool, what: str) -> bool:
     """Whether a flag is set in any process of the job.
 
     Args:
-        flag: that of this process.
-        what: for messages.
+        flag: the flag of this process.
+        what: name in messages.
     """
     return flag if _present.job is None else _present.job.any(flag, what)
 
@@ -110,11 +110,11 @@ def chief_writes(what: str) -> Iterator[bool]:
 def chief_path(what: str, path: str) -> Iterator[str]:
     """A block in which all processes write a file, but only the chief's is kept.
 
-    It is for values that need communication with all processes.
+    For values that need communication between all processes.
 
     Args:
-        what: for messages.
-        path: where the chief writes.
+        what: name in messages.
+        path: the path that the chief writes to.
 
     Yields:
         Where this process writes: the others into a folder that goes away.

@@ -191,8 +191,8 @@ def error(namespace: str, name: str) -> AttributeError:
     """The error for a name that a namespace lacks.
 
     Args:
-        namespace: as TensorFlow has it, such as `tf.linalg`.
-        name: what was looked for there.
+        namespace: TensorFlow's namespace, such as `tf.linalg`.
+        name: the name looked up there.
     """
     plain = f"module 'pinnace{namespace.removeprefix('tf')}' has no attribute {name!r}"
     return AttributeError(_told(namespace, name) or plain)

@@ -18,8 +18,8 @@ class Reason(NamedTuple):
 
     Attributes:
         names: patterns as the shell has them, of full names such as `tf.lite.*`.
-        why: what is so.
-        instead: what to use.
+        why: the reason.
+        instead: the replacement.
     """
 
     names: tuple[str, ...]

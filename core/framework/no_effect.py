@@ -19,7 +19,7 @@ def no_effect(who: str, argument: str, why: str) -> None:
     Args:
         who: the class or function.
         argument: its name.
-        why: what is so instead.
+        why: the reason.
     """
     if (who, argument) in _told:
         return
@@ -33,7 +33,7 @@ def ignored(who: str, why: str, /, default: object = None, **given: object) -> N
 
     Args:
         who: the class or function that takes them.
-        why: what is so instead.
+        why: the reason.
         default: the value of an argument that nobody gave.
         **given: the arguments by name.
     """

@@ -49,7 +49,7 @@ def set_experimental_options(options: Mapping[str, Any]) -> None:
     """Store options; others are unchanged.
 
     Raises:
-        ValueError: there is no such option.
+        ValueError: an option is unknown.
     """
     unknown = sorted(set(options) - _SWITCHES)
     if unknown:

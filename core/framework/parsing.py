@@ -49,7 +49,7 @@ def parsed(text: str, mode: str = "exec") -> Any:
         mode: "exec" for statements, "eval" for an expression.
 
     Raises:
-        SyntaxError: it is no Python.
+        SyntaxError: the source is not Python.
     """
     return in_turn(lambda: ast.parse(text, mode=mode))
 

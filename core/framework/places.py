@@ -55,7 +55,7 @@ def for_files(place: ReplicaPlace | None) -> ReplicaPlace | None:
     """The place in which functions for files are traced: a variable has one copy there.
 
     Args:
-        place: where the function was traced before.
+        place: the place where the function was traced before.
 
     Returns:
         The same place, if it is in no strategy or on one copy of its variables.
@@ -71,7 +71,7 @@ def entered(place: ReplicaPlace | None, meeting: Any = None) -> Iterator[None]:
 
     Args:
         place: where.
-        meeting: where the replicas of this run meet; None if there is none to wait for.
+        meeting: the meeting of this run's replicas; None if there is one replica.
     """
     saved = state.place, state.meeting
     state.place, state.meeting = place, meeting
@@ -99,7 +99,7 @@ def require_same(strategy: object) -> None:
     """Raise unless the strategy is the current one.
 
     Raises:
-        RuntimeError: there is another one.
+        RuntimeError: another strategy is the current one.
     """
     place = current()
     if place is not None and place.strategy is not strategy:

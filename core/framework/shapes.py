@@ -107,7 +107,7 @@ class Shape:
         """The shape that combines what both shapes of one tensor specify.
 
         Raises:
-            ValueError: they cannot: ranks or sizes differ.
+            ValueError: the shapes contradict each other in rank or sizes.
         """
         other = as_shape(other)
         if self._dims is None:
@@ -176,7 +176,7 @@ class Shape:
         """This shape, merged with a known rank.
 
         Raises:
-            ValueError: it has another number of axes.
+            ValueError: the shape has another rank.
         """
         if self._dims is None:
             return unknown_shape(rank)
@@ -187,7 +187,7 @@ class Shape:
         """This shape, if its rank can be at least this.
 
         Raises:
-            ValueError: it has fewer than `rank` axes.
+            ValueError: the shape has fewer than `rank` axes.
         """
         if self._dims is not None and len(self._dims) < rank:
             raise ValueError(f"Shape {self.text} must have rank at least {rank}, has {self.rank}")
@@ -197,7 +197,7 @@ class Shape:
         """This shape, if its rank can be at most this.
 
         Raises:
-            ValueError: it has more than `rank` axes.
+            ValueError: the shape has more than `rank` axes.
         """
         if self._dims is not None and len(self._dims) > rank:
             raise ValueError(f"Shape {self.text} must have rank at most {rank}, has {self.rank}")

@@ -172,7 +172,7 @@ class Resource:
             is_alone: whether an array to which there is no other reference has its memory alone.
 
         Returns:
-            The value, and whether it may be written into, which others see as soon as it is given
+            The value, and whether it may be overwritten, which becomes visible when it is given
             back.
         """
         while True:

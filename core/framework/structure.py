@@ -190,7 +190,7 @@ def pack_sequence_as(
         expand_composites: whether ragged and sparse tensors are put together from their components.
 
     Raises:
-        ValueError: there are more or fewer values than leaves.
+        ValueError: the numbers of values and leaves differ.
         TypeError: `flat_sequence` is no sequence.
     """
     if isinstance(flat_sequence, (str, bytes)) or not hasattr(flat_sequence, "__iter__"):

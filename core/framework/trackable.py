@@ -40,13 +40,13 @@ class Trackable:
         """Make `child` a child of this object and return it.
 
         Args:
-            name: what it is called here; part of its key in checkpoints.
+            name: its name here; part of its key in checkpoints.
             child: the object; it may have other parents.
             overwrite: whether it may take the place of another child.
 
         Raises:
             TypeError: `child` is not a Trackable.
-            ValueError: another object has that name.
+            ValueError: the name belongs to another object.
         """
         if not isinstance(child, Trackable):
             raise TypeError(

@@ -99,11 +99,11 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         validate_shape: False leaves the shape open, so that values of other shapes can be assigned.
         name: its name in graphs and files; `Variable` if None.
         dtype: element type; that of the initial value if None.
-        constraint: what an optimizer applies to the value after each step.
+        constraint: constraint that an optimizer applies to the value after each step.
         synchronization: when the copies that a strategy makes of it are made equal.
-        aggregation: what is made of the values that the replicas of a strategy assign.
-        shape: what later values must fit, `TensorShape(None)` for any; the shape of the initial
-            value if None.
+        aggregation: how values assigned by the replicas of a strategy are aggregated.
+        shape: the shape that later values must fit, `TensorShape(None)` for any; the shape of the
+            initial value if None.
 
     Raises:
         ValueError: no initial value, or one that does not fit `shape`; one that a traced function

@@ -65,7 +65,8 @@ def is_weak(x: object) -> bool:
 def weakened(x: Any) -> Any:
     """Make a tensor without other references weak: the object itself changes its class.
 
-    So a tape that recorded it still recognises it. A dtype that no Python number has is unchanged.
+    So a tape that recorded it still recognises it. A dtype without a counterpart among Python's
+    numbers is unchanged.
     """
     if type(x) is Tensor and x.dtype in _WEAK:
         x.__class__ = WeakTensor

@@ -68,9 +68,9 @@ def apply(
 def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> tuple[Tensor, ...]:
     """Call a graph so that tapes can differentiate it, as often as there are tapes.
 
-    The innermost tape needs the gradient of the outputs; the one around it also the gradient of the
-    first gradient's inputs, and so on. All of it is computed in this one call, with the values of
-    this call.
+    The innermost tape needs the gradient of the outputs; the next outer one also the gradient of
+    the first gradient's inputs, and so on. All of it is computed in this one call, with the values
+    of this call.
     """
     tapes: tuple[Any, ...] = state.tapes
     wanted = tuple(any(tape.watches(x) for tape in tapes) for x in inputs)
@@ -265,7 +265,7 @@ def _entries(
 def _gradient_of_control_flow(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
     """The gradient of an If, Case or While by itself: it is computed again, expanded.
 
-    Tapes need it that saw one run outside of `functions`.
+    Needed by tapes that recorded one run outside of `functions`.
     """
     graph = branches.alone(call.op, call.inputs, dict(call.attrs))
     flat = [*call.inputs[:-1], *call.inputs[-1]]

@@ -49,8 +49,8 @@ def nondifferentiable_batch_function(
             parts; an error otherwise.
 
     Returns:
-        A decorator. What it gives takes tensors, which have the batch as their first axis, and
-        no gradient flows through it.
+        A decorator. The decorated function takes tensors with the batch as first axis, and has no
+        gradient.
 
     Raises:
         ValueError: when called, with an argument that is no tensor.

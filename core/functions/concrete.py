@@ -434,7 +434,7 @@ class ConcreteFunction(Trackable):
     def _fitting(self, given: Mapping[str, Any]) -> list[Tensor]:
         """The arguments by name, converted unless they are tensors that fit.
 
-        As `_fit` of each, in a quarter of the time: models of tables have dozens.
+        The same as `_fit` of each, in a quarter of the time: models of tables have dozens.
 
         Raises:
             KeyError: one is missing.

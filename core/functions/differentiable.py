@@ -34,7 +34,7 @@ class Differentiated:
             entry of `sources`.
         targets: the outputs that carry gradients, by index.
         sources: the inputs whose gradients it gives, by index.
-        slices: those of them whose gradient is IndexedSlices: three results each, not one.
+        slices: the ones whose gradient is IndexedSlices: three results each, not one.
         outside: tensors from outside that the backward graph captured by itself.
     """
 

@@ -77,8 +77,8 @@ def _packed(
 
     Args:
         results: the structure.
-        places: of the tensors that come next.
-        names: what the expression calls the keys of dicts; added to.
+        places: positions of the tensors that come next.
+        names: the expression's names of dict keys; extended.
         levels: how deep it may be nested: Python reads expressions of some 100.
     """
     kind = type(results)

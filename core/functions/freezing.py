@@ -47,7 +47,7 @@ def convert_variables_to_constants_v2(
 
     Raises:
         TypeError: `func` is no concrete function.
-        InvalidArgumentError: it assigns a variable.
+        InvalidArgumentError: the function assigns a variable.
     """
     if not isinstance(func, ConcreteFunction):
         raise TypeError(

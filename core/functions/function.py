@@ -128,7 +128,7 @@ class Function(Trackable, Generic[P, R]):
         """Apply a decorator to the Python function; TensorFlow's name, which packages call.
 
         Raises:
-            ValueError: it has been traced.
+            ValueError: the function has been traced.
         """
         if self._concrete:
             raise ValueError("Functions cannot be decorated after they have been traced.")

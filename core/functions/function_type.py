@@ -54,16 +54,16 @@ def check_values(
     """Compare Python values in a call with those of the trace.
 
     Args:
-        name: of the function, for messages.
+        name: name of the function, for messages.
         described: its parameters.
         args: the arguments by position; fewer than parameters where values are left out.
-        kwargs: those by name.
+        kwargs: keyword arguments.
 
     Returns:
         The arguments by name without those values.
 
     Raises:
-        TypeError: another value, or a tensor where there is one.
+        TypeError: a value differs, or is a tensor where the trace has a Python value.
     """
     values = {parameter for parameter, _, traced in described if _is_value(traced)}
     waiting = sum(name not in kwargs and name not in values for name, _, _ in described)

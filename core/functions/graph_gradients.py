@@ -55,12 +55,12 @@ def gradients(
     Args:
         ys: a tensor of the function, or a list of them.
         xs: tensors, variables, or one of them: what to differentiate by.
-        grad_ys: what to multiply each y's gradient with; ones where None.
+        grad_ys: factors of the gradient of each y; ones where None.
         name: accepted for TensorFlow's sake.
         gate_gradients: accepted for TensorFlow's sake.
         aggregation_method: accepted for TensorFlow's sake.
         stop_gradients: tensors that count as constants.
-        unconnected_gradients: what to answer where no y depends on an x: "none" or "zero".
+        unconnected_gradients: the result where no y depends on an x: "none" or "zero".
 
     Returns:
         One entry per x: a tensor, IndexedSlices where rows were gathered, or None.

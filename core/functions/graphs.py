@@ -93,7 +93,7 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
         """The values of a collection.
 
         Args:
-            name: of the collection.
+            name: name of the collection.
             scope: only those whose name begins with it.
         """
         found = self._collections.get(name, [])

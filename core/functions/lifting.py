@@ -24,14 +24,14 @@ def value_now(tensor: SymbolicTensor, tracer: FunctionTracer) -> Tensor:
     Only the ops that the tensor depends on run, without the function's assignments.
 
     Args:
-        tensor: of the graph of `tracer`, or of one around it.
-        tracer: what traces.
+        tensor: a tensor of the graph of `tracer`, or of one around it.
+        tracer: the active tracer.
 
     Returns:
         An eager tensor.
 
     Raises:
-        ValueError: it depends on an argument that has no value yet: a TensorSpec's, a loop's.
+        ValueError: the value depends on an argument without one yet: a TensorSpec's, a loop's.
     """
     found: FunctionTracer | None = tracer
     while found is not None and found.graph is not tensor.graph:

@@ -25,9 +25,9 @@ def parameters_of(
 
     Args:
         arguments: `(args, kwargs)` with specs in the place of tensors.
-        names: of the positional ones, as far as they are known.
+        names: names of the positional ones, as far as they are known.
         kinds: likewise.
-        rest: what those beyond are called, with a number.
+        rest: the name of further ones, with a number.
     """
     args, kwargs = arguments
     # TensorFlow: where `*args` took something, nothing before it can be given by name.

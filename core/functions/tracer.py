@@ -126,7 +126,7 @@ class FunctionTracer:
         outer: the tracer around this one, whose tensors may be captured.
         borrowed: graphs whose tensors may be captured as well (a backward graph takes those of the
             forward one).
-        graph: what to build; a new one if None.
+        graph: the graph to build; a new one if None.
     """
 
     def __init__(

@@ -30,10 +30,10 @@ def is_pure(graph: Graph) -> bool:
 def written_inputs(graph: Graph) -> frozenset[int] | None:
     """The places of the inputs whose resource a run may change.
 
-    A call of a function that writes counts for all resources that it is given.
+    A call of a function that writes counts for all resources passed to it.
 
     Returns:
-        None if a run may also change what is none of its inputs.
+        None if a run may also change anything that is not among its inputs.
     """
     places = {value: place for place, value in enumerate(graph.inputs)}
     found: set[int] = set()

@@ -35,7 +35,7 @@ class Value:
 
     Attributes:
         node: the node that computes it.
-        index: which of its outputs this is.
+        index: index of the output.
         spec: dtype, and shape as far as it is known.
         handle: for a resource, the spec of the variable behind it.
         tensor: its symbolic tensor while its graph is traced.
@@ -86,7 +86,7 @@ class Node:
         controls: the nodes that must have run before, beside those it takes values from.
         attrs: every attribute, type attributes too, defaults written out.
         outputs: its values.
-        source: where the user's program called it, for error messages.
+        source: the place in the user's program that called it, for error messages.
     """
 
     __slots__ = ("attrs", "controls", "inputs", "name", "op", "outputs", "source")
@@ -119,14 +119,14 @@ class Graph(Readable):
     """Nodes, with named inputs and outputs.
 
     Attributes:
-        name: of the function this graph is; unique in a SavedModel.
+        name: name of the function this graph is; unique in a SavedModel.
         nodes: all nodes.
         inputs: values of Placeholder nodes, in the order of the arguments (captures last).
         input_names: one per input.
         outputs: the results, in order.
         output_names: one per output.
         effects: the nodes that must run although no output needs them.
-        cached: what higher layers derived from this graph, by their `graph.caches.PerGraph`.
+        cached: data that higher layers derived from this graph, by their `graph.caches.PerGraph`.
     """
 
     name: str
@@ -158,7 +158,7 @@ class GraphBuilder(Readable):
     """A graph under construction.
 
     Args:
-        name: of the graph.
+        name: name of the graph.
         start: a graph whose nodes, inputs, outputs and effects this one begins with.
 
     Attributes:

@@ -26,7 +26,7 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
 
     Args:
         graph: stays as it is.
-        shapes: of its inputs, each as wide as the input's or narrower.
+        shapes: shapes of its inputs, each as wide as the input's or narrower.
 
     Raises:
         InvalidArgumentError: a node cannot take what it would be given.
@@ -42,7 +42,7 @@ def reshaped(graph: Graph, shapes: Sequence[Shape]) -> Graph:
 
     Args:
         graph: stays as it is.
-        shapes: of its inputs.
+        shapes: shapes of its inputs.
 
     Raises:
         InvalidArgumentError: a node cannot take what it would be given.
@@ -58,7 +58,7 @@ def _inferred_again(graph: Graph, shapes: Sequence[Shape], changed: set[Value]) 
 
     Args:
         graph: stays as it is.
-        shapes: of its inputs.
+        shapes: shapes of its inputs.
         changed: the inputs of which nothing is known but that; what depends on them is added.
     """
     copy = Copy(GraphBuilder(graph.name))
@@ -122,8 +122,8 @@ def _body(graph: Graph, shapes: Sequence[Shape], new: Sequence[bool]) -> Graph:
     """A function for these shapes.
 
     Args:
-        graph: of the function.
-        shapes: of its inputs.
+        graph: graph of the function.
+        shapes: shapes of its inputs.
         new: whether what was known of an input does not hold.
     """
     known = zip(graph.inputs, shapes, new, strict=True)

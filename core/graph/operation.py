@@ -1,6 +1,6 @@
 """Operation: a read-only view of a node with TensorFlow's interface.
 
-What gives messages imports the codec when it is called: most programs need none, and load no
+Methods that return messages import the codec when called: most programs need none, and load no
 protobuf.
 """
 
@@ -100,14 +100,14 @@ class Operation:
         """An attribute.
 
         Args:
-            name: of the attribute.
+            name: name of the attribute.
 
         Returns:
             A bool, int, float, bytes, DType, or a TensorShapeProto, TensorProto or NameAttrList; a
             list of them for a list.
 
         Raises:
-            ValueError: there is no such attribute.
+            ValueError: the op has no such attribute.
         """
         attrs = self.node_def.attr
         if name not in attrs:

@@ -32,9 +32,9 @@ class Readable:
         """The operation of a name.
 
         Raises:
-            KeyError: there is none.
-            ValueError: it is the name of a tensor.
-            TypeError: it is no text.
+            KeyError: no operation has that name.
+            ValueError: the name is that of a tensor.
+            TypeError: the name is no text.
         """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
@@ -46,9 +46,9 @@ class Readable:
         """The tensor of a name, `operation:0`.
 
         Raises:
-            KeyError: there is none.
-            ValueError: it is the name of an operation.
-            TypeError: it is no text.
+            KeyError: no tensor has that name.
+            ValueError: the name is that of an operation.
+            TypeError: the name is no text.
         """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
@@ -67,9 +67,9 @@ class Readable:
             allow_operation: whether it may be an operation.
 
         Raises:
-            KeyError: there is none of that name.
-            ValueError: it is of the kind that is not allowed, or of another graph.
-            TypeError: it is nothing of the kind.
+            KeyError: nothing in the graph has that name.
+            ValueError: the object is of a kind that is not allowed, or of another graph.
+            TypeError: the object is neither a name, a tensor nor an operation.
         """
         if isinstance(obj, (SymbolicTensor, Operation)):
             kind = "Tensor" if isinstance(obj, Tensor) else "Operation"

@@ -169,7 +169,7 @@ def parse(text: str, functions: Mapping[str, Graph] | None = None) -> Graph:
         functions: more graphs that may be called.
 
     Raises:
-        InvalidArgumentError: it is not such a text; the line is named.
+        InvalidArgumentError: the text describes no graph; the line is named.
     """
     blocks = list(_blocks(text))
     if not blocks:

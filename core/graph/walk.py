@@ -57,9 +57,9 @@ def _refuse_circle(node: Node, active: set[Node]) -> None:
 def ordered(graph: Graph) -> list[Node]:
     """The nodes that a graph's outputs and effects need, in written order if they can run so.
 
-    A walk from the outputs would put off what only the last outputs need, such as the gradients
-    of weights, and keep alive what these are computed from: a program that frees its
-    intermediate results early would not be a graph that does.
+    A walk from the outputs would delay nodes that only the last outputs need, such as the gradients
+    of weights, and keep their inputs alive: a program that frees its intermediate results early
+    would become a graph that does not.
     """
     nodes = needed(graph.outputs, graph.effects)
     place = {node: index for index, node in enumerate(graph.nodes)}

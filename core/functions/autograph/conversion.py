@@ -330,7 +330,7 @@ def to_graph(
         experimental_optional_features: accepted for TensorFlow's sake.
 
     Raises:
-        ValueError: it has no source, or is no function.
+        ValueError: the argument is no function, or has no source.
     """
     why = "what it calls is converted when it is called"
     ignored("autograph.to_graph", why, True, recursive=recursive)
@@ -372,7 +372,7 @@ def to_code(
         experimental_optional_features: accepted for TensorFlow's sake.
 
     Raises:
-        ValueError: it has no source, or is no function.
+        ValueError: the argument is no function, or has no source.
     """
     why = "what it calls is converted when it is called"
     ignored("autograph.to_code", why, True, recursive=recursive)

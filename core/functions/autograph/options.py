@@ -46,7 +46,7 @@ def makes_print_an_op(features: Any) -> bool:
     """Whether a feature, several of them, or None, convert `print`.
 
     Raises:
-        TypeError: it is no feature.
+        TypeError: the argument is no feature.
     """
     given = () if features is None else features
     given = tuple(given) if isinstance(given, (list, tuple, set, frozenset)) else (given,)

@@ -1,7 +1,7 @@
 """Source transformation: malt's converters, whose output calls this project's operators.
 
-The converted tree is compiled with the name and line numbers of the user's file: tracebacks, nodes
-of the graph and debuggers point to the user's source.
+The converted tree is compiled with the file name and line numbers of the user's source, which
+tracebacks, graph nodes and debuggers show.
 """
 
 from __future__ import annotations

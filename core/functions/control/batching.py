@@ -82,7 +82,7 @@ class Rows:
     """The values of a row's graph, for all rows.
 
     Args:
-        values: those of the graph's inputs; at least one is batched.
+        values: values of the graph's inputs; at least one is batched.
         exact: only rules whose rows are what one row gives, bit for bit, may be followed.
     """
 
@@ -217,7 +217,7 @@ def keeps_rows(graph: Graph, batches: Iterable[Value]) -> bool:
     """Whether each row of the results is computed exactly from that row of the arguments alone.
 
     Args:
-        graph: of batches: the rows are there already.
+        graph: a graph of batches, which has rows already.
         batches: the arguments that have rows.
     """
     many = set(batches)

@@ -37,8 +37,8 @@ class Branch:
     Captures and outputs may be added until `graph` or `ref` is read.
 
     Args:
-        tracer: of the function, which ran.
-        results: what the Python function returned, with symbolic tensors of the graph at the
+        tracer: tracer of the function, which ran.
+        results: the results of the Python function, with symbolic tensors of the graph at the
             leaves.
         arguments: how many inputs are no captures.
 
@@ -115,7 +115,7 @@ def trace_branch(
     Args:
         function: called with what `pack` makes of one symbolic tensor per spec.
         name: name of the graph; a number is added.
-        specs: of the arguments.
+        specs: specs of the arguments.
         pack: the arguments of the call from the tensors.
         handles: for each argument, the spec of the variable behind it, if there is one.
     """

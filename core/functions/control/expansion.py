@@ -50,9 +50,9 @@ def expand(
     """The graph with its conditionals and loops expanded, and the gradient of each.
 
     Args:
-        graph: what will be differentiated.
-        wanted: for each input whether its gradient is.
-        differentiate: what does the same for the graphs of branches and bodies.
+        graph: the graph to differentiate.
+        wanted: for each input, whether its gradient is needed.
+        differentiate: does the same for the graphs of branches and bodies.
     """
     if not any(_is_expanded(node) or custom_gradient_of(node) for node in graph.nodes):
         return graph, {}
@@ -204,10 +204,10 @@ def _branch(
 
     Args:
         forward: the branch, which keeps what its gradient needs.
-        name: of the new one.
+        name: name of the new one.
         count: how many of its outputs are results.
         kept: by branch.
-        own: which of them it is.
+        own: index of this one.
     """
     graph = GraphBuilder(name, forward)
     results = list(forward.outputs[:count])

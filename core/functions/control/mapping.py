@@ -320,7 +320,7 @@ def foldl(
     Args:
         fn: takes what is accumulated and a row, gives what is accumulated then.
         elems: [n, ...] tensors in any structure.
-        initializer: what to begin with; the first row if None.
+        initializer: the initial value; the first row if None.
         parallel_iterations: a hint.
         back_prop: accepted for TensorFlow's sake.
         swap_memory: accepted for TensorFlow's sake.
@@ -346,7 +346,7 @@ def foldr(
     Args:
         fn: takes what is accumulated and a row, gives what is accumulated then.
         elems: [n, ...] tensors in any structure.
-        initializer: what to begin with; the last row if None.
+        initializer: the initial value; the last row if None.
         parallel_iterations: a hint.
         back_prop: accepted for TensorFlow's sake.
         swap_memory: accepted for TensorFlow's sake.
@@ -408,7 +408,7 @@ def scan(
     Args:
         fn: takes what is accumulated and a row, gives what is accumulated then.
         elems: [n, ...] tensors in any structure.
-        initializer: what to begin with; the first row if None, which is then the first result.
+        initializer: the initial value; the first row if None, which is then the first result.
         parallel_iterations: a hint.
         back_prop: accepted for TensorFlow's sake.
         swap_memory: accepted for TensorFlow's sake.

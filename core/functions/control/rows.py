@@ -1,8 +1,8 @@
 """Rows of ragged and sparse tensors as plain tensors, for loops that carry and stack them.
 
-A row of a ragged tensor is a variant that holds it. A row of a sparse tensor is its indices and its
-values, each a variant since rows differ in how many they have, and its shape. A row of an extension
-type is what its batch encoder gives.
+A row of a ragged tensor is a variant that holds it. A row of a sparse tensor is its indices, its
+values and its shape; indices and values are variants, since rows differ in their number. A row of
+an extension type is encoded by its batch encoder.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def carried(spec: Any) -> Carried:
     """The representation of rows of a spec in a loop.
 
     Raises:
-        TypeError: they cannot be.
+        TypeError: rows of this spec cannot be carried.
     """
     if isinstance(spec, TensorSpec):
         return Carried(spec)

@@ -39,10 +39,10 @@ def encode_attr(
     """An attribute as an AttrValue.
 
     Args:
-        value: as nodes hold it.
+        value: a value as nodes hold it.
         kind: as the op defines it; if empty, that of the value.
         name_of: the name under which a function is written; its own if None.
-        dtype: of a tensor, where it is not that of its array.
+        dtype: dtype of a tensor, where it is not that of its array.
     """
     if kind.startswith("list(") or (not kind and isinstance(value, (tuple, list))):
         return _encode_list(value, kind[5:-1], name_of)
@@ -60,7 +60,7 @@ def decode_attr(message: AttrValue, kind: str, where: str, ref: RefOf) -> Any:
         ref: looks up a function by name.
 
     Raises:
-        InvalidArgumentError: it is of another kind, or holds what cannot be.
+        InvalidArgumentError: the attribute is of another kind, or has an invalid value.
     """
     field = message.WhichOneof("value")
     if kind.startswith("list(") or (not kind and field == "list"):

@@ -69,7 +69,7 @@ class Body:
     """Decodes the nodes of a function or main graph in dependency order.
 
     Args:
-        graph: where the nodes go.
+        graph: the graph that gets the nodes.
         messages: name -> node.
         library: the functions that nodes may call.
         where: the function, for errors.
@@ -79,7 +79,7 @@ class Body:
             None to compute it.
         flow: builds the nodes that only have a meaning as a group.
         results: the references of a function's results.
-        gradients: those of their own that nodes have.
+        gradients: custom gradients of nodes.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class Body:
 
         Args:
             text: the reference; its node must have been decoded.
-            user: what has the reference, for errors.
+            user: the node with the reference, for errors.
         """
         found = self._parse(text, user)
         if self._arguments is not None and found.node in self._arguments:
@@ -375,8 +375,7 @@ class Body:
     def _add_defaults(self, op: OpDef, name: str, attrs: dict[str, Any]) -> None:
         """Add the defaults that only the file knows, for attributes that a node leaves out.
 
-        Files are written without attributes that have their defaults, and say in a list of ops
-        which those are.
+        Files omit attributes with default values, and list these defaults in their op definitions.
         """
         needed = [one for one, known in op.attrs.items() if known.required]
         needed += [one for one, known in op.type_sets.items() if known.default is None]

@@ -343,7 +343,7 @@ class Level:
         if not found:
             raise UnimplementedError(
                 f"{self._where}, node {message.name!r}: this Merge does not join the two sides of "
-                "one Switch, which is all that is understood\n"
+                "one Switch, which is the only supported form\n"
                 "  Try: save the model again with TensorFlow 2, whose conditions are functions"
             )
         _, condition, side = min(found)

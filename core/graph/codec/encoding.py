@@ -1,7 +1,7 @@
 """Graphs and functions → GraphDef and FunctionDef.
 
-It asks nodes alone and stands below the class of graphs, for these give themselves as messages:
-`Graph.as_graph_def`. What is read back needs that class: `functions` and `graphs`.
+It only uses nodes and is below the class of graphs, whose `Graph.as_graph_def` calls it. Reading
+needs the class: see `functions` and `graphs`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def encode_node_whole(
 
     Args:
         node: the node.
-        arguments: what the user called the nodes that are arguments.
+        arguments: the user's names of the argument nodes.
         names: the names of functions.
         shapes: whether it tells the shapes of its outputs.
     """
@@ -116,7 +116,7 @@ def encode_function(
 
     Args:
         graph: the graph.
-        name: of the function.
+        name: name of the function.
         name_of: the name under which a function it calls is written.
         gradients: the names under which gradients of nodes are written.
     """
@@ -228,7 +228,7 @@ def encode_library(
 
     Args:
         graphs: the graphs.
-        names: of functions.
+        names: names of functions.
         gradients: the names of the gradients of nodes.
 
     Raises:

@@ -46,11 +46,11 @@ class FunctionLibrary:
     """The functions of a file, each decoded to a graph on first use.
 
     Args:
-        functions: as they are in the file.
+        functions: the functions of the file.
         where: the file, for errors.
         ops: definitions that the file has of the ops it uses.
         allow_io: whether a model's ops may read and write files, or run Python.
-        gradients: those that nodes have of their own, by the mark of the nodes, from this library.
+        gradients: custom gradients of nodes, by the nodes' mark, from this library.
 
     Raises:
         InvalidArgumentError: two functions have one name.
@@ -119,7 +119,7 @@ class FunctionLibrary:
         It is decoded when its graph is needed.
 
         Raises:
-            InvalidArgumentError: there is no such function.
+            InvalidArgumentError: no function has that name.
         """
         name = self._instead.get(name, name)
         found = self._refs.get(name)
@@ -132,7 +132,7 @@ class FunctionLibrary:
         """A function as a graph, always the same one.
 
         Raises:
-            InvalidArgumentError: there is no such function, or it is not one.
+            InvalidArgumentError: no function has that name, or its definition is damaged.
         """
         found = self._graphs.get(name)
         if found is None:
@@ -231,10 +231,10 @@ def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) 
     Args:
         message: the function.
         library: the functions it may call.
-        where: for errors.
+        where: the place, for error messages.
 
     Raises:
-        InvalidArgumentError: it is no function.
+        InvalidArgumentError: the message is no function.
     """
     signature = message.signature
     graph = GraphBuilder(signature.name)

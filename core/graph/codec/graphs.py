@@ -41,16 +41,15 @@ def decode_graph(
         message: the graph.
         where: the file, for errors.
         outputs: references to the values that become the outputs.
-        name: of the graph.
+        name: name of the graph.
         output_names: one per output; those of the nodes if None.
         inputs: (reference, name, spec) of the values that become arguments, whatever computes them.
         effects: names of nodes that must run.
         library: the functions of `message`, if they were taken out of it already.
-        given: what stands for output k of a node instead of what the node computes, or None; it
-            may add to the graph.
+        given: the value that replaces output k of a node, or None; it may add to the graph.
 
     Raises:
-        InvalidArgumentError: it is no graph, or a reference leads nowhere.
+        InvalidArgumentError: the message is no graph, or a reference leads nowhere.
         UnimplementedError: a loop or condition of TensorFlow 1 is none that is understood.
     """
     library = library or FunctionLibrary(message.library.function, where)

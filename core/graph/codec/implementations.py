@@ -1,9 +1,9 @@
 """Functions with several implementations, of which TensorFlow runs the one for CPUs.
 
-Each says with the attribute `api_implements` what it implements, and with `api_preferred_device`
-for what. A model calls any of them; Grappler's implementation selector puts the one for the device
-in its place when the model runs. The others may give other numbers: the samplers of TensorFlow
-Probability call one for XLA, and draw from another on CPUs.
+The attribute `api_implements` names the interface that a function implements, and
+`api_preferred_device` the device. A model calls any of them; Grappler's implementation selector
+replaces it by the one for the device when the model runs. The others may give other numbers: the
+samplers of TensorFlow Probability call one for XLA, and draw from another on CPUs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def replaced_on_cpus(functions: Mapping[str, FunctionDef]) -> dict[str, str]:
         functions: all of a file, by name.
 
     Returns:
-        Name -> the name of the function that runs in its place.
+        Name -> the name of the function that replaces it.
     """
     families: dict[bytes, list[FunctionDef]] = {}
     for message in functions.values():

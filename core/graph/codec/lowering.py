@@ -57,11 +57,11 @@ def body_with_flow(
     """A body of a main graph that may have loops and conditionals of TensorFlow 1.
 
     Args:
-        graph: where the nodes go.
+        graph: the graph that gets the nodes.
         messages: name -> node.
         library: the functions that nodes may call.
         where: the graph, for errors.
-        given: what stands for an output of a node instead of what the node computes.
+        given: values that replace outputs of nodes.
         wanted: the places of the graph's outputs.
     """
     if not has_flow(messages.values()):
@@ -75,11 +75,11 @@ class Lowering:
     """Builds the loops and conditionals of one body.
 
     Args:
-        graph: where its nodes go.
+        graph: the graph that gets its nodes.
         messages: name -> node.
         library: the functions that nodes may call.
         where: the graph, for errors.
-        given: what stands for an output of a node instead of what the node computes.
+        given: values that replace outputs of nodes.
         stands: whether there is such a thing, asked without making it; of a node that is only
             waited for, whether it runs outside. None asks `given`.
         depth: how many functions this body is inside.
@@ -137,7 +137,8 @@ class Lowering:
         """Build the loop or conditional that a node ends.
 
         Returns:
-            The node made, and the outputs of each node that ends in it; None for other nodes.
+            The node added, and the outputs of each node of the level that it ends; None for other
+            nodes.
         """
         if name in self.level.exits:
             return self._loop(self.level.exits[name][0])
@@ -146,9 +147,9 @@ class Lowering:
         message = self.messages[name]
         if is_flow(message):
             raise UnimplementedError(
-                f"{self._where}, node {name!r}: a {message.op} by itself has no meaning here: what "
-                "is asked for may never be computed\n"
-                "  Try: ask for what joins the two sides of a condition, or for what leaves a loop"
+                f"{self._where}, node {name!r}: a {message.op} cannot be requested by itself: its "
+                "value may never be computed\n"
+                "  Try: request the Merge that joins a condition's sides, or the Exit of a loop"
             )
         return None
 
@@ -211,8 +212,8 @@ class Lowering:
         for name, value, result in zip(loop.variables, values, step.graph.outputs, strict=False):
             if value.dtype is not result.dtype:
                 raise InvalidArgumentError(
-                    f"{self._where}: loop variable {name!r} is {value.dtype.name}, what goes round "
-                    f"is {result.dtype.name}"
+                    f"{self._where}: loop variable {name!r} is {value.dtype.name}, but the body "
+                    f"gives {result.dtype.name}"
                 )
 
     def _step(self, loop: Loop, starts: list[Value], shapes: list[Shape]) -> _Function:

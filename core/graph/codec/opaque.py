@@ -163,7 +163,7 @@ def op_from_uses(name: str, outputs: Mapping[str, int], first: str) -> OpDef:
     """An op known only by the output names in use.
 
     Args:
-        name: of the op.
+        name: name of the op.
         outputs: output argument -> how many of its tensors are taken.
         first: the output argument to assume if none is used.
     """

@@ -53,7 +53,7 @@ class _Assignment(NamedTuple):
     Attributes:
         op: which; it gives no reference back.
         references: how many of the first inputs are references.
-        kind: what its type attribute is called, where TensorFlow 1 calls it `T`.
+        kind: name of its type attribute, where TensorFlow 1 calls it `T`.
     """
 
     op: str
@@ -123,7 +123,7 @@ class _Handle(NamedTuple):
 
     Attributes:
         text: the handle, as an input of a node; earlier assignments have run when it is available.
-        dtype: of the variable; None for a table.
+        dtype: dtype of the variable; None for a table.
         root: the variable's node; empty if it is only known at run time.
     """
 

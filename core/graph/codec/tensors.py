@@ -50,7 +50,7 @@ def encode_tensor(value: Array, dtype: DType | None = None) -> TensorProto:
 
     Args:
         value: any array of a known dtype; bytes in an object array for strings.
-        dtype: where it is not that of the array: quantised integers.
+        dtype: the dtype, if it is not that of the array: quantised integers.
 
     Raises:
         UnimplementedError: a resource or variant.
