@@ -1,11 +1,11 @@
 """pinnace: SavedModels without TensorFlow.
 
-Public names are TensorFlow's; nothing is defined here. What is heavy, or seldom wanted, is imported
-when it is first named. The folders, from the lowest layer up: `framework` (tensors, variables),
-`storage` (bytes on disk), `ops`, `graph`, `engine` (runs a graph), `autodiff`, `checkpoint`,
-`functions` (Python functions to graphs), `data`, `lookup`, `summary`, `distribute`, `keras`. Beside
-them stand the namespaces that few programs use, and `late.py`, the names that run up.
-`docs/architecture.md` follows calls through the layers.
+Public names are TensorFlow's; nothing is defined here. Large or rarely used modules are imported
+when first named. The folders, from the lowest layer up: `framework` (tensors, variables), `storage`
+(bytes on disk), `ops`, `graph`, `engine` (runs a graph), `autodiff`, `checkpoint`, `functions`
+(Python functions to graphs), `data`, `lookup`, `summary`, `distribute`, `keras`. Beside them are
+the namespaces that few programs use, and `late.py`, the names that run up. `docs/architecture.md`
+follows calls through the layers.
 """
 
 # ruff: noqa: E402 (what stands before the imports makes them quicker)

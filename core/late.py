@@ -5,10 +5,10 @@ imported when the name is first used, and the function is an ordinary name of th
 on. Nothing has to be filled or installed, so nothing can be missing or come too early; a test
 resolves each entry, finds each use, and compares `TABLE` with what type checkers are told.
 
-A name is here only where nothing else lets the call run down. Where two ops are each other's
-gradient, the lower one says `GRADIENT_ABOVE` and the upper file gives it (`registry.gradient_of`);
-a method that only calls a function above its class is bound to that by the file above (ADR 60). A
-test holds how many pairs of modules are left.
+A name is here only if there is no other way for the call to run down. Where two ops are each
+other's gradient, the lower one says `GRADIENT_ABOVE` and the higher file defines it
+(`registry.gradient_of`); a method that only calls a function above its class is bound to it by the
+file above (ADR 60). A test limits the number of pairs of modules that are left.
 
 Beside these, `@takes_composites` (`ops/composite_arguments.py`) names functions of `ops.composites`
 where the functions stand that hand ragged and sparse arguments over to them.

@@ -1,7 +1,7 @@
 """`import pinnace.math` and the like: public names of modules located elsewhere in the tree.
 
-TensorFlow's programs say `from tensorflow.keras.utils import to_categorical`, too. The path finder
-of Python knows a module by its place alone; these two know it by the name that shows it.
+TensorFlow's programs also say `from tensorflow.keras.utils import to_categorical`. Python's path
+finder finds modules by their location only; these two find them by their public name.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
     """Whether programs older than a day need not read the files written now.
 
     Args:
-        year: of the day after which a form is written that older programs do not know.
+        year: year of the day after which a newer form may be written.
         month: 1 to 12.
-        day: of the month.
+        day: day of the month.
     """
     return _horizon[-1] > dt.date(year, month, day)
 
@@ -43,9 +43,9 @@ def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[N
     """A block in which `forward_compatible` is evaluated as of that day.
 
     Args:
-        year: of the day.
+        year: year of the day.
         month: 1 to 12.
-        day: of the month.
+        day: day of the month.
     """
     _horizon.append(dt.date(year, month, day))
     try:

@@ -102,7 +102,7 @@ class _Missing(ModuleType):
     """A namespace of TensorFlow's that is not here: it can be imported, and its names say why.
 
     Args:
-        name: of the namespace.
+        name: name of the namespace.
         reason: why it is not here, and what to use.
     """
 
@@ -143,7 +143,7 @@ _FINDER = _Finder()
 def install() -> None:
     """From now on `import tensorflow`, `import keras` and `import tf_keras` give pinnace.
 
-    All public modules are there (`tensorflow.keras.layers`), and those private ones that programs
+    All public modules are provided (`tensorflow.keras.layers`), and the private ones that programs
     import most. Packages must be installed without TensorFlow: `pip install --no-deps`.
 
     Raises:
@@ -181,8 +181,8 @@ def _public(name: str) -> str:
 def _refused(name: str) -> Any:
     """A stand-in for a class or function that will not be added; None for any other name.
 
-    Programs derive from such classes, ask whether an object is one, and hand such functions on,
-    without making or calling any.
+    Programs derive from such classes, use them in isinstance, and pass such functions on, without
+    creating or calling any.
     """
     root, *parts = _public(name).split(".")
     said = _why_not(root, parts)

@@ -45,7 +45,7 @@ class PinnaceModelHandler(ModelHandler[Any, PredictionResult, Runner]):  # type:
         Args:
             batch: examples without an axis of rows.
             model: from `load_model`.
-            inference_args: there are none.
+            inference_args: must be None.
 
         Raises:
             InvalidArgumentError: an example has other names than the signature, or there are

@@ -1,8 +1,8 @@
 """Scoring on a Ray cluster: actors hold the model and score parts of the data.
 
-A part is given only to an actor that runs and has loaded the model: those that the cluster has no
-place for wait, and hold nothing up. An actor that dies is replaced, and its part given to another:
-what it had not finished was never there, and what it had finished is only made again, under the
+A part is only given to an actor that runs and has loaded the model; actors for which the cluster
+has no room wait without delaying the others. An actor that dies is replaced, and its part is given
+to another: unfinished results were never visible, and finished ones are written again under the
 same name. Actors end with the process that started them.
 """
 
@@ -72,20 +72,20 @@ def actor_pool(
     """An engine for `run_plan`: actors of a Ray cluster, each with the model and one CPU.
 
     All machines must reach the model, the data and the output under the same paths or URLs; paths
-    are made absolute here. A part that took three actors with it is an error of that part. A
-    process that is connected to a cluster stays so; another one is connected while parts are left.
+    are made absolute here. A part during which three actors died is reported as an error. A process
+    that is connected to a cluster stays connected; otherwise it is connected while parts are left.
 
     Args:
-        address: of the cluster, `HOST:PORT`, or `auto` for one that runs on this machine; None
-            takes `RAY_ADDRESS`, or starts a cluster on this machine, which ends with the run.
+        address: address of the cluster, `HOST:PORT`, or `auto` for one that runs on this machine;
+            None takes `RAY_ADDRESS`, or starts a cluster on this machine, which ends with the run.
         actors: how many, at most; None makes one for each CPU of the cluster.
         start_timeout_s: how long no actor may have started, in seconds, where none is at work.
 
     Returns:
-        A function of settings, parts and a report of rows, which gives the results of the parts in
-        the order in which they are done. It raises `UnauthenticatedError` where the cluster wants
-        another token, `UnavailableError` where none answers or starts an actor, and what `Scorer`
-        raises.
+        A function of settings, parts and a report of rows, which returns the results of the parts
+        in the order in which they finish. It raises `UnauthenticatedError` if the cluster requires
+        another token, `UnavailableError` if no cluster answers or starts an actor, and the errors
+        of `Scorer`.
 
     Raises:
         InvalidArgumentError: the address is none, `actors` is below 1.
@@ -149,12 +149,12 @@ class _Pool:
     """The actors, and the part that each one is scoring.
 
     Attributes:
-        settings: of the run.
-        count: of actors, at most.
+        settings: settings of the run.
+        count: number of actors, at most.
         start_timeout_s: how long none may have started, where none is at work.
         waiting: parts that no actor has.
         deaths: how many actors a part took with it, by its target.
-        calls: what is under way, by Ray's names: the actor, and its part; None loads the model.
+        calls: pending calls, by Ray's names: the actor, and its part; None loads the model.
         idle: actors that have the model, and no part.
         failed_starts: how many died in a row while they loaded the model.
     """
@@ -295,8 +295,8 @@ def _connected(where: str) -> Iterator[None]:
 def _ask(where: str) -> None:
     """Whether a cluster there takes a driver.
 
-    Another process asks first: where a token is wrong, Ray tries for long and prints pages, and
-    where there is none it may abort the process.
+    A separate process connects first: with a wrong token, Ray retries for a long time and prints
+    pages of output, and without one it may abort the process.
     """
     host, _, port = where.rpartition(":")
     if host:

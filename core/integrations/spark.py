@@ -35,7 +35,7 @@ def model_udf(model: str, signature: str | None = None, *, batch_size: int = 102
     """A function for `select` and `withColumn`: columns to a struct of the signature's outputs.
 
     The model is loaded once in each of Spark's Python processes, which must reach it under this
-    path. Rows of arrays may be flat: they take the shape that the signature has.
+    path. Rows of arrays may be flat: they are reshaped to the signature's shape.
 
     Args:
         model: path of a SavedModel, or of a file that `pinnace run` takes.

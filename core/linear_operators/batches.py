@@ -63,7 +63,7 @@ def with_batch(x: Tensor, known: Shape, vector: Callable[[], Tensor]) -> Tensor:
 
     Args:
         x: [..., m, n].
-        known: those axes, as far as they are known.
+        known: the statically known part of the leading axes.
         vector: gives their sizes.
     """
     if known.rank == 0:

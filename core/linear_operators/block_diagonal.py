@@ -38,7 +38,7 @@ class LinearOperatorBlockDiag(Separable, OfBlocks):
 
     Raises:
         TypeError: the operators differ in dtype.
-        ValueError: there is none, or a hint is wrong.
+        ValueError: the list is empty, or a hint is wrong.
     """
 
     _joint = "_ds_"
@@ -143,7 +143,7 @@ def _blockwise(left: Any, right: Any, method: str) -> LinearOperator:
     """The blocks of one operator, applied to those of another.
 
     Raises:
-        ValueError: they differ in number or size.
+        ValueError: the blocks differ in number or size.
     """
     if len(left.operators) != len(right.operators):
         raise ValueError(

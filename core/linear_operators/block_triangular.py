@@ -207,7 +207,7 @@ def _check_sizes(name: str, rows: list[list[LinearOperator]]) -> None:
     """Raise for blocks that differ in size within a row or column.
 
     Raises:
-        ValueError: they do.
+        ValueError: the sizes differ.
     """
     for i, row in enumerate(rows):
         for j, operator in enumerate(row[:-1]):

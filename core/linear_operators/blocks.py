@@ -40,8 +40,8 @@ class OfBlocks(LinearOperator):
 
         Args:
             x: [..., n, r], or a list of [..., nᵢ, r], one per block; or a linear operator.
-            adjoint: the conjugate transpose of A is multiplied.
-            adjoint_arg: that of x is.
+            adjoint: whether A is replaced by its conjugate transpose.
+            adjoint_arg: whether x is replaced by its adjoint.
             name: name of the node while tracing.
 
         Returns:
@@ -59,7 +59,7 @@ class OfBlocks(LinearOperator):
 
         Args:
             x: [..., n], or a list of [..., nᵢ], one per block.
-            adjoint: the conjugate transpose of A is multiplied.
+            adjoint: whether A is replaced by its conjugate transpose.
             name: name of the node while tracing.
 
         Returns:
@@ -78,8 +78,8 @@ class OfBlocks(LinearOperator):
 
         Args:
             rhs: [..., m, r], or a list of [..., mᵢ, r], one per block; or a linear operator.
-            adjoint: the conjugate transpose of A is solved with.
-            adjoint_arg: that of rhs is solved for.
+            adjoint: whether A is replaced by its conjugate transpose.
+            adjoint_arg: whether rhs is replaced by its adjoint.
             name: name of the node while tracing.
 
         Returns:
@@ -98,7 +98,7 @@ class OfBlocks(LinearOperator):
 
         Args:
             rhs: [..., m], or a list of [..., mᵢ], one per block.
-            adjoint: the conjugate transpose of A is solved with.
+            adjoint: whether A is replaced by its conjugate transpose.
             name: name of the node while tracing.
 
         Returns:
@@ -139,7 +139,7 @@ class OfBlocks(LinearOperator):
         """Whether an argument is a list of one tensor per block, and no tensor written as a list.
 
         Raises:
-            ValueError: it may be either.
+            ValueError: the argument can be read both ways.
         """
         sizes = self._known_sizes(of_rows=of_rows)
         if not isinstance(x, (list, tuple)) or len(x) != len(sizes):

@@ -36,7 +36,7 @@ class LinearOperatorComposition(Compound):
 
     Raises:
         TypeError: the operators differ in dtype.
-        ValueError: there is none, their sizes do not fit, or a hint is wrong.
+        ValueError: the list is empty, sizes do not fit, or a hint is wrong.
     """
 
     _joint = "_o_"
@@ -68,7 +68,7 @@ class LinearOperatorComposition(Compound):
             if None not in {rows, columns} and rows != columns:
                 raise ValueError(
                     f"{self.name}: Dimensions {columns} and {rows} are not compatible: an operator "
-                    "must have as many rows as the one before it columns"
+                    "must have as many rows as the one before it has columns"
                 )
             columns = operator.domain_dimension
         batch = batches.static([operator.batch_shape for operator in self._operators])

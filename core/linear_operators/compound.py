@@ -50,7 +50,7 @@ class Compound(LinearOperator):
         """The given hints, completed by those that follow from the operators.
 
         Raises:
-            ValueError: they contradict each other.
+            ValueError: the hints contradict each other.
         """
         raise NotImplementedError
 

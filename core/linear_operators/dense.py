@@ -45,7 +45,7 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     Raises:
         TypeError: `matrix` is of another dtype.
-        ValueError: it has fewer than two axes, or hints contradict each other.
+        ValueError: the matrix has fewer than two axes, or hints contradict each other.
     """
 
     _fields = ("matrix",)

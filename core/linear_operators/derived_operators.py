@@ -1,7 +1,7 @@
 """Operators derived from others: adjoint, inverse, Cholesky factor, product and quotient.
 
-They stand above all of the classes that they are made of; the methods of the base class, below
-these, call them through `late`.
+They are above all classes that they consist of; the methods of the base class, below these, call
+them through `late`.
 """
 
 from __future__ import annotations

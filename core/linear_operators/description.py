@@ -71,7 +71,7 @@ class Described:
         """Whether the matrix is square; None if unknown.
 
         Raises:
-            ValueError: it is, and the constructor was told that it is not.
+            ValueError: the matrix is square, but the hint says that it is not.
         """
         rows, columns = self.range_dimension, self.domain_dimension
         seen = None if rows is None or columns is None else rows == columns
@@ -90,7 +90,7 @@ class Described:
         """[..., m, n] as an int32 vector.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             return self._sizes(self.shape, self._shape_tensor)
@@ -104,7 +104,7 @@ class Described:
         """The axes before those of the matrix as a vector of int32.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             return self._sizes(self.batch_shape, lambda: self.shape_tensor()[:-2])
@@ -118,7 +118,7 @@ class Described:
         """The number of axes as an int32 scalar.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             rank = self.tensor_rank
@@ -133,7 +133,7 @@ class Described:
         """n, the number of columns, as an int32 scalar.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             known = self.domain_dimension
@@ -148,7 +148,7 @@ class Described:
         """m, the number of rows, as an int32 scalar.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             known = self.range_dimension

@@ -199,7 +199,7 @@ def add_diagonal(x: Tensor, diagonal: Tensor, operator: LinearOperator) -> Tenso
     Args:
         x: [..., n, n].
         diagonal: [..., n] or [..., 1].
-        operator: whose batch counts too.
+        operator: an operator whose batch counts too.
     """
     both = batches.static([x.shape, operator.shape])
     whole = batches.sizes_of(

@@ -22,7 +22,7 @@ def answer(function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kwargs: by name.
 
     Raises:
-        ValueError: it takes no linear operator.
+        ValueError: the function takes no linear operator.
     """
     found = _FUNCTIONS.get(function)
     if found is None:

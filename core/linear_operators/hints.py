@@ -39,7 +39,7 @@ def settled(
     """The hints, completed by their implications.
 
     Raises:
-        ValueError: they contradict each other.
+        ValueError: the hints contradict each other.
     """
     if is_positive_definite:
         if is_non_singular is False:
@@ -62,7 +62,7 @@ def always(given: Hint, truth: bool, message: str) -> bool:
     """A hint whose value the class of the operator settles.
 
     Raises:
-        ValueError: another one was given.
+        ValueError: the hint given is another one.
     """
     if given is not None and given is not truth:
         raise ValueError(message)
@@ -97,7 +97,7 @@ def shared(operators: Sequence[LinearOperator], name: str, given: Hint, of: str)
     """A hint that holds for the whole if it holds for all parts.
 
     Raises:
-        ValueError: it does, and was denied.
+        ValueError: the hint holds, but False was given.
     """
     if not all(getattr(operator, name) for operator in operators):
         return given

@@ -59,12 +59,12 @@ class OfOneSize(LinearOperator):
 class LinearOperatorIdentity(OfOneSize):
     """Identity matrices, [*batch_shape, n, n].
 
-    Products and solutions cost nothing; what broadcasts to the batch is copied.
+    Products and solutions cost nothing, except that tensors broadcast to the batch are copied.
 
     Args:
         num_rows: n, a number or integer scalar.
         batch_shape: a shape or integer vector; no batch if None.
-        dtype: of the entries; float32 if None.
+        dtype: dtype of the entries; float32 if None.
         is_non_singular: hint, see `LinearOperator`; always true.
         is_self_adjoint: hint; always true.
         is_positive_definite: hint; always true.
@@ -203,7 +203,7 @@ class LinearOperatorScaledIdentity(OfOneSize):
 
     Raises:
         TypeError: `num_rows` is not an integer.
-        ValueError: it is negative or no scalar, or a hint is wrong.
+        ValueError: the number of rows is negative or no scalar, or a hint is wrong.
     """
 
     _fields = ("num_rows", "multiplier", "assert_proper_shapes")

@@ -26,8 +26,8 @@ __all__ = ["LinearOperatorKronecker"]
 class LinearOperatorKronecker(Separable):
     """The Kronecker product of operators; its sizes are the products of theirs.
 
-    Products and solutions cost those of the operators, each for as many columns as the others'
-    sizes make.
+    Products and solutions cost those of the operators, each with the product of the others' sizes
+    as the number of columns.
 
     Args:
         operators: one or more, of one dtype.
@@ -39,7 +39,7 @@ class LinearOperatorKronecker(Separable):
 
     Raises:
         TypeError: the operators differ in dtype.
-        ValueError: there is none, or a hint is wrong.
+        ValueError: the list is empty, or a hint is wrong.
     """
 
     _joint = "_x_"
@@ -62,8 +62,9 @@ class LinearOperatorKronecker(Separable):
     def _applied(self, x: Tensor, method: str, adjoint: bool, adjoint_arg: bool) -> Tensor:
         """Each operator, applied to its own axis of the rows n₁ n₂ ⋯ of x.
 
-        The axis of the first operator is in front, the others and the columns behind it count as
-        columns. When it is done it goes behind all others, so that the next one is in front.
+        The axis of the first operator is in front; the others and the columns behind it count as
+        columns. After its product the axis is moved behind all others, so that the next one is in
+        front.
         """
         x = adjoint_of(x) if adjoint_arg else x
         columns = batches.sizes_of(x.shape[-1:], lambda: shapes.shape(x)[-1:])

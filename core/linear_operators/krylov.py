@@ -27,7 +27,7 @@ class CGState(NamedTuple):
     Attributes:
         i: how many iterations there were, an int32 scalar.
         x: the solution, [..., n].
-        r: what is left of the right side, [..., n].
+        r: the residual of the right side, [..., n].
         p: the last direction, [..., n].
         gamma: rᴴ M r, [...].
     """

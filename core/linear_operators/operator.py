@@ -34,7 +34,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     properties that hold or do not, None for unknown.
 
     Args:
-        dtype: of the entries, and of all tensors that the operator takes.
+        dtype: dtype of the entries, and of all tensors that the operator takes.
         graph_parents: tensors to show as `graph_parents`, and for nothing else.
         is_non_singular: whether there is an inverse.
         is_self_adjoint: whether the conjugate transpose is the matrix itself.
@@ -96,16 +96,16 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         Args:
             x: [..., n, r], of this dtype, whose leading axes broadcast with those of A; or a
                 linear operator.
-            adjoint: the conjugate transpose of A is multiplied.
-            adjoint_arg: that of x is.
+            adjoint: whether A is replaced by its conjugate transpose.
+            adjoint_arg: whether x is replaced by its adjoint.
             name: name of the node while tracing.
 
         Returns:
-            [..., m, r]; for an operator the product as one of the class that fits it best.
+            [..., m, r]; for an operator, the product as an operator of the most specific class.
 
         Raises:
             TypeError: `x` is of another dtype.
-            ValueError: its rows are not as many as the columns of A.
+            ValueError: the rows of x are not as many as the columns of A.
         """
         if isinstance(x, LinearOperator):
             left, right = _operands(self, x, adjoint, adjoint_arg, "matmul", "x")
@@ -127,7 +127,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
 
         Args:
             x: [..., n], of this dtype.
-            adjoint: the conjugate transpose of A is multiplied.
+            adjoint: whether A is replaced by its conjugate transpose.
             name: name of the node while tracing.
 
         Returns:
@@ -146,17 +146,17 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         Args:
             rhs: [..., m, r], of this dtype, whose leading axes broadcast with those of A; or a
                 linear operator.
-            adjoint: the conjugate transpose of A is solved with.
-            adjoint_arg: that of rhs is solved for.
+            adjoint: whether A is replaced by its conjugate transpose.
+            adjoint_arg: whether rhs is replaced by its adjoint.
             name: name of the node while tracing.
 
         Returns:
-            [..., n, r]; for an operator A⁻¹ rhs as one of the class that fits it best.
+            [..., n, r]; for an operator, A⁻¹ rhs as an operator of the most specific class.
 
         Raises:
             NotImplementedError: the hints say that A is singular, or not square.
             TypeError: `rhs` is of another dtype.
-            ValueError: it does not have as many rows as A.
+            ValueError: rhs does not have as many rows as A.
         """
         self._check_solvable()
         if isinstance(rhs, LinearOperator):
@@ -173,7 +173,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
 
         Args:
             rhs: [..., m], of this dtype.
-            adjoint: the conjugate transpose of A is solved with.
+            adjoint: whether A is replaced by its conjugate transpose.
             name: name of the node while tracing.
 
         Returns:
@@ -346,7 +346,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             name: name of the node while tracing.
 
         Raises:
-            InvalidArgumentError: there is none; inside `function` when the graph runs.
+            InvalidArgumentError: A is singular; inside `function`, raised when the graph runs.
         """
         with self._named(name):
             self._assert_non_singular()
@@ -358,8 +358,9 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             name: name of the node while tracing.
 
         Raises:
-            InvalidArgumentError: it is not; inside `function` when the graph runs.
-            NotImplementedError: nothing tells, since the hints do not say that A is self-adjoint.
+            InvalidArgumentError: A is not positive definite; inside `function`, raised when the
+                graph runs.
+            NotImplementedError: the hints do not say that A is self-adjoint.
         """
         with self._named(name):
             self._assert_positive_definite()
@@ -371,7 +372,8 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             name: name of the node while tracing.
 
         Raises:
-            InvalidArgumentError: it does not; inside `function` when the graph runs.
+            InvalidArgumentError: A is not self-adjoint; inside `function`, raised when the graph
+                runs.
         """
         with self._named(name):
             self._assert_self_adjoint()

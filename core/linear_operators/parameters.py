@@ -19,7 +19,7 @@ def check_rank(who: str, argument: str, value: Any, least: int) -> None:
     """Raise for a tensor with too few axes.
 
     Raises:
-        ValueError: it has fewer than `least`.
+        ValueError: the tensor has fewer than `least` axes.
     """
     rank = value.shape.rank
     if rank is not None and rank < least:

@@ -23,15 +23,15 @@ class Sizes:
     """A number of rows (rank 0) or a batch shape (rank 1).
 
     Args:
-        who: whose argument it is.
+        who: name of the function with the argument.
         argument: its name.
         value: a number, a shape, or an integer tensor.
         rank: 0 or 1.
         check: whether values that are known only later are checked then.
 
     Raises:
-        TypeError: it is a variable, or not of an integer dtype.
-        ValueError: it is of another rank, or negative.
+        TypeError: the value is a variable, or not of an integer dtype.
+        ValueError: the value is of another rank, or negative.
     """
 
     def __init__(self, who: str, argument: str, value: Any, rank: int, check: bool) -> None:
@@ -89,7 +89,7 @@ def check_columns(operator: LinearOperator, x: Tensor) -> Tensor:
     """x, checked at run time to have as many rows as the operator has columns.
 
     Raises:
-        InvalidArgumentError: it has not; inside `function` when the graph runs.
+        InvalidArgumentError: the rows differ; inside `function`, raised when the graph runs.
     """
     assertions.assert_equal(
         shapes.shape(x)[-2],

@@ -19,7 +19,7 @@ def batch_slice(operator: LinearOperator, slices: Any) -> Any:
 
     Args:
         operator: the operator.
-        slices: what stands between the brackets: of the batch axes alone.
+        slices: the indices between the brackets: of the batch axes alone.
     """
     keys = slices if isinstance(slices, tuple) else (slices,)
     if len(keys) == 1 and keys[0] is Ellipsis:

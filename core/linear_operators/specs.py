@@ -39,7 +39,7 @@ class HeldVariable:
         """The variable.
 
         Raises:
-            ReferenceError: it is gone.
+            ReferenceError: the variable is gone.
         """
         variable = self._reference()
         if variable is None:
@@ -63,7 +63,7 @@ class LinearOperatorSpec(CompositeSpec):
         param_specs: arguments of the constructor that are tensors or operators: their specs, in
             lists and dicts as they are given.
         non_tensor_params: its other arguments, those that hold variables among them.
-        prefer_static_fields: which of all these may be tensors, but are numbers where known.
+        prefer_static_fields: the fields of these that are numbers where known, else tensors.
 
     Source:
         TensorFlow's `_LinearOperatorSpec`, whose state SavedModels hold.
@@ -175,7 +175,7 @@ def field_of(operator: LinearOperator, name: str, static: bool = False) -> Any:
 
     Args:
         operator: the operator.
-        name: of the argument.
+        name: name of the argument.
         static: whether numbers take the place of a tensor whose value is known.
     """
     value = operator._field(name)

@@ -94,7 +94,7 @@ def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
     Args:
         a: any dtype.
         source: the axes, one or several.
-        destination: where each is to stand.
+        destination: the new position of each.
 
     Raises:
         ValueError: not as many places as axes.
@@ -205,7 +205,7 @@ def pad(array: TensorLike, pad_width: TensorLike, mode: str, **kwargs: Any) -> T
         kwargs: `constant_values`, what a constant margin holds, 0 if not given.
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
     if mode not in {"constant", "reflect", "symmetric"}:
         raise ValueError(f"pad: mode must be 'constant', 'reflect' or 'symmetric', got {mode!r}")
@@ -222,7 +222,7 @@ def broadcast_arrays(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
         kwargs: `subok`, False.
 
     Raises:
-        ValueError: another keyword.
+        ValueError: unknown keyword.
     """
     if kwargs.pop("subok", False) or kwargs:
         raise ValueError(f"broadcast_arrays: only subok=False can be given, got {kwargs}")

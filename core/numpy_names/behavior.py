@@ -55,7 +55,7 @@ def experimental_enable_numpy_behavior(
             it is an error where bits may be lost, or more are needed than either has.
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: the mode is unknown.
     """
     mode = dtype_conversion_mode
     if mode not in _MODES:

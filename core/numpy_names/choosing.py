@@ -41,15 +41,14 @@ def take(
     out: Any = None,
     mode: str = "clip",
 ) -> Tensor:
-    """The parts that indices name.
+    """The slices at given indices along an axis.
 
     Args:
         a: any dtype.
         indices: integers of any shape.
         axis: along which; None for the values in row-major order.
         out: None: tensors cannot be written to.
-        mode: "clip" (indices that are out of bounds mean the nearest part) or "wrap" (they are
-            counted around).
+        mode: "clip" (out-of-bounds indices mean the nearest slice) or "wrap" (they wrap around).
 
     Raises:
         ValueError: `out` is given, or another mode.
@@ -74,7 +73,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> T
 
     Args:
         arr: any dtype.
-        indices: integers, with as many axes as `arr`; but for `axis` both broadcast. Negative
+        indices: integers, with as many axes as `arr`; both broadcast except along `axis`. Negative
             ones count from the end.
         axis: along which; None for the values of `arr` in row-major order.
     """
@@ -111,7 +110,7 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
     """`x` where a condition holds, else `y`; without both, `nonzero(condition)`.
 
     Args:
-        condition: numbers, which hold unless 0.
+        condition: numbers; those other than 0 count as true.
         x: broadcastable with the others.
         y: likewise.
 
@@ -135,7 +134,7 @@ def select(
     Args:
         condlist: conditions.
         choicelist: as many arrays; all broadcast together.
-        default: where no condition holds.
+        default: the value where no condition holds.
 
     Raises:
         ValueError: not as many choices as conditions, or none.
@@ -160,10 +159,10 @@ def nonzero(a: TensorLike) -> list[Tensor]:
 
 
 def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> Tensor:
-    """The parts for which a condition holds.
+    """The slices along an axis for which a condition holds.
 
     Args:
-        condition: a vector; parts beyond its end are left out.
+        condition: a vector; slices beyond its end are left out.
         a: any dtype.
         axis: along which; None for the values in row-major order.
 
@@ -195,7 +194,7 @@ def ix_(*args: TensorLike) -> list[Tensor]:
         args: vectors of integers or bools, one for each axis.
 
     Returns:
-        Arrays that broadcast to the shape of what they name.
+        Arrays that broadcast to the shape of the selected array.
 
     Raises:
         ValueError: an argument is no vector, or of another dtype.
@@ -225,7 +224,7 @@ def sort(
         order: None: there are no fields.
 
     Raises:
-        ValueError: another `kind` or `order`.
+        ValueError: unknown `kind` or `order`.
     """
     _check_order("sort", kind, ("quicksort",), order)
     x = made_array(a)
@@ -244,7 +243,7 @@ def argsort(
         order: None: there are no fields.
 
     Raises:
-        ValueError: another `kind` or `order`.
+        ValueError: unknown `kind` or `order`.
         TypeError: the numbers are complex.
     """
     _check_order("argsort", kind, ("quicksort", "stable"), order)

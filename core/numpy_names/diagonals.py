@@ -48,7 +48,7 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
 
     Args:
         a: at least two axes.
-        offset: which diagonal: 0 is the main one, positive ones are above it.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
         axis1: the axis of the rows.
         axis2: the axis of the columns.
     """
@@ -62,7 +62,7 @@ def trace(
 
     Args:
         a: at least two axes.
-        offset: which diagonal: 0 is the main one, positive ones are above it.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
         axis1: the axis of the rows.
         axis2: the axis of the columns.
         dtype: to cast to before. Without it, small integers stay what they are in the main

@@ -171,7 +171,7 @@ def sign(x: TensorLike, out: Any = None, where: Any = None, **kwargs: Any) -> Te
         kwargs: none.
 
     Raises:
-        ValueError: another argument than `x` is given.
+        ValueError: unsupported argument than `x` is given.
     """
     if out is not None or where is not None or kwargs:
         raise ValueError(f"sign: only x can be given, got out={out!r}, where={where!r}, {kwargs}")

@@ -46,7 +46,7 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 
     Args:
         arrays: several of one shape; or a tensor, whose parts along its first axis they are.
-        axis: where the new axis stands.
+        axis: position of the new axis.
     """
     if isinstance(arrays, Tensor):
         return swapaxes(arrays, 0, axis) if axis else arrays
@@ -57,11 +57,11 @@ def concatenate(arys: Any, axis: int = 0) -> Tensor:
     """The arrays one after the other along an axis that they have.
 
     Args:
-        arys: of one shape but for that axis.
+        arys: arrays of equal shape, except for that axis.
         axis: which.
 
     Raises:
-        ValueError: there is no array.
+        ValueError: no array is given.
     """
     several = list(arys) if isinstance(arys, (list, tuple)) else [arys]
     if not several:
@@ -101,7 +101,7 @@ def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tens
         axis: along which.
 
     Raises:
-        ValueError: there is no such axis, or a cut lies before the one before.
+        ValueError: the axis does not exist or has unknown size, or the cuts do not ascend.
     """
     x = made_array(ary)
     if isinstance(indices_or_sections, int):

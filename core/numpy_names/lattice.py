@@ -1,8 +1,8 @@
 """Dtype promotion in the modes "safe" and "all", where Python numbers are weak.
 
-A kind is a dtype and whether it is weak: inferred of Python's numbers, so that it gives way. The
-kinds form a lattice, and two of them become the first one that both lead to. The order in which
-values meet therefore never matters.
+A kind is a dtype and whether it is weak: inferred from Python's numbers, so that it gives way. The
+kinds form a lattice; two of them are promoted to their least upper bound. So the result never
+depends on the order of the values.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def kind_of(value: Any) -> Kind:
     """The kind of one value or dtype.
 
     Raises:
-        UnknownKindError: it is neither.
+        UnknownKindError: the argument is neither a value nor a dtype.
         OverflowError: an integer of Python's that int32 does not hold.
     """
     if isinstance(value, (Operands, IndexedSlices)):

@@ -138,7 +138,7 @@ def full_like(
     Args:
         a: the shape, and the dtype unless `dtype` is given.
         fill_value: broadcastable to it.
-        dtype: of the result.
+        dtype: dtype of the result.
         order: "K"; tensors have one order.
         subok: True; there are no subclasses.
         shape: None; `full` takes one.
@@ -180,7 +180,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     Args:
         N: how many rows.
         M: how many columns; as many as rows if it is not given.
-        k: which diagonal: 0 is the main one, positive ones are above it.
+        k: the diagonal: 0 is the main one, positive ones are above it.
         dtype: float64 unless another is given.
     """
     rows, columns, k = int(N), int(M or N), int(k)
@@ -201,9 +201,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
     Args:
         start: the first number; without `stop`, where to stop, and 0 is the first.
-        stop: what is not reached any more.
+        stop: the exclusive end.
         step: from one number to the next, not 0.
-        dtype: that of the arguments together unless another is given.
+        dtype: the dtype of the arguments together unless another is given.
 
     Raises:
         ValueError: `step` is 0.

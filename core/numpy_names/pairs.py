@@ -108,7 +108,7 @@ def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> T
         a_max: the upper bound, likewise.
 
     Raises:
-        ValueError: there is neither.
+        ValueError: neither bound is given.
     """
     if a_min is None and a_max is None:
         raise ValueError("clip: not both of a_min and a_max may be None")

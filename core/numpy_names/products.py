@@ -119,8 +119,8 @@ def cross(
         a: vectors of two or three numbers; the third is 0 of two.
         b: likewise, broadcastable.
         axisa: the axis of the vectors of `a`.
-        axisb: that of `b`.
-        axisc: that of the result; not used where both have two numbers, which give one.
+        axisb: the axis of `b`.
+        axisc: the axis of the result; not used where both have two numbers, which give one.
         axis: all three.
     """
     if axis is not None:
@@ -149,7 +149,7 @@ def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
             "greedy" or "optimal", how the order of products is found.
 
     Raises:
-        ValueError: another `casting` or `optimize`.
+        ValueError: unknown `casting` or `optimize`.
     """
     casting, optimize = kwargs.get("casting", "safe"), kwargs.get("optimize", False)
     if casting not in {"safe", "no"}:

@@ -52,7 +52,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
             sequences of these, which are looked through. Python numbers adapt to the others.
 
     Returns:
-        The dtype; float64 of nothing. In the modes "safe" and "all", what the lattice says.
+        The dtype; float64 without arguments. In the modes "safe" and "all", the dtype defined by
+        the lattice.
 
     Raises:
         TypeError: NumPy knows no dtype for these together, or the mode is "safe" and the promotion
@@ -81,7 +82,7 @@ def finfo(dtype: Any) -> Any:
     """The limits of a floating-point dtype, as `numpy.finfo` reports them.
 
     Args:
-        dtype: of either library, or Python's `float`.
+        dtype: a dtype of either library, or Python's `float`.
     """
     return np.finfo(_numpy_type(dtype))
 
@@ -145,7 +146,7 @@ def known_rank(who: str, x: Tensor) -> int:
     """The number of axes of `x`.
 
     Raises:
-        ValueError: it is not known while a function is traced.
+        ValueError: the rank is unknown while a function is traced.
     """
     rank = x.shape.rank
     if rank is None:

@@ -23,7 +23,7 @@ def seed(s: int) -> None:
         s: an integer.
 
     Raises:
-        ValueError: it is none.
+        ValueError: `s` is no integer.
     """
     try:
         number = int(s)
@@ -97,12 +97,12 @@ def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = np
 
     Args:
         low: the least number; without `high`, the bound, and 0 is the least.
-        high: what is not reached.
+        high: the exclusive upper bound.
         size: the size of each axis; a number for one axis, None for one number.
         dtype: int32 or int64.
 
     Raises:
-        ValueError: another dtype.
+        ValueError: unsupported dtype.
     """
     least, bound = (0, int(low)) if high is None else (int(low), high)
     kind = result_type(dtype)

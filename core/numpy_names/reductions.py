@@ -137,9 +137,9 @@ def var(
     Args:
         a: numbers; integers and bools count as float64.
         axis: the axes that go, one or several; None for all.
-        dtype: of the result; the work is done in what holds both it and `a`.
+        dtype: dtype of the result; the work is done in what holds both it and `a`.
         out: None: tensors cannot be written to.
-        ddof: what is subtracted from the number of values before dividing by it.
+        ddof: number subtracted from the number of values before dividing by it.
         keepdims: whether axes that go stay with size 1.
 
     Raises:

@@ -40,7 +40,7 @@ def linspace(
         retstep: whether to give the step, too.
         dtype: anything but None stands for the dtype of `start * 1.0` and `stop * 1.0` together;
             with None, each argument keeps NumPy's choice.
-        axis: where the new axis stands.
+        axis: position of the new axis.
 
     Returns:
         The numbers, `num` along the new axis; with `retstep`, also the step, NaN of one number.
@@ -106,9 +106,9 @@ def logspace(
         stop: the logarithm of the last.
         num: how many.
         endpoint: whether the number of `stop` is one of them.
-        base: of the logarithms.
+        base: base of the logarithms.
         dtype: without effect: it is that of `start * 1.0` and `stop * 1.0` together.
-        axis: where the new axis stands.
+        axis: position of the new axis.
     """
     ignored("logspace", "the dtype is that of start and stop together", dtype=dtype)
     return _powers(start, stop, num, endpoint, base, _float_of(start, stop), axis)
@@ -137,7 +137,7 @@ def geomspace(
         num: how many.
         endpoint: whether `stop` is one of them.
         dtype: float64 or what holds both ends unless another is given.
-        axis: where the new axis stands.
+        axis: position of the new axis.
     """
     kind = result_type(start, stop, float(num), default_float())
     if dtype is not None:

@@ -1,6 +1,6 @@
 """Functions with weak tensors, while the mode is "safe" or "all".
 
-They are hooked while the mode lasts: outside of it they cost nothing more.
+They are hooked while the mode is on: without it, they cost nothing more.
 """
 
 from __future__ import annotations

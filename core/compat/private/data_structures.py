@@ -30,8 +30,8 @@ def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
 
     Args:
         trackable: the object.
-        name: of the attribute.
-        value: what it becomes.
+        name: name of the attribute.
+        value: its new value.
     """
     del trackable, name
     return containers.wrap(value)

@@ -1,6 +1,6 @@
 """Decorators for deprecated functions and arguments: calls continue, with a DeprecationWarning.
 
-TensorFlow logs a line instead; `warnings` is what silences and shows such a line elsewhere.
+TensorFlow logs a line instead; `warnings` can be silenced and redirected by the usual means.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> D
 
     Args:
         date: when it goes; None if that is not known.
-        instructions: what to use instead.
+        instructions: the replacement to use.
         warn_once: has no effect: Python's filters decide.
     """
     del warn_once
@@ -45,8 +45,8 @@ def deprecated_args(
 
     Args:
         date: when they go; None if that is not known.
-        instructions: what to use instead.
-        *names: of the arguments; with a value, that value of it is nothing to warn of.
+        instructions: the replacement to use.
+        *names: names of the arguments; a value that needs no warning may be given with a name.
         warn_once: has no effect: Python's filters decide.
     """
     del warn_once
@@ -69,7 +69,7 @@ def deprecated_arg_values(
 
     Args:
         date: when they go; None if that is not known.
-        instructions: what to use instead.
+        instructions: the replacement to use.
         warn_once: has no effect: Python's filters decide.
         **values: argument -> the value that goes.
     """
@@ -91,9 +91,9 @@ def deprecated_alias(
     """The function or class, under a name that will go.
 
     Args:
-        deprecated_name: that name.
+        deprecated_name: the deprecated name.
         name: the one to use.
-        func_or_class: what has it.
+        func_or_class: the function or class that has it.
         warn_once: has no effect: Python's filters decide.
     """
     del warn_once

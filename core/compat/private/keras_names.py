@@ -1,6 +1,6 @@
 """Names of Keras 3's private modules that packages import and Keras does not publish.
 
-`pinnace.compat.as_tensorflow` gives these names under the modules they have there.
+`pinnace.compat.as_tensorflow` gives these names in the modules where Keras has them.
 """
 
 from __future__ import annotations

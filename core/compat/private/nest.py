@@ -77,7 +77,7 @@ def map_structure_with_tuple_paths_up_to(
     Args:
         shallow_tree: a structure, whose form the result takes.
         func: takes a tuple of keys and a part of each structure.
-        *structures: the same as `shallow_tree` at the top.
+        *structures: structures equal to `shallow_tree` at the top.
         **options: `check_types`, as in `map_structure_up_to`.
     """
     paths = structure.pack_sequence_as(
@@ -98,13 +98,13 @@ def assert_shallow_structure(
     """Check that a structure is the same as another at the top.
 
     Args:
-        shallow_tree: what it must be at the top.
+        shallow_tree: the structure it must have at the top.
         input_tree: the structure.
         check_types: whether lists, tuples and the types of named tuples must agree too.
         expand_composites: has no effect: composite values are leaves here.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the structures differ.
         TypeError: only the types differ.
     """
     del expand_composites

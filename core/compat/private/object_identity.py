@@ -39,7 +39,7 @@ class ObjectIdentitySet(MutableSet[Any]):
     """A set of objects compared by identity.
 
     Args:
-        items: what it holds at first.
+        items: its initial elements.
     """
 
     def __init__(self, items: Iterable[Any] = ()) -> None:

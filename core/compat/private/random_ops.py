@@ -31,8 +31,8 @@ def parameterized_truncated_normal(
         stddevs: [...], likewise.
         minvals: [...], the lower bounds.
         maxvals: [...], the upper bounds.
-        dtype: of the result.
-        seed: of the operation.
+        dtype: dtype of the result.
+        seed: seed of the operation.
         name: name of the node while tracing.
     """
     drawn = uniform([2], 0, 2**31 - 1, dtypes.int32, seed)

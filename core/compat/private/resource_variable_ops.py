@@ -22,10 +22,10 @@ class VariableSpec(TensorSpec):
     """The type of a variable's value, and whether it is trained.
 
     Args:
-        shape: of its value.
-        dtype: of its value.
+        shape: shape of its value.
+        dtype: dtype of its value.
         trainable: whether gradients change it.
-        alias_id: which of several arguments are the same variable.
+        alias_id: equal for arguments that are the same variable.
     """
 
     __slots__ = ("alias_id", "trainable")

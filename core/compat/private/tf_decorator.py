@@ -20,8 +20,8 @@ def make_decorator(
     """The decorator's function, as one that wraps the target.
 
     Args:
-        target: what is decorated.
-        decorator_func: what is called instead.
+        target: the decorated function.
+        decorator_func: the function called instead.
         decorator_name: has no effect.
         decorator_doc: has no effect.
         decorator_argspec: has no effect: the arguments are the target's.

@@ -21,7 +21,7 @@ def register(name: str) -> Callable[[type[composite.CompositeSpec]], type[compos
         name: words joined by '.', those of the project first.
 
     Raises:
-        ValueError: it is no such name, or another class has it.
+        ValueError: the name has another form, or belongs to another class.
         TypeError: the name is no string.
     """
     if isinstance(name, str) and name in _NAME_TO_TYPE_SPEC:
@@ -47,7 +47,7 @@ def lookup(name: str) -> type:
     """The class of specs of a name.
 
     Raises:
-        ValueError: none has it.
+        ValueError: no class is registered under the name.
     """
     if name not in _NAME_TO_TYPE_SPEC:
         raise ValueError(f"No TypeSpec has been registered with name {name!r}")

@@ -23,7 +23,7 @@ def exponential_decay(
         decay_steps: so many steps lower the rate by decay_rate.
         decay_rate: see above.
         staircase: whole multiples of decay_steps alone count.
-        name: of the nodes while tracing.
+        name: name of the nodes while tracing.
 
     Returns:
         A function without arguments that gives the rate.
@@ -84,7 +84,7 @@ def piecewise_constant(
         x: the step, read when the function is called.
         boundaries: rising steps.
         values: one more than boundaries.
-        name: of the nodes while tracing.
+        name: name of the nodes while tracing.
 
     Returns:
         A function without arguments that gives the rate.

@@ -13,8 +13,8 @@ class Dimension:
         value: an integer of at least 0, another Dimension, or None if it is not known.
 
     Raises:
-        TypeError: it is no integer.
-        ValueError: it is negative.
+        TypeError: the value is no integer.
+        ValueError: the value is negative.
     """
 
     __slots__ = ("_value",)

@@ -39,7 +39,7 @@ def resize_bilinear(
         images: [batch, height, width, channels], a real dtype.
         size: [2], int32: the new height and width.
         align_corners: the centres of the corner pixels stay where they are.
-        name: of the node while tracing.
+        name: name of the node while tracing.
         half_pixel_centers: pixels are where their centres are; not with align_corners.
 
     Returns:
@@ -121,14 +121,14 @@ def resize_images(
         method: one of `ResizeMethod`, or of version 2's words for them.
         align_corners: the centres of the corner pixels stay where they are.
         preserve_aspect_ratio: as large as fits into `size` without distortion.
-        name: of the node while tracing.
+        name: name of the node while tracing.
 
     Returns:
-        The resized images, float32; of their own dtype for the nearest neighbour, and, unchanged,
-        if they have the size already.
+        The resized images, float32; images of the requested size are unchanged, and the nearest
+        neighbour keeps their dtype.
 
     Raises:
-        ValueError: there is no such method, or the images have neither three nor four axes.
+        ValueError: the method is unknown, or the images have neither three nor four axes.
     """
     pictures = convert_to_tensor(images)
     rank = pictures.shape.rank
@@ -164,7 +164,7 @@ def draw_bounding_boxes(
     Args:
         images: [batch, height, width, channels].
         boxes: [batch, boxes, 4]: top, left, bottom, right, in shares of the image.
-        name: of the node while tracing.
+        name: name of the node while tracing.
         colors: [colors, channels], taken in turn; None: those of TensorFlow.
     """
     return drawing.draw_bounding_boxes(images, boxes, colors, name)

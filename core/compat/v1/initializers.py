@@ -22,7 +22,7 @@ class Initializer:
     """Returns the initial value of a variable.
 
     Args:
-        dtype: of the value, if the call names none.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
@@ -32,8 +32,8 @@ class Initializer:
         """The value.
 
         Args:
-            shape: of the variable.
-            dtype: of the value; None: as chosen beforehand.
+            shape: shape of the variable.
+            dtype: dtype of the value; that of the constructor if None.
             partition_info: without effect here: variables are whole.
         """
         del partition_info
@@ -61,9 +61,9 @@ class constant_initializer(Initializer):  # noqa: N801
     """Initial values that are constant, or given.
 
     Args:
-        value: a number, or as many as the variable has.
-        dtype: of the value, if the call names none.
-        verify_shape: a value of another shape is an error.
+        value: a number, or one for each element of the variable.
+        dtype: dtype of the value, if the call names none.
+        verify_shape: whether a value of another shape is an error.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class random_uniform_initializer(Initializer):  # noqa: N801
     """Uniform distribution between two numbers.
 
     Args:
-        minval: the least.
-        maxval: above all; None: 1.
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        minval: lower bound.
+        maxval: exclusive upper bound; 1 if None.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class random_normal_initializer(Initializer):  # noqa: N801
     Args:
         mean: its mean.
         stddev: its standard deviation.
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class variance_scaling_initializer(Initializer):  # noqa: N801
 
     Args:
         scale: above 0.
-        mode: what the variance is divided by: "fan_in", "fan_out" or "fan_avg", their mean.
+        mode: the divisor of the variance: "fan_in", "fan_out" or "fan_avg", their mean.
         distribution: "truncated_normal" (or "normal"), "untruncated_normal" or "uniform".
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
 
     Raises:
-        ValueError: one of them is none of these.
+        ValueError: an argument has another value.
     """
 
     def __init__(
@@ -180,8 +180,8 @@ class glorot_uniform_initializer(variance_scaling_initializer):  # noqa: N801
     """Uniform distribution with variance 2 / (fan_in + fan_out).
 
     Args:
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
@@ -192,8 +192,8 @@ class glorot_normal_initializer(variance_scaling_initializer):  # noqa: N801
     """Normal distribution with variance 2 / (fan_in + fan_out).
 
     Args:
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
@@ -205,8 +205,8 @@ class uniform_unit_scaling_initializer(Initializer):  # noqa: N801
 
     Args:
         factor: see above.
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class identity(Initializer):  # noqa: N801
 
     Args:
         gain: the number.
-        dtype: of the value, if the call names none.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(self, gain: Any = 1.0, dtype: Any = dtypes.float32) -> None:

@@ -23,7 +23,7 @@ def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     Args:
         level: as `INFO`.
         msg: a text; `%` puts the arguments into it.
-        args: what is put in.
+        args: the values inserted.
         kwargs: as `logging.Logger.log` takes.
     """
     get_logger().log(level, msg, *args, **kwargs)

@@ -74,7 +74,7 @@ def compute_weighted_loss(
         A scalar, or for `NONE` of the shape of `losses`; of its dtype.
 
     Raises:
-        ValueError: there is no such reduction, or the weights do not fit.
+        ValueError: the reduction is unknown, or the weights do not fit.
     """
     del scope, loss_collection
     Reduction.validate(reduction)
@@ -186,7 +186,7 @@ def mean_pairwise_squared_error(
 
     Args:
         labels: [batch, ...].
-        predictions: of the shape of `labels`.
+        predictions: the shape of `labels`.
         weights: a scalar, [batch], or of the shape of `labels`.
         scope: without effect here: a name in a graph.
         loss_collection: without effect here.
@@ -220,7 +220,7 @@ def sigmoid_cross_entropy(
 
     Args:
         multi_class_labels: [batch, classes], each in [0, 1].
-        logits: of the shape of the labels.
+        logits: the shape of the labels.
         weights: see `compute_weighted_loss`.
         label_smoothing: how far labels are moved towards 1/2.
         scope: without effect here: a name in a graph.
@@ -247,7 +247,7 @@ def softmax_cross_entropy(
 
     Args:
         onehot_labels: [batch, classes].
-        logits: of the shape of the labels.
+        logits: the shape of the labels.
         weights: a scalar or [batch]; see `compute_weighted_loss`.
         label_smoothing: how far labels are moved towards 1/classes.
         scope: without effect here: a name in a graph.
@@ -302,7 +302,7 @@ def _pair(who: str, labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
 def _check_shapes(who: str, labels: Tensor, predictions: Tensor) -> None:
     if not labels.shape.is_compatible_with(predictions.shape):
         raise ValueError(
-            f"{who}: labels and what is predicted must have one shape, got {labels.shape} and "
+            f"{who}: labels and predictions must have the same shape, got {labels.shape} and "
             f"{predictions.shape}"
         )
 

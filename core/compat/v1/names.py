@@ -1,8 +1,8 @@
 """The names in the namespaces of `tf.compat.v1`, resolved on first use.
 
-`same_names.txt` has what is the very same in version 2 (`tools/version_1_names.py` writes it),
-`earlier_signatures.txt` functions that take other arguments, `graph_mode.toml` what belongs to
-graphs and sessions alone and is not here, why, and what to use. What needs code of its own stands
+`same_names.txt` lists the names that are the same in version 2 (`tools/version_1_names.py` writes
+it), `earlier_signatures.txt` functions that take other arguments, `graph_mode.toml` the names of
+graphs and sessions that are not here, with the reason and a replacement. Names that need code are
 in the modules beside this one.
 """
 
@@ -31,7 +31,7 @@ def giver(space: str, names: dict[str, Any]) -> Callable[[str], Any]:
     """The `__getattr__` of a namespace.
 
     Args:
-        space: as version 1 has it, `tf.nn`.
+        space: version 1's namespace, `tf.nn`.
         names: the module's own, where what was found is kept.
     """
 
@@ -112,7 +112,7 @@ def of_version_1(name: str) -> str | None:
     """The explanation of a name that version 2 lacks and version 1 had; None if it had none.
 
     Args:
-        name: as version 1 has it, without `tf.`: `placeholder`, `train.AdamOptimizer`.
+        name: name in version 1, without `tf.`: `placeholder`, `train.AdamOptimizer`.
     """
     advice = "`pinnace upgrade PROGRAM.py` rewrites programs of version 1"
     told = of_graph_mode(name, named=True)
@@ -135,7 +135,7 @@ def of_graph_mode(name: str, *, named: bool = False) -> str | None:
     """The reason why a name that concerns only graphs and sessions will not be added.
 
     Args:
-        name: as version 1 has it, `train.Saver`.
+        name: name in version 1, `train.Saver`.
         named: whether it must be known for a name of version 1: that all of a namespace is not
             here does not say so where version 2 has a namespace of the same name.
     """

@@ -29,8 +29,8 @@ def dropout(
         x: [...], any float dtype.
         keep_prob: the share that is kept, in (0, 1].
         noise_shape: shape of the random choices, broadcast to x; that of x if None.
-        seed: of the choices.
-        name: of the node while tracing.
+        seed: seed of the choices.
+        name: name of the node while tracing.
         rate: the share that is dropped, in place of keep_prob.
 
     Raises:
@@ -51,10 +51,10 @@ def softmax_cross_entropy_with_logits(
 
     Args:
         labels: [..., classes], each row a distribution.
-        logits: of the shape and dtype of the labels.
+        logits: the shape and dtype of the labels.
         dim: the axis of the classes.
-        name: of the node while tracing.
-        axis: another word for dim.
+        name: name of the node while tracing.
+        axis: synonym of `dim`.
     """
     return _losses.softmax_cross_entropy_with_logits(
         labels=identities.stop_gradient(labels),
@@ -75,12 +75,12 @@ def embedding_lookup(
         ids: [...], int32 or int64, in [0, rows).
         partition_strategy: "mod" or "div": how the rows of several tables are numbered. Of one
             table both are the same.
-        name: of the node while tracing.
+        name: name of the node while tracing.
         validate_indices: without effect: they always are.
         max_norm: rows longer than this are scaled down to it.
 
     Raises:
-        ValueError: there is no such strategy, or several tables are numbered by "mod".
+        ValueError: the strategy is unknown, or several tables are numbered by "mod".
     """
     del validate_indices
     if partition_strategy not in _STRATEGIES:
