@@ -99,7 +99,7 @@ def _exported(module: ModuleType) -> list[str]:
 
 
 class _Missing(ModuleType):
-    """A namespace of TensorFlow's that is not here: it can be imported, and its names say why.
+    """A TensorFlow namespace that is missing here: it can be imported, and its names explain why.
 
     Args:
         name: name of the namespace.

@@ -488,7 +488,7 @@ class Rebatched(Stage):
             yield _joined(waiting)
 
     def _batches_of_rows(self, run: Run) -> Iterator[Element]:
-        """As `elements`, row by row, for elements that hold ragged or sparse tensors."""
+        """Like `elements`, row by row, for elements that hold ragged or sparse tensors."""
         spec = self._source.spec
         rows = itertools.chain.from_iterable(
             composites.rows(element, spec, "rebatch") for element in self._source.open(run)

@@ -139,7 +139,7 @@ class BatchedFunction:
 
 
 def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None:
-    """The vectorised `one`, and which of its results are the same for all rows.
+    """The vectorised `one`, and for each result whether it is the same for all rows.
 
     None if there is none, or its results are not certainly equal.
     """

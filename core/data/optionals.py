@@ -128,7 +128,7 @@ class Optional(CompositeTensor):
 
 
 class VariantOptional(Optional):
-    """An element, or nothing, in a variant; which is known only when an op reads it.
+    """An element, or nothing, in a variant; its presence is known only when an op reads it.
 
     Args:
         element_spec: spec of the element.

@@ -40,7 +40,7 @@ def is_row_wise(function: ConcreteFunction) -> bool:
 
 
 class CoalescedBatches:
-    """The function of a few batches at once; after an error, of each alone.
+    """The function applied to a few batches at once; after an error, to each alone.
 
     Args:
         batches: arrays with a common first axis, and reading a few ahead of time does no harm.

@@ -309,7 +309,7 @@ class InParallel:
 
 
 class InParallelIfSlow:
-    """As `InParallel`, but threads are started only if calls prove slow enough."""
+    """Like `InParallel`, but threads are started only if calls prove slow enough."""
 
     def __init__(
         self,

@@ -195,7 +195,7 @@ class StrategyExtended:
         ]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """A tensor where all replicas find it.
+        """A tensor made available to all replicas.
 
         Args:
             tensor: the tensor.
@@ -257,7 +257,7 @@ class StrategyExtended:
 
     @contextlib.contextmanager
     def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
-        """A block whose variables are near to another one, as all are.
+        """A block whose variables are placed with another one; all are in one memory.
 
         Args:
             colocate_with_variable: a variable of this strategy.

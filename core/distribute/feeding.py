@@ -223,7 +223,7 @@ def zeros(part: Any, sizes: list[int]) -> Components:
 
 
 def pieces(value: Any, count: int) -> list[Any]:
-    """A batch in pieces, one of each replica.
+    """A batch split into pieces, one for each replica.
 
     Args:
         value: a tensor, or a ragged or sparse one.

@@ -132,7 +132,7 @@ class CrossDeviceOps:
         return self.batch_reduce_implementation(op, value_destination_pairs, options)
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
-        """A tensor where all replicas find it.
+        """A tensor made available to all replicas.
 
         Args:
             tensor: the tensor.
@@ -212,7 +212,7 @@ class _PackedAllReduce(CrossDeviceOps):
 
 
 class HierarchicalCopyAllReduce(_PackedAllReduce):
-    """The sum of all replicas for all of them; on one memory an addition.
+    """The sum over all replicas for all of them; with one memory, an addition.
 
     Args:
         num_packs: at least 0; gradients are not packed, since none travels.
@@ -225,7 +225,7 @@ class HierarchicalCopyAllReduce(_PackedAllReduce):
 
 
 class NcclAllReduce(_PackedAllReduce):
-    """The sum of all replicas for all of them; without GPUs an addition, as TensorFlow makes it.
+    """The sum over all replicas for all of them; without GPUs an addition, as in TensorFlow.
 
     Args:
         num_packs: at least 0; gradients are not packed, since none travels.

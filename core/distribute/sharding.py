@@ -40,7 +40,7 @@ _TOO_FEW = (
 
 
 def share_of(dataset: Dataset, processes: Processes) -> Stage:
-    """The stage that gives a process its batches of a dataset whose batches are for all.
+    """The stage with a process's share of a dataset's global batches.
 
     Args:
         dataset: its options say how it is shared out: by files if its policy is AUTO and all of it

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DistributedValues:
-    """A value per replica; the base of those and of the variables of a strategy.
+    """A value per replica; the base class of variables of a strategy.
 
     Args:
         values: one of each replica, in their order.

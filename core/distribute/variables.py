@@ -331,7 +331,7 @@ for _name in (
 
 
 def distributed(kind: type[DistributedVariable], strategy: Any, made: Variable, copies: int) -> Any:
-    """A variable just made as one of a strategy.
+    """A newly created variable as a variable of a strategy.
 
     Args:
         kind: how its copies are kept.

@@ -156,7 +156,7 @@ class BuiltModel:
 
 
 def with_outputs(concrete: ConcreteFunction, symbols: Sequence[SymbolicTensor]) -> ConcreteFunction:
-    """A function that answers (results, [values of these tensors of its graph]).
+    """A function that returns (results, [values of these tensors of its graph]).
 
     Raises:
         ValueError: a tensor of another graph.

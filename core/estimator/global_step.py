@@ -44,7 +44,7 @@ def get_global_step(graph: object = None) -> Variable | None:
 
 
 def get_or_create_global_step(graph: object = None) -> Variable:
-    """The step of the model that is being built, or else one of this thread's own.
+    """The step of the model that is being built, otherwise this thread's own.
 
     Args:
         graph: accepted for TensorFlow's sake.

@@ -75,7 +75,7 @@ _placeholders: ContextVar[_Placeholders | None] = ContextVar("placeholders", def
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A value that a request will hold, or that `prune` makes an argument.
+    """A value that a request will contain, or an argument for `prune`.
 
     For use inside a serving_input_receiver_fn, in the default Graph, or in a `wrap_function`.
 

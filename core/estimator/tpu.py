@@ -147,7 +147,7 @@ def _called(what: str, pair: tuple[Callable[..., Any], Any]) -> Any:
 
 
 class TPUEstimator(Estimator):
-    """An Estimator whose model function may also answer with a TPUEstimatorSpec.
+    """An Estimator whose model function may also return a TPUEstimatorSpec.
 
     The model function and the input function find the size of a batch in
     `params["batch_size"]`.

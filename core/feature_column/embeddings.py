@@ -147,7 +147,7 @@ def _weight_sums(pair: IdWeights, size: int) -> Tensor:
 
 
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
-    """A dense column of how often each category occurs in an example: multi-hot.
+    """A dense column of the number of occurrences of each category in an example: multi-hot.
 
     Args:
         categorical_column: the categories.

@@ -66,7 +66,7 @@ def serialize_feature_column(column: Any, encode: Callable[[Any], Any]) -> Any:
 
 
 def deserialize_feature_column(config: Any, decode: Callable[[Any], Any]) -> Any:
-    """The column that `serialize_feature_column` was given.
+    """The column given to `serialize_feature_column`.
 
     Args:
         config: its result.

@@ -270,7 +270,7 @@ def registered_as(name: str) -> Callable[[type[CompositeSpec]], type[CompositeSp
 
 
 def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
-    """The class that files name so, if this library has it.
+    """The class with this name in files, if this library has it.
 
     Args:
         name: name of the enumeration of struct.proto.

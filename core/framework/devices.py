@@ -80,7 +80,7 @@ def device(device_name: Any) -> Iterator[None]:
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of this machine that are used: the CPU.
+    """The devices of this machine in use: the CPU.
 
     Args:
         device_type: only those of this type; there are none of "GPU" and "TPU".

@@ -63,7 +63,7 @@ def is_chief() -> bool:
 
 
 def agreed(value: Any, what: str) -> Any:
-    """The chief's value; this one if the process is alone.
+    """The chief's value; the argument itself if the process is alone.
 
     Args:
         value: this process's value; any that can be pickled.

@@ -27,7 +27,7 @@ _turn = threading.RLock()  # reentrant: parsing may parse parts of the text
 
 
 def in_turn(parse: Callable[[], T]) -> T:
-    """The result of a call that parses Python's source, while no other thread is here.
+    """The result of a call that parses Python source, one thread at a time.
 
     Args:
         parse: called again where another thread has disturbed it.

@@ -442,7 +442,7 @@ _new = Tensor.__new__
 
 
 def wrap(array: Array | np.generic, dtype: DType | None = None) -> Tensor:
-    """A tensor that takes `array` over: it must not be written to from now on.
+    """A tensor that takes ownership of `array`, which must not be written to from now on.
 
     Args:
         array: the values.

@@ -263,7 +263,7 @@ def _entries(
     *(loops.WHILE, loops.STATELESS_WHILE),
 )
 def _gradient_of_control_flow(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
-    """The gradient of an If, Case or While by itself: it is computed again, expanded.
+    """The gradient of a single If, Case or While, which is computed again in expanded form.
 
     Needed by tapes that recorded one run outside of `functions`.
     """

@@ -23,7 +23,7 @@ _MOST_NESTED = 20
 
 
 def gather(values: Sequence[Any], key: list[object], tensors: list[Tensor]) -> bool:
-    """Whether a call is of that kind.
+    """Whether a call has only eager tensors in tuples, lists and dicts.
 
     Args:
         values: the arguments, or what is in one of them.
@@ -59,7 +59,7 @@ def gather(values: Sequence[Any], key: list[object], tensors: list[Tensor]) -> b
 
 
 def packer(results: Any) -> Packer | None:
-    """A function from a sequence of tensors to them in this structure.
+    """A function from a sequence of tensors to a structure of them.
 
     None if it has anything but TensorSpecs in tuples, lists and dicts.
     """
@@ -73,7 +73,7 @@ def packer(results: Any) -> Packer | None:
 def _packed(
     results: Any, places: Iterator[int], names: dict[str, object], levels: int
 ) -> str | None:
-    """The expression of a structure; dicts, whose leaves come in sorted order, keep theirs.
+    """The expression of a structure; dicts keep their order, though their leaves are sorted.
 
     Args:
         results: the structure.

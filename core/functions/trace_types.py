@@ -70,7 +70,7 @@ class TraceType(ABC):
         return []
 
     def cast(self, value: Any, cast_context: Any) -> Any:
-        """A value as one of this type.
+        """A value cast to this type.
 
         Args:
             value: the value.

@@ -146,7 +146,7 @@ def _place(text: str) -> tuple[str, int]:
 def wrap_function(
     fn: Callable[..., Any], signature: Sequence[Any] | None, name: str | None = None
 ) -> WrappedFunction:
-    """A function traced once, in the way of version 1: `prune` cuts others out of its graph.
+    """A function traced once, as in version 1: `prune` extracts others from its graph.
 
     Args:
         fn: called once, with a symbolic tensor per entry of `signature`.

@@ -218,7 +218,7 @@ def _axis(x: Value, axis: int, depth: int) -> tuple[Value, int]:
 
 
 def _agreed(value: Value, depth: int) -> Array | None:
-    """A truth that both branches of a condition give: Python's `and` and `or` are conditions.
+    """A boolean that both branches of a condition return: Python's `and` and `or` are conditions.
 
     `a and b` is b where a holds and else a, which is False there: with a known b it is known.
     """

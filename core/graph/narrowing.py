@@ -36,7 +36,7 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
 
 
 def reshaped(graph: Graph, shapes: Sequence[Shape]) -> Graph:
-    """The same program for arguments of other shapes than it was made for.
+    """The program for arguments of other shapes than those it was made for.
 
     What was known of values that depend on arguments of other shapes is forgotten.
 

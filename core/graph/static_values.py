@@ -93,7 +93,7 @@ def _shaped(array: Array, wanted: tuple[int, ...], verify: bool, broadcast: bool
 
 
 def make_ndarray(tensor: TensorProto) -> Array:
-    """The array in a TensorProto, with bytes for strings; one that may be written to.
+    """The array in a TensorProto, with bytes for strings; it may be written to.
 
     Raises:
         InvalidArgumentError: the message's values do not fit its shape.

@@ -293,7 +293,7 @@ def _connected(where: str) -> Iterator[None]:
 
 
 def _ask(where: str) -> None:
-    """Whether a cluster there takes a driver.
+    """Whether the cluster at an address accepts a driver.
 
     A separate process connects first: with a wrong token, Ray retries for a long time and prints
     pages of output, and without one it may abort the process.

@@ -75,7 +75,7 @@ class DTypePolicy:
         return None
 
     def at(self, path: str) -> DTypePolicy:
-        """The policy of the layer of that path: the same for all, but of a DTypePolicyMap.
+        """The policy of the layer of that path: this one, or the entry of a DTypePolicyMap.
 
         Args:
             path: path of a layer.
@@ -84,7 +84,7 @@ class DTypePolicy:
         return self
 
     def with_policy(self, path: str, policy: DTypePolicy) -> DTypePolicy:
-        """The policy of that path's layer once it is given `policy`: that, but of a DTypePolicyMap.
+        """The policy that replaces this one when the layer of that path is given `policy`.
 
         Args:
             path: path of a layer.

@@ -68,7 +68,7 @@ class InputSpec:
         return cls(**config)
 
     def problem(self, shape: Shape) -> str | None:
-        """What is wrong with an input of that shape; None if nothing is."""
+        """The fault in an input of that shape; None if it fits."""
         dims = shape.dims
         if dims is None:
             return None

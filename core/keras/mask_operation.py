@@ -77,7 +77,7 @@ def _of_operations(x: KerasTensor) -> Any:
 
 
 def _named(mask: Any) -> Any:
-    """A mask of an operation that is not called as Keras 3 would call the next of its kind.
+    """An operation's mask, named differently from the next one that Keras would create.
 
     Keras computes masks itself when it reads a model, which may then contain a name twice.
     """

@@ -20,7 +20,7 @@ def is_matrix(value: Any) -> bool:
 
 
 def sparse_tensor(matrix: Any) -> Any:
-    """The same as a SparseTensor in the order of rows, where an element stands once.
+    """The matrix as a SparseTensor in row-major order, without duplicates.
 
     Args:
         matrix: a matrix that `is_matrix` accepts; float64 becomes Keras's float.

@@ -23,7 +23,7 @@ def smart_resize(
     interpolation: str = "bilinear",
     data_format: str = "channels_last",
 ) -> Any:
-    """The largest part around the middle with the proportions of `size`, in that size.
+    """The largest centred part with the proportions of `size`, resized to it.
 
     Args:
         x: a picture [height, width, channels] or several [batch, height, width, channels], numbers

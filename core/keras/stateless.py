@@ -83,7 +83,7 @@ class StatelessScope:
         self._keep(variable, _value_for(variable, value))
 
     def get_current_value(self, variable: Variable) -> Tensor | None:
-        """The value that holds in the block; None if it is the variable's own.
+        """The overriding value in the block; None if there is none.
 
         Args:
             variable: any.

@@ -21,7 +21,7 @@ class MAP_TO_NONE:  # noqa: N801 (Keras' name)
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether it holds other values: a list, tuple, dict or deque, an empty one too.
+    """Whether it contains other values: a list, tuple, dict or deque, even if empty.
 
     Args:
         structure: anything.
@@ -30,7 +30,7 @@ def is_nested(structure: Any) -> bool:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves in order: of dicts sorted by key, of OrderedDicts as they stand.
+    """The leaves in order: dicts sorted by key, OrderedDicts in their own order.
 
     Args:
         structure: values in lists, tuples and dicts, or a single one.

@@ -166,7 +166,7 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
 
 
 class SKLearnClassifier(_ClassifierMixin, _Wrapped):  # type: ignore[misc]  # scikit-learn has no types
-    """A model as a classifier: it is trained on one-hot rows, with a column for each class.
+    """A model as a classifier, trained on one-hot rows, with a column for each class.
 
     Args:
         model: a compiled Model, of which each `fit` trains a clone with new weights; or a function

@@ -39,7 +39,7 @@ def joined(*parts: Any) -> Any:
 
 
 def broadcast(matrices: Sequence[Tensor], trailing: int = 2) -> list[Tensor]:
-    """The matrices, all with the leading axes that theirs broadcast to.
+    """The matrices, all broadcast to common leading axes.
 
     Args:
         matrices: [..., m, n] each, of any m and n.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OfBlocks(LinearOperator):
-    """The base: `_diagonal()` are the blocks of the diagonal, whose sizes tell those of all.
+    """The base class; `_diagonal()` are the diagonal's blocks, which determine all sizes.
 
     Where a tensor is taken, a list of tensors is too, one per block of columns (of rows, to solve);
     then the result is one per block. A subclass applies itself to such lists: `_times_blocks` and

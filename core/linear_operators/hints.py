@@ -59,7 +59,7 @@ def settled(
 
 
 def always(given: Hint, truth: bool, message: str) -> bool:
-    """A hint whose value the class of the operator settles.
+    """A hint whose value is determined by the operator's class.
 
     Raises:
         ValueError: the hint given is another one.

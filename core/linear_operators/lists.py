@@ -43,7 +43,7 @@ def same_dtype(who: str, operators: Sequence[LinearOperator]) -> None:
 
 
 def implied(given: Hint, what: str, word: str) -> bool:
-    """A hint that the operators settle: it is true.
+    """A hint that the operators imply: True.
 
     Raises:
         ValueError: False was given.

@@ -329,7 +329,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             return self._eigvals()
 
     def cond(self, name: str = "cond") -> Tensor:
-        """The condition numbers: the greatest singular value by the least one, [...].
+        """The condition numbers: the largest singular value divided by the smallest, [...].
 
         Args:
             name: name of the node while tracing.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def batch_slice(operator: LinearOperator, slices: Any) -> Any:
-    """The operator whose batch is a slice of that of another.
+    """The operator with a slice of the batch of another one.
 
     Args:
         operator: the operator.

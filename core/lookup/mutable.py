@@ -131,7 +131,7 @@ class MutableHashTable(_Mutable):
 
 
 class DenseHashTable(_Mutable):
-    """A table whose entries come and go, but for two keys that it can never hold.
+    """A table whose entries come and go, with two keys that it can never hold.
 
     Args:
         key_dtype: dtype of the keys.

@@ -245,7 +245,7 @@ def isscalar(num: TensorLike) -> bool:
 
 
 def size(x: TensorLike, axis: Any = None) -> Any:
-    """The number of elements; a tensor where it is not known while a function is traced.
+    """The number of elements; a tensor if it is unknown while a function is traced.
 
     Args:
         x: any dtype.

@@ -69,7 +69,7 @@ def take(
 
 
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> Tensor:
-    """The values that indices name along an axis, each in its own row.
+    """The values at given indices along an axis, each in its own row.
 
     Args:
         arr: any dtype.

@@ -270,7 +270,7 @@ def rad2deg(x: TensorLike) -> Any:
 
 
 def angle(z: TensorLike, deg: bool = False) -> Tensor:
-    """The angle in the complex plane; of a real number 0, or π if it is negative.
+    """The angle in the complex plane; for a real number 0, or π if it is negative.
 
     Args:
         z: numbers.

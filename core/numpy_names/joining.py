@@ -42,7 +42,7 @@ def _each(found: list[Tensor]) -> Any:
 
 
 def stack(arrays: Any, axis: int = 0) -> Tensor:
-    """The arrays as the parts along a new axis.
+    """The arrays stacked along a new axis.
 
     Args:
         arrays: several of one shape; or a tensor, whose parts along its first axis they are.
@@ -54,7 +54,7 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 
 
 def concatenate(arys: Any, axis: int = 0) -> Tensor:
-    """The arrays one after the other along an axis that they have.
+    """The arrays concatenated along an existing axis.
 
     Args:
         arys: arrays of equal shape, except for that axis.

@@ -235,7 +235,7 @@ def meshgrid(*xi: TensorLike, **kwargs: Any) -> list[Tensor]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
-    """The places of the main diagonal of an array with `ndim` axes of size `n`, one array an axis.
+    """The main diagonal's indices in an array with `ndim` axes of size `n`, one array per axis.
 
     Raises:
         ValueError: `n` or `ndim` is negative.

@@ -213,7 +213,7 @@ def isclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Whether |a - b| ≤ atol + rtol |b|; of integers and bools, whether they are equal.
+    """Whether |a - b| ≤ atol + rtol |b|; for integers and bools, whether they are equal.
 
     As in TensorFlow, and not in NumPy, an infinity is not close to itself.
 
@@ -366,7 +366,7 @@ def _bools_as(dtype: dtypes.DType, x1: TensorLike, x2: TensorLike) -> tuple[Tens
 
 
 def array_equal(a1: TensorLike, a2: TensorLike) -> Tensor:
-    """Whether both have one shape and, at each place, one value.
+    """Whether both have the same shape and the same values.
 
     Args:
         a1: any dtype.

@@ -164,7 +164,7 @@ def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
 
 
 def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
-    """The differences of neighbours; of bools, whether they differ.
+    """The differences of neighbours; for bools, whether they differ.
 
     Args:
         a: numbers.

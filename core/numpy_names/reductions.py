@@ -190,7 +190,7 @@ def std(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor
 
 
 def amax(a: TensorLike, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
-    """The largest value; of bools, whether one is true.
+    """The largest value; for bools, whether any is true.
 
     Args:
         a: numbers, not complex.
@@ -312,7 +312,7 @@ def _without_nan(a: TensorLike, instead: int) -> Tensor:
 
 
 def cumsum(a: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The sums of all values up to each place.
+    """The cumulative sums.
 
     Args:
         a: numbers; small integers are summed as int64.
@@ -323,7 +323,7 @@ def cumsum(a: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 
 def cumprod(a: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The products of all values up to each place.
+    """The cumulative products.
 
     Args:
         a: numbers; small integers are multiplied as int64.
@@ -347,7 +347,7 @@ def _accumulated(
 
 
 def argmax(a: TensorLike, axis: int | None = None) -> Tensor:
-    """The place of the largest value, the first of equal ones.
+    """The index of the largest value, the first of equal ones.
 
     Args:
         a: numbers, not complex.
@@ -357,7 +357,7 @@ def argmax(a: TensorLike, axis: int | None = None) -> Tensor:
 
 
 def argmin(a: TensorLike, axis: int | None = None) -> Tensor:
-    """The place of the smallest value, the first of equal ones.
+    """The index of the smallest value, the first of equal ones.
 
     Args:
         a: numbers, not complex.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Decorator:
-    """A decorator of a function or class that will go.
+    """A decorator of a deprecated function or class.
 
     Args:
         date: when it goes; None if that is not known.
@@ -65,7 +65,7 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **values: Any
 ) -> Decorator:
-    """A decorator of a function that will take some values no more.
+    """A decorator of a function with deprecated argument values.
 
     Args:
         date: when they go; None if that is not known.
@@ -88,7 +88,7 @@ def deprecated_arg_values(
 def deprecated_alias(
     deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True
 ) -> Any:
-    """The function or class, under a name that will go.
+    """The function or class under a deprecated name.
 
     Args:
         deprecated_name: the deprecated name.

@@ -63,7 +63,7 @@ def map_structure_with_tuple_paths(
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structures: Nest, **options: Any) -> Nest:
-    """As `map_structure_with_tuple_paths`, with the keys joined by `/`."""
+    """Like `map_structure_with_tuple_paths`, with the keys joined by `/`."""
     return map_structure_with_tuple_paths(
         lambda path, *leaves: func("/".join(map(str, path)), *leaves), *structures, **options
     )

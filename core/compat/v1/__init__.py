@@ -1,4 +1,4 @@
-"""The names of version 1 that mean something without a session.
+"""The names of version 1 that have a meaning without a session.
 
 Names that are the same in version 2, or only take other arguments, are found by `names.py` when
 first used. Behaviour of version 2 is always on. The optimizers and the global step belong to the

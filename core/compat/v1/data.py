@@ -18,7 +18,7 @@ def make_one_shot_iterator(dataset: Any) -> Any:
 
 
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> NoReturn:
-    """An iterator that a session would start: there are none.
+    """An iterator that a session would initialize; there are no sessions.
 
     Raises:
         RuntimeError: always, as in TensorFlow's eager mode.

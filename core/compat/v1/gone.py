@@ -15,7 +15,7 @@ __all__ = ["batch_gather", "clip_by_average_norm"]
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """The parts of `params` that `indices` names in each batch; `tf.gather` with `batch_dims`.
+    """The slices of `params` at `indices` in each batch; `tf.gather` with `batch_dims`.
 
     Args:
         params: [batch, n, ...], as many batch axes as `indices` has.

@@ -109,7 +109,7 @@ def _why_not(full: str) -> str:
 
 
 def of_version_1(name: str) -> str | None:
-    """The explanation of a name that version 2 lacks and version 1 had; None if it had none.
+    """The explanation for a name that only version 1 had; None if it had none.
 
     Args:
         name: name in version 1, without `tf.`: `placeholder`, `train.AdamOptimizer`.

@@ -68,7 +68,7 @@ def embedding_lookup(
     params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None,
     validate_indices: bool = True, max_norm: float | None = None,
 ) -> Tensor:  # fmt: skip
-    """The rows of a table that `ids` name.
+    """The rows of a table at `ids`.
 
     Args:
         params: [rows, ...]; or a list of one such.

@@ -176,7 +176,7 @@ class Body:
         return self._nodes[name]
 
     def value(self, text: str, user: str) -> Value:
-        """The value that a reference means.
+        """The value of a reference.
 
         Args:
             text: the reference; its node must have been decoded.

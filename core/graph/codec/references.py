@@ -48,7 +48,7 @@ _MAKE_TABLES = frozenset(name for name in _TABLES if name.endswith(("Table", "Of
 
 
 class _Assignment(NamedTuple):
-    """An op on references, as one on handles.
+    """An op on references, as an op on handles.
 
     Attributes:
         op: which; it gives no reference back.

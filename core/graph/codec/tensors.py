@@ -76,7 +76,7 @@ def encode_tensor(value: Array, dtype: DType | None = None) -> TensorProto:
 
 
 def list_tensor(value: Array) -> TensorProto:
-    """An array with every value in the typed list: as servers answer, for clients that read it.
+    """An array with every value in the typed list, as servers send it to clients.
 
     Args:
         value: any array of a known dtype; bytes in an object array for strings.

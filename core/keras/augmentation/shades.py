@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def apply_channel_shift(x: Array, intensity: float, channel_axis: int = 0) -> Array:
-    """A picture plus a number, between its least and its largest one.
+    """A picture plus a number, clipped to the picture's least and largest value.
 
     Args:
         x: any number of axes.
@@ -41,7 +41,7 @@ def random_channel_shift(x: Array, intensity_range: float, channel_axis: int = 0
 
 
 def apply_brightness_shift(x: Array, brightness: float, scale: bool = True) -> Array:
-    """A picture as Pillow makes it lighter or darker: in 256 steps.
+    """A picture made lighter or darker as by Pillow, in 256 steps.
 
     Args:
         x: [height, width, 1, 3 or 4].

@@ -145,7 +145,7 @@ def rnn(
     zero_output_for_mask: bool = False,
     return_all_outputs: bool = True,
 ) -> tuple[Any, Any, Any]:
-    """A function applied to each step, with states that it hands on.
+    """A function applied to each step, with states passed from step to step.
 
     Args:
         step_function: takes the inputs of a step and (*states, *constants), gives the output of

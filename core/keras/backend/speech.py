@@ -35,7 +35,7 @@ def _logits(y_pred: Any) -> Tensor:
 
 
 def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> SparseTensor:
-    """The labels that count, as a sparse tensor.
+    """The valid labels, as a sparse tensor.
 
     Args:
         labels: [b, longest].

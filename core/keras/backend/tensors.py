@@ -185,7 +185,7 @@ def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether one is true along axes.
+    """Whether any element is true along axes.
 
     Args:
         x: [...], cast to bool.
@@ -349,7 +349,7 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
 
 def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> Tensor:
-    """A share of `level` of the elements is 0, the others are larger for it.
+    """Set a share of `level` of the elements to 0, and scale the others up.
 
     Args:
         x: [...], a float type.
@@ -424,7 +424,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") ->
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    """A number added for each channel, or for each place and channel.
+    """Add a number for each channel, or for each position and channel.
 
     Args:
         x: [b, ..., channels], or channels first.

@@ -7,7 +7,7 @@ from pathlib import Path
 from pinnace.keras import downloads
 
 HOST = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
-# What to use instead without a network connection.
+# The remedy without a network connection.
 DIGITS = "sklearn.datasets.load_digits(), 1,797 images of 8x8 pixels that come with scikit-learn"
 DIABETES = "sklearn.datasets.load_diabetes(), 442 rows of 10 numbers that come with scikit-learn"
 

@@ -169,7 +169,7 @@ class Softmax(Layer):
         return self._shares(x)
 
     def shares_where(self, x: Tensor, mask: Tensor) -> Tensor:
-        """The shares with 0 where the mask is False; equal ones where it is False all along.
+        """The probabilities with 0 where the mask is False; equal ones where all are masked.
 
         Args:
             x: [...], a float dtype.

@@ -47,7 +47,7 @@ class AlphaDropout(Dropout):
 
 
 class ActivityRegularization(Layer):
-    """The input itself; its penalty is added to the loss.
+    """The input unchanged; its penalty is added to the loss.
 
     Args:
         l1: factor of the sum of absolute values.

@@ -57,7 +57,7 @@ class Wrapper(Layer):
 
 
 class TimeDistributed(Wrapper):
-    """The layer inside, applied to each step alike: [b, steps, ...] → [b, steps, ...].
+    """The wrapped layer applied to each step alike: [b, steps, ...] → [b, steps, ...].
 
     Args:
         layer: takes [b, ...].

@@ -111,7 +111,7 @@ class Loss(Constructed):
 
 
 class LossFunctionWrapper(Loss):
-    """A function of truth and prediction as a Loss.
+    """A function of targets and predictions as a Loss.
 
     Args:
         fn: gives the loss of each sample.
@@ -151,7 +151,7 @@ class LossFunctionWrapper(Loss):
 
 
 class PlainLoss(LossFunctionWrapper):
-    """A loss whose function takes truth and prediction alone: `_plain` of the subclass.
+    """A loss whose function takes targets and predictions only: `_plain` of the subclass.
 
     Args:
         reduction: see Loss.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _BestUnderConstraint(Counts):
-    """The largest value of one share over the thresholds at which another is large enough.
+    """The largest value of one rate over the thresholds at which another is large enough.
 
     Args:
         value: the required value of the other share, between 0 and 1.

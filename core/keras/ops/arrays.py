@@ -63,7 +63,7 @@ def reshape(x: Any, newshape: Any) -> Tensor:
 
 @operation("numpy", "Transpose", "axes", sparse="transpose")
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
-    """The axes in another order; the other way round if None.
+    """The axes in another order; reversed if None.
 
     Args:
         x: a tensor.
@@ -182,7 +182,7 @@ def stack(x: Any, axis: int = 0) -> Tensor:
 
 @operation("core", "Unstack", "num", "axis")
 def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
-    """The parts along an axis, without it.
+    """The slices along an axis, without that axis.
 
     Args:
         x: a tensor.
@@ -234,7 +234,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
 
 @operation("numpy", "Tile", "repeats")
 def tile(x: Any, repeats: Any) -> Tensor:
-    """The whole several times, along each axis.
+    """The whole repeated along each axis.
 
     Args:
         x: a tensor of known rank.
@@ -252,7 +252,7 @@ def tile(x: Any, repeats: Any) -> Tensor:
 
 @operation("numpy", "Flip", "axis")
 def flip(x: Any, axis: Any = None) -> Tensor:
-    """The other way round along axes; along all if None.
+    """The elements in reverse order along axes; along all if None.
 
     Args:
         x: a tensor of known rank.
@@ -318,7 +318,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
 
 @operation("numpy", "Take", "axis", sparse="take")
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """The elements at these places along an axis; of the flat tensor if None. -1 is the last.
+    """The elements at these indices along an axis; of the flat tensor if None. -1 is the last.
 
     Args:
         x: a tensor.
@@ -390,7 +390,7 @@ def _from_the_front(x: Tensor, indices: Any, axis: int) -> Tensor:
 
 @operation("core", "Slice", "shape")
 def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
-    """The block of that shape that begins there.
+    """The block of that shape starting at given indices.
 
     Args:
         inputs: a tensor.

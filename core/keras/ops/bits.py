@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @operation("numpy", "BitwiseAnd")
 def bitwise_and(x: Any, y: Any) -> Tensor:
-    """The bits that both have.
+    """The bitwise and.
 
     Args:
         x: [...], an integer type.
@@ -32,7 +32,7 @@ def bitwise_and(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "BitwiseOr")
 def bitwise_or(x: Any, y: Any) -> Tensor:
-    """The bits that one of them has, or both.
+    """The bitwise or.
 
     Args:
         x: [...], an integer type.
@@ -47,7 +47,7 @@ def bitwise_or(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "BitwiseXor")
 def bitwise_xor(x: Any, y: Any) -> Tensor:
-    """The bits that one of them has, but not both.
+    """The bitwise exclusive or.
 
     Args:
         x: [...], an integer type.
@@ -122,7 +122,7 @@ def right_shift(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "View", "dtype")
 def view(x: Any, dtype: Any = None) -> Tensor:
-    """The same bytes as another dtype.
+    """The bytes reinterpreted as another dtype.
 
     Args:
         x: [..., n], of any fixed-size type.

@@ -110,7 +110,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
 @operation("core", "Map")
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """A function of each row, one after the other.
+    """A function applied to each row, one after the other.
 
     Args:
         f: takes a row of each tensor, gives a structure of tensors.
@@ -124,7 +124,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
 @operation("core", "VectorizedMap", "function")
 def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
-    """A function of each row, all at once.
+    """A function applied to all rows at once.
 
     Args:
         function: takes a row of each tensor, gives a structure of tensors.

@@ -224,7 +224,7 @@ def ceil(x: Any) -> Tensor:
 
 @operation("numpy", "Round", "decimals", sparse="of_values")
 def round(x: Any, decimals: int = 0) -> Tensor:
-    """The nearest number with so many decimals; of two, the one with an even last digit.
+    """Round to a number of decimals; ties go to the even digit.
 
     Args:
         x: [...], a number type.

@@ -126,7 +126,7 @@ def _most(a: Any, b: Any) -> Any:
 
 
 def cropped_to_ratio(x: Tensor, height: int, width: int) -> Tensor:
-    """The largest part around the middle of images that has the ratio of a size.
+    """The largest centred part of images that has the aspect ratio of a size.
 
     Args:
         x: [batch, height, width, channels].

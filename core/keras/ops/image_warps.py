@@ -163,7 +163,7 @@ def perspective_transform(
 
 
 def homography(start: Tensor, end: Tensor) -> Tensor:
-    """The projections that take the end points back to the start points.
+    """The projections that map the end points back to the start points.
 
     Args:
         start: [batch, 4, 2], x and y of points.
@@ -187,7 +187,7 @@ def homography(start: Tensor, end: Tensor) -> Tensor:
 def map_coordinates(
     inputs: Any, coordinates: Any, order: int, fill_mode: str = "constant", fill_value: float = 0
 ) -> Tensor:
-    """An array at places between its elements.
+    """An array sampled at positions between its elements.
 
     Args:
         inputs: [*sizes], of n known axes, any real dtype.

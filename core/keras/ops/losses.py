@@ -134,7 +134,7 @@ def ctc_decode(
     merge_repeated: bool = True,
     mask_index: int | None = 0,
 ) -> tuple[Tensor, Tensor]:
-    """The labels that steps say most probably.
+    """The most probable labels of the steps.
 
     Args:
         inputs: [batch, steps, classes], logits.

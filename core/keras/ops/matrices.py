@@ -71,7 +71,7 @@ def cholesky(x: Any, upper: bool = False) -> Tensor:
 
 @operation("linalg", "CholeskyInverse", "upper")
 def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
-    """The inverse of the matrix that a Cholesky factor belongs to.
+    """The inverse of the matrix with a given Cholesky factor.
 
     Args:
         x: [..., n, n], triangular.
@@ -112,7 +112,7 @@ def det(x: Any) -> Tensor:
 
 @operation("numpy", "Slogdet")
 def slogdet(x: Any) -> tuple[Tensor, Tensor]:
-    """The sign of the determinant, and the logarithm of its size.
+    """The sign of the determinant, and the logarithm of its absolute value.
 
     Args:
         x: [..., n, n], a float or complex type.
@@ -196,7 +196,7 @@ def inv(x: Any) -> Tensor:
 
 @operation("linalg", "LuFactor")
 def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
-    """The triangles L and U with L U = the rows of x in another order.
+    """The triangular factors L and U, with L U the rows of x in another order.
 
     Args:
         x: [..., n, n], a float or complex type.

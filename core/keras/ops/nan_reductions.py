@@ -184,7 +184,7 @@ def _place(which: Any, x: Any, least: float, axis: int | None, keepdims: bool) -
 
 @operation("numpy", "Nanargmax", *_AXES)
 def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the largest that is not NaN; -1 where all is.
+    """The index of the largest element that is not NaN; -1 where all are.
 
     Args:
         x: [...], a real number type.
@@ -199,7 +199,7 @@ def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 @operation("numpy", "Nanargmin", *_AXES)
 def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the smallest that is not NaN; -1 where all is.
+    """The index of the smallest element that is not NaN; -1 where all are.
 
     Args:
         x: [...], a real number type.
@@ -214,7 +214,7 @@ def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 @operation("numpy", "Nancumsum", "axis", "dtype")
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The sums so far along an axis, NaN as 0 and infinities as the largest numbers.
+    """The cumulative sums along an axis, NaN as 0 and infinities as the largest numbers.
 
     Args:
         x: [...], a number type.
@@ -230,7 +230,7 @@ def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 @operation("numpy", "Nancumprod", "axis", "dtype")
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The products so far along an axis, NaN as 1 and infinities as the largest numbers.
+    """The cumulative products along an axis, NaN as 1 and infinities as the largest numbers.
 
     Args:
         x: [...], a number type.

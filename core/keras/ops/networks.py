@@ -249,7 +249,7 @@ def max_pool(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:
-    """The largest of each window.
+    """The maximum of each window.
 
     Args:
         inputs: [batch, *spatial, channels].
@@ -411,7 +411,7 @@ def einsum(subscripts: str, *operands: Any) -> Tensor:
 
 @operation("numpy", "Outer")
 def outer(x1: Any, x2: Any) -> Tensor:
-    """The products of each element with each.
+    """The outer product: each element of one times each of the other.
 
     Args:
         x1: a tensor of m elements.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @operation("numpy", "Angle")
 def angle(x: Any) -> Tensor:
-    """The angle of a complex number, in radians; 0 or π of a real one.
+    """The angle of a complex number, in radians; 0 or π for a real one.
 
     Args:
         x: [...], a number type; integers become floats.

@@ -173,7 +173,7 @@ def _common_divisor(a: Tensor, b: Tensor) -> Tensor:
 
 @operation("numpy", "Gcd")
 def gcd(x1: Any, x2: Any) -> Tensor:
-    """The greatest common divisor, not negative; of 0 and a number that number.
+    """The greatest common divisor, not negative; for 0 and a number, that number.
 
     Args:
         x1: [...], an integer type.
@@ -190,7 +190,7 @@ def gcd(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Lcm")
 def lcm(x1: Any, x2: Any) -> Tensor:
-    """The least common multiple, not negative; 0 where one of them is.
+    """The least common multiple, not negative; 0 if one of them is 0.
 
     Args:
         x1: [...], an integer type.
@@ -323,7 +323,7 @@ def _next_of_16_bits(a: Tensor, b: Tensor) -> Tensor:
 
 @operation("nn", "Polar")
 def polar(abs_: Any, angle: Any) -> Tensor:
-    """The complex number of that size at that angle.
+    """The complex number with that absolute value and angle.
 
     Args:
         abs_: [...], float32 or float64.

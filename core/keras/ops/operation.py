@@ -85,7 +85,7 @@ def _of_class(module: str, name: str) -> FunctionOperation:
 def operation(
     module: str, keras_name: str, *settings: str, sparse: str = "", takes: str = ""
 ) -> Callable[[F], F]:
-    """A decorator: the function gives KerasTensors when it is given some.
+    """A decorator: the function returns KerasTensors if it is given some.
 
     Args:
         module: module of the class in Keras, below `keras.src.ops`.
@@ -168,7 +168,7 @@ def _complete(
 
 
 def operation_class(module: str, name: str) -> type[FunctionOperation] | None:
-    """The class of an operation that Keras calls so; None if there is none.
+    """The class of the operation with this name in Keras; None if there is none.
 
     Args:
         module: in Keras; empty if it is not known.

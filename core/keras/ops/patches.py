@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @operation("nn", "AdaptiveAveragePool", "output_size", "data_format")
 def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None = None) -> Tensor:
-    """The mean of each of as many windows as the output has places.
+    """The mean of each window, with one window per output position.
 
     Args:
         inputs: [batch, *spatial, channels], a float type; one to three spatial axes, of known size.
@@ -39,7 +39,7 @@ def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None
 
 @operation("nn", "AdaptiveMaxPool", "output_size", "data_format")
 def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = None) -> Tensor:
-    """The largest of each of as many windows as the output has places.
+    """The maximum of each window, with one window per output position.
 
     Args:
         inputs: [batch, *spatial, channels], a float type; one to three spatial axes, of known size.
@@ -136,7 +136,7 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """The sum of windows, given as columns, each in its place of a picture.
+    """The sum of windows, given as columns, at their positions in a picture.
 
     Args:
         x: [batch, channels · rows · columns, windows].

@@ -33,7 +33,7 @@ _SETTINGS = ("axis", "method", "keepdims")
 def quantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """The values that the shares q of all values along axes lie below; NaN where there is one.
+    """The q-quantiles of the values along axes; NaN where a value is.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -64,7 +64,7 @@ def quantile(
 def percentile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """The values that q percent of all values along axes lie below; see `quantile`.
+    """The q-percentiles of the values along axes; see `quantile`.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -149,7 +149,7 @@ def nanpercentile(
 
 @operation("numpy", "Nanmedian", "axis", "keepdims")
 def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The value in the middle of those that are not NaN; NaN where all are.
+    """The median of the values that are not NaN; NaN where all are.
 
     Args:
         x: [...], a real number type; integers become floats.

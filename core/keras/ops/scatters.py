@@ -45,7 +45,7 @@ def scatter(indices: Any, values: Any, shape: Any) -> Tensor:
 
 @operation("core", "ScatterUpdate", "reduction")
 def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Tensor:
-    """The input with other values at places.
+    """The input with other values at given indices.
 
     Args:
         inputs: [...].
@@ -98,7 +98,7 @@ def _multiplied(inputs: Any, indices: Any, updates: Any) -> Tensor:
 
 @operation("core", "SliceUpdate")
 def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Tensor:
-    """The input with another block in it.
+    """The input with a block replaced.
 
     Args:
         inputs: [...].
@@ -152,7 +152,7 @@ def _by_segments(
 def segment_sum(
     data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The sums of rows that have one number.
+    """The sums of the rows of each segment.
 
     Args:
         data: [n, ...], a number type.
@@ -171,7 +171,7 @@ def segment_sum(
 def segment_max(
     data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The largest of rows that have one number; the smallest number there is where none has.
+    """The maxima of the rows of each segment; the dtype's lowest value for an empty one.
 
     Args:
         data: [n, ...], a real number type.
@@ -190,7 +190,7 @@ def segment_max(
 def segment_min(
     data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The smallest of rows that have one number; the largest number there is where none has.
+    """The minima of the rows of each segment; the dtype's highest value for an empty one.
 
     Args:
         data: [n, ...], a real number type.
@@ -209,7 +209,7 @@ def segment_min(
 def segment_prod(
     data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The products of rows that have one number.
+    """The products of the rows of each segment.
 
     Args:
         data: [n, ...], a number type.

@@ -103,7 +103,7 @@ def count_nonzero(x: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Digitize", sparse="of_values")
 def digitize(x: Any, bins: Any) -> Tensor:
-    """The number of the bin that each value falls in: how many ends are not above it.
+    """The index of the bin of each value: the number of edges that are not above it.
 
     Args:
         x: [...], a real number type.
@@ -262,7 +262,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 @operation("numpy", "UnravelIndex", "shape")
 def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Tensor, ...]:
-    """The places along each axis of elements that are counted row by row.
+    """The indices along each axis for row-major indices.
 
     Args:
         indices: [...], integers; negative ones count from the end.

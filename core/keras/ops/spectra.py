@@ -228,7 +228,7 @@ def istft(
     window: Any = "hann",
     center: bool = True,
 ) -> Tensor:
-    """The signal that `stft` gives x for.
+    """The inverse of `stft`: the signal with the transform x.
 
     Args:
         x: a pair of real and imaginary parts [..., pieces, fft_length / 2 + 1].

@@ -25,7 +25,7 @@ def _axes(axis: Any) -> Any:
 
 @operation("numpy", "Average", "axis")
 def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
-    """The mean along axes, in which each element counts as much as its weight.
+    """The weighted mean along axes.
 
     Args:
         x: [...]; integers become floats.
@@ -138,7 +138,7 @@ def corrcoef(x: Any) -> Tensor:
 
 @operation("numpy", "Correlate", "mode")
 def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
-    """The sums of products of a sequence with another that is moved along it.
+    """The correlation of a sequence with a shifted one, for each shift.
 
     Args:
         x1: [n], a real number type.

@@ -63,7 +63,7 @@ def vdot(x1: Any, x2: Any) -> Tensor:
 def cross(
     x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Tensor:
-    """The vector at right angles to both, as long as the area between them.
+    """The cross product: the vector orthogonal to both, as long as the area between them.
 
     Args:
         x1: [..., 2 or 3].
@@ -106,7 +106,7 @@ def _with_third(x: Tensor) -> Tensor:
 
 @operation("numpy", "Kron")
 def kron(x1: Any, x2: Any) -> Tensor:
-    """The whole of x2 times each element of x1, in its place.
+    """The Kronecker product: x2 times each element of x1, in its place.
 
     Args:
         x1: [m, n], or of any rank.
@@ -126,7 +126,7 @@ def kron(x1: Any, x2: Any) -> Tensor:
 
 @operation("math", "CDist")
 def cdist(x: Any, y: Any) -> Tensor:
-    """The Euclidean distance of each point with each.
+    """The Euclidean distance of each point of one set from each of the other.
 
     Args:
         x: [..., m, d], a float type.

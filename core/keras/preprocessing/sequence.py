@@ -19,7 +19,7 @@ _EULER = 0.577
 
 
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> Array:
-    """The probability that a word is kept, by its rank among the words: float64 [size].
+    """The probability of keeping a word, by its rank: float64 [size].
 
     Args:
         size: number of words.

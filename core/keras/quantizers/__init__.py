@@ -52,7 +52,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
 
 
 def get(identifier: Any, **kwargs: Any) -> Any:
-    """The quantizer that is meant.
+    """The quantizer that the argument denotes.
 
     Args:
         identifier: a quantizer, its configuration, its class or the name of one; None for None.

@@ -141,7 +141,7 @@ def require_arrays(x: Any) -> None:
 
 
 def split(parts: Batch, share: float) -> tuple[Batch, Batch]:
-    """The samples without the last `share` of them, and those.
+    """The samples split into the first ones and the last `share` of them.
 
     Raises:
         ValueError: a share that leaves nothing on one side.

@@ -56,7 +56,7 @@ def first_replicas(batch: Any) -> Any:
 def on_replicas(
     strategy: Any, step: Callable[..., Any], joins: bool, quiet: bool
 ) -> Callable[..., Any]:
-    """A step of all replicas, whose results are one.
+    """A step of all replicas, whose results are combined into one.
 
     Args:
         strategy: the strategy with the replicas.

@@ -46,7 +46,7 @@ def set_max_epochs(max_epochs: int | None) -> None:
 
 
 def max_steps_per_epoch() -> int | None:
-    """The most steps that an epoch of `fit`, or `evaluate` or `predict`, has; None for no limit.
+    """The most steps of an epoch of `fit`, or of `evaluate` or `predict`; None for no limit.
 
     It is the last value of `set_max_steps_per_epoch`, otherwise the environment variable
     KERAS_MAX_STEPS_PER_EPOCH.

@@ -70,7 +70,7 @@ def gather(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """The parts of `params` along `axis` that `indices` names.
+    """The slices of `params` along `axis` at `indices`.
 
     Args:
         params: [b, p, n, q], groups of axes.
@@ -210,7 +210,7 @@ def gather_nd(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The parts of `params` at the places that the rows of `indices` name.
+    """The slices of `params` at the indices in the rows of `indices`.
 
     Args:
         params: [b, p, q], groups of axes.

@@ -79,7 +79,7 @@ def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
 
 @takes_composites(ragged="shaping:concat")
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """The tensors of `values` one after the other along `axis`.
+    """The tensors of `values` concatenated along `axis`.
 
     Args:
         values: tensors of one dtype whose shapes differ along `axis` at most.
@@ -165,7 +165,7 @@ CONCAT_V2 = define(
 
 @takes_composites(ragged="shaping:stack")
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
-    """The tensors of `values` as the parts along a new axis.
+    """The tensors of `values` stacked along a new axis.
 
     Args:
         values: tensors of one dtype and shape, at least one.
@@ -269,7 +269,7 @@ def _without_gaps(call: OpCall, dys: Sequence[Tensor | None]) -> list[Tensor]:
 def unstack(
     value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
 ) -> list[Tensor]:
-    """The parts of `value` along `axis`, which they no longer have.
+    """The slices of `value` along `axis`, without that axis.
 
     Args:
         value: [...], any dtype, rank at least 1.

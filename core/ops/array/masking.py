@@ -20,7 +20,7 @@ __all__ = ["boolean_mask"]
 def boolean_mask(
     tensor: TensorLike, mask: TensorLike, axis: Any = None, name: str | None = "boolean_mask"
 ) -> Tensor:
-    """The parts of `tensor` where `mask` is true, one after the other.
+    """The slices of `tensor` where `mask` is true, concatenated.
 
     Args:
         tensor: [a, m, b]: groups of axes.

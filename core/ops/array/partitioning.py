@@ -141,7 +141,7 @@ _STITCH: dict[str, Any] = {
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """The rows of all `data`, placed by `indices` in one tensor; of duplicates the last one stays.
+    """The rows of all `data`, placed by `indices` in one tensor; the last of duplicates stays.
 
     Args:
         indices: tensors [p_i], int32, of any shapes.

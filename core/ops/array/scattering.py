@@ -345,7 +345,7 @@ def tensor_scatter_nd_max(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The larger of `tensor` and `updates` at the places that the rows of `indices` name.
+    """The larger of `tensor` and `updates` at the indices in the rows of `indices`.
 
     Args:
         tensor: [p, q], groups of axes; a real number type.
@@ -375,7 +375,7 @@ def tensor_scatter_nd_min(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The smaller of `tensor` and `updates` at the places that the rows of `indices` name.
+    """The smaller of `tensor` and `updates` at the indices in the rows of `indices`.
 
     Args:
         tensor: [p, q], groups of axes; a real number type.

@@ -91,7 +91,7 @@ def replaced(
     masks: tuple[int, int, int, int, int],
     value: Array,
 ) -> Array:
-    """A copy of an array, with a value in the place that StridedSlice picks.
+    """A copy of an array, with a value in the slice that StridedSlice selects.
 
     Args:
         op: the op to run.

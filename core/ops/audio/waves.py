@@ -25,7 +25,7 @@ def decode_wav(
     desired_samples: int = -1,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The samples of a WAV file, and how many there are in a second.
+    """The samples of a WAV file, and the sample rate.
 
     Args:
         contents: [], string: the bytes of a file of 16 bits per sample.

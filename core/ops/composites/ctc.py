@@ -156,7 +156,7 @@ def ctc_greedy_decoder(
 def ctc_beam_search_decoder(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The likeliest labels over all ways to say them, by a search; the last class is the blank.
+    """The most probable labels over all alignments, by beam search; the last class is the blank.
 
     Args:
         inputs: [time, batch, classes], logits, float32 or float64.

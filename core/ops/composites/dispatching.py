@@ -49,7 +49,7 @@ _KEEP_ZERO = frozenset(
 def execute_on_composites(
     op: OpDef, arguments: tuple[Any, ...], name: str | None, attrs: dict[str, Any]
 ) -> Any:
-    """An op that was given composite values.
+    """An op called with composite values.
 
     Raises:
         ValueError: the op is not elementwise, so the values alone do not determine the result.

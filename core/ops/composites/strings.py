@@ -250,7 +250,7 @@ def unicode_encode(
     replacement_char: int = 0xFFFD,
     name: str | None = None,
 ) -> Any:
-    """The strings that code points spell, the last axis becoming one string.
+    """The strings of code points, with the last axis as one string.
 
     Args:
         input: [..., (characters)], int32, tensor or ragged tensor.

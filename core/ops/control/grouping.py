@@ -39,7 +39,7 @@ def group(*inputs: Any, name: str | None = None) -> None:
 def group_tuple(
     tensors: Iterable[Any], control_inputs: Any = None, name: str | None = None
 ) -> list[Any]:
-    """The tensors: those that run after them all have happened, as effects are ordered anyway.
+    """The tensors, available after all of them are computed; effects are ordered anyway.
 
     Args:
         tensors: tensors, composite values or None.

@@ -298,7 +298,7 @@ def stateless_random_jpeg_quality(
 def random_crop(
     value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """A part of `value` of that size, each place equally likely.
+    """A random crop of `value` of that size, each position equally likely.
 
     Args:
         value: any shape.

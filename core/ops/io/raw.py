@@ -34,7 +34,7 @@ def decode_raw(
     fixed_length: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The bytes of every string as numbers.
+    """The bytes of every string reinterpreted as numbers.
 
     Args:
         input_bytes: [...], string, all of one length unless `fixed_length` is given.

@@ -54,5 +54,5 @@ def check_philox(op: str, alg: Array) -> None:
     """Raise InvalidArgumentError unless the number is Philox's, or leaves the choice."""
     if int(alg) not in {Algorithm.PHILOX.value, Algorithm.AUTO_SELECT.value}:
         raise InvalidArgumentError(
-            f"{op}: alg must be 1 (Philox) or 3 (automatic), as on all CPUs, got {int(alg)}"
+            f"{op}: on CPUs alg must be 1 (Philox) or 3 (automatic), got {int(alg)}"
         )

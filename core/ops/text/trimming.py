@@ -37,7 +37,7 @@ def _kept(lengths: Array, room: int) -> Array:
         active = (count > 0) & (left > 0)
         if not active.any():
             return kept
-        # As many rounds as complete for all segments at once; a single one if the room runs out in
+        # The rounds that complete for all segments at once; a single round if the room runs out in
         # it.
         missing = np.where(wanting, lengths - kept, np.iinfo(lengths.dtype).max).min(0)
         rounds = np.minimum(left // np.maximum(count, 1), np.where(count > 0, missing, 0))

@@ -72,7 +72,7 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[Any, Any]) ->
 
 
 def dispatch_for_unary_elementwise_apis(x_type: Any) -> Any:
-    """A decorator: the function handles functions of one argument that go element by element.
+    """A decorator: the function handles elementwise functions of one argument.
 
     Args:
         x_type: annotation that the argument must fit, as in `dispatch_for_api`.
@@ -88,7 +88,7 @@ def dispatch_for_unary_elementwise_apis(x_type: Any) -> Any:
 
 
 def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Any:
-    """A decorator: the function handles functions of two arguments that go element by element.
+    """A decorator: the function handles elementwise functions of two arguments.
 
     Args:
         x_type: annotation that the first must fit, as in `dispatch_for_api`.

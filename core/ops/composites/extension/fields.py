@@ -200,7 +200,7 @@ def _is_composite_class(annotation: Any) -> bool:
 
 
 def fitted(value: Any, annotation: Any, where: str, of: str = "value") -> Any:
-    """A value as a field with the annotation holds it.
+    """A value converted to the annotated type of a field.
 
     Args:
         value: the given value.

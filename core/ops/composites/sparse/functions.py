@@ -58,7 +58,7 @@ def as_sparse(value: Any, who: str) -> SparseTensor:
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The values of a tensor that are not 0 (or not empty), and where they are.
+    """The values of a tensor that are not 0 (or not empty), and their indices.
 
     Args:
         tensor: [...], any dtype but variant.
@@ -164,7 +164,7 @@ def _with_shape(x: SparseTensor, shape: Shape) -> SparseTensor:
 
 
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same values in the same order in other axes.
+    """The values, in their order, in another shape.
 
     Args:
         sp_input: SparseTensor.

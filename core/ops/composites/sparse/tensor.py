@@ -34,7 +34,7 @@ class SparseTensorValue(NamedTuple):
 
 
 class SparseTensor(CompositeTensor):
-    """A tensor that is zero but for a list of places.
+    """A tensor that is zero except at listed indices.
 
     Args:
         indices: [n, rank], int64: the places, in row-major order for most ops (see

@@ -137,7 +137,7 @@ def _one(**given: Any) -> dict[str, float]:
     [(["mse", "mse"], 1.7993), (["mse", "mae"], 1.7993), (("mae", "mse"), 1.15)],
 )
 def test_of_several_losses_for_one_output_the_first_counts(loss: Any, first: float) -> None:
-    with pytest.warns(UserWarning, match="has one output and losses: as in Keras, only the first"):
+    with pytest.warns(UserWarning, match="2 losses: as in Keras, only the first"):
         assert _one(loss=loss) == {"loss": first, "o_loss": 0.0}
 
 
