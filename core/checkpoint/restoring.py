@@ -148,7 +148,7 @@ class Restoration:
         """The keys of values that no object took, nor one will that is not built yet.
 
         Args:
-            apart: names of children; what is below them does not count.
+            apart: names of children; objects below them do not count.
         """
         found: dict[str, None] = {}
         waiting = [(0, False)] if self._graph else []

@@ -74,7 +74,7 @@ def make_csv_dataset(
         prefetch_buffer_size: batches made ahead of time; AUTOTUNE if None.
         num_parallel_reads: how many files to interleave.
         sloppy: whether the order may change with the time reading takes.
-        num_rows_for_inference: how many records tell the types; all if None.
+        num_rows_for_inference: number of records from which types are inferred; all if None.
         compression_type: None, "GZIP" or "ZLIB".
         ignore_errors: whether to leave out records that cannot be read.
         encoding: encoding of the header's names.

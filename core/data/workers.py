@@ -258,7 +258,7 @@ class InParallel:
         source: the elements.
         function: the function to call.
         count: how many threads.
-        in_order: False gives what is ready first.
+        in_order: False yields elements as they become ready.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def stepped(
         model: the model to step; its variables have their values.
         batches: one per step.
         hooks: the hooks that are notified.
-        steps: at most so many; None: all batches.
+        steps: number of steps, at most; None for all batches.
     """
     told = list(hooks)
     with global_step_is(model.global_step):

@@ -29,7 +29,7 @@ class Optimizer(AutoTrackable):
 
     Args:
         learning_rate: a number, a tensor, a variable, or a function that gives one.
-        name: ends the names of what is kept per variable.
+        name: suffix of the names of slots.
         use_locking: accepted for TensorFlow's sake.
     """
 
@@ -86,7 +86,8 @@ class Optimizer(AutoTrackable):
             grad_loss: factor of the loss's gradient.
 
         Raises:
-            RuntimeError: a tensor, outside of a model function: nobody saw how it was made.
+            RuntimeError: the loss is a tensor outside of a model function, whose ops were not
+                recorded.
         """
         _tell_ignored(
             "compute_gradients", gate_gradients, aggregation_method, colocate_gradients_with_ops

@@ -263,7 +263,7 @@ def weighted_categorical_column(
 
     Args:
         categorical_column: the categories.
-        weight_feature_key: key of the weights: as many, at the same places.
+        weight_feature_key: key of the weights, one for each category, at the same indices.
         dtype: dtype of the weights, integer or float.
 
     Raises:

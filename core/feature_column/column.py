@@ -84,7 +84,7 @@ class FeatureColumn(ABC):
         """The transformed features.
 
         Args:
-            transformation_cache: the features, and what columns have made of them so far.
+            transformation_cache: the features, and the columns' results so far.
             state_manager: holds variables and tables.
         """
 

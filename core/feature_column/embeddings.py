@@ -398,7 +398,7 @@ def shared_embeddings(
     TensorFlow has them in graphs only; here they also work in eager execution.
 
     Args:
-        categorical_columns: the categories: columns of one type, with as many ids each.
+        categorical_columns: categorical columns of one type, with the same number of ids.
         dimension: size of a row, at least 1.
         combiner: "mean", "sqrtn" or "sum": of the rows of one example.
         initializer: initializer of the table; truncated normal with a deviation of 1 /

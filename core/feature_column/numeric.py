@@ -103,7 +103,7 @@ def numeric_column(
         default_value: the value if an example lacks the feature: a number, or numbers of that
             shape; None if none may lack it.
         dtype: dtype of the numbers as they are parsed: integers or floats.
-        normalizer_fn: is called with the numbers, [b, *shape], and gives what is used.
+        normalizer_fn: is called with the numbers, [b, *shape], and returns the normalized ones.
 
     Raises:
         ValueError: a dtype that is no number's; a shape with a size below 1; a default of another

@@ -56,7 +56,7 @@ class Coordinator:
             ex: the error that is the reason, or what `sys.exc_info()` gave; None for none.
 
         Raises:
-            BaseException: `ex`, if `join` has returned already: nobody else would raise it.
+            BaseException: `ex`, if `join` has returned already and would not raise it.
         """
         error = ex[1] if isinstance(ex, tuple) else ex
         if error is not None and not isinstance(error, BaseException):
@@ -120,7 +120,7 @@ class Coordinator:
 
         Args:
             threads: which, beside those that are registered.
-            stop_grace_period_secs: how long to wait for them once somebody asked to stop.
+            stop_grace_period_secs: how long to wait for them after a stop was requested.
             ignore_live_threads: whether those that still run then are no error.
 
         Raises:

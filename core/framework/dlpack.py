@@ -57,7 +57,7 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
     """The tensor of a capsule.
 
     Args:
-        dlcapsule: a capsule of DLPack's on the CPU that nobody has taken yet.
+        dlcapsule: a DLPack capsule on the CPU that was not consumed yet.
 
     Returns:
         A tensor with a copy of the values, since tensors are immutable and foreign memory is not.

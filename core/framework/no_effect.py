@@ -34,7 +34,7 @@ def ignored(who: str, why: str, /, default: object = None, **given: object) -> N
     Args:
         who: the class or function that takes them.
         why: the reason.
-        default: the value of an argument that nobody gave.
+        default: the value of an argument that was not given.
         **given: the arguments by name.
     """
     for name, value in given.items():

@@ -194,7 +194,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """The function with the derivative of the identity: gradients pass through unchanged.
 
     Args:
-        f: takes as many tensors as it gives, of the same shapes.
+        f: a function whose results have the shapes of its arguments.
 
     Returns:
         The function; variables that it reads get no gradient.

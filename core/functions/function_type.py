@@ -23,7 +23,7 @@ class FunctionType(inspect.Signature):
     """A signature whose annotations are specs of tensors and values of Python's.
 
     Args:
-        described: name and kind of each parameter, and what stands for it.
+        described: name and kind of each parameter, and its annotation.
         output: the structure of specs that the function returns.
     """
 

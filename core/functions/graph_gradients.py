@@ -54,7 +54,7 @@ def gradients(
 
     Args:
         ys: a tensor of the function, or a list of them.
-        xs: tensors, variables, or one of them: what to differentiate by.
+        xs: tensors or variables, or one of them, to differentiate by.
         grad_ys: factors of the gradient of each y; ones where None.
         name: accepted for TensorFlow's sake.
         gate_gradients: accepted for TensorFlow's sake.

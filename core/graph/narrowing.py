@@ -29,7 +29,7 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
         shapes: shapes of its inputs, each as wide as the input's or narrower.
 
     Raises:
-        InvalidArgumentError: a node cannot take what it would be given.
+        InvalidArgumentError: a node cannot take its new inputs.
     """
     given = [_merged(value.shape, shape) for value, shape in zip(graph.inputs, shapes, strict=True)]
     return _inferred_again(graph, given, set())
@@ -45,7 +45,7 @@ def reshaped(graph: Graph, shapes: Sequence[Shape]) -> Graph:
         shapes: shapes of its inputs.
 
     Raises:
-        InvalidArgumentError: a node cannot take what it would be given.
+        InvalidArgumentError: a node cannot take its new inputs.
     """
     changed = {
         value for value, shape in zip(graph.inputs, shapes, strict=True) if value.shape != shape

@@ -123,8 +123,8 @@ class Readable:
         """The whole graph as a message: all nodes as they are saved, and the functions they call.
 
         Args:
-            from_version: leave out as many nodes, the first ones.
-            add_shapes: whether each node tells the shapes of its outputs, as `_output_shapes`.
+            from_version: number of nodes left out at the beginning.
+            add_shapes: whether each node has the shapes of its outputs, as `_output_shapes`.
 
         Returns:
             A GraphDef: TensorFlow reads its bytes.

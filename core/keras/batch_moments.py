@@ -27,7 +27,7 @@ def batch_moments(
 
     Args:
         x: [...], floating point.
-        axes: some of them.
+        axes: the reduced axes.
         mask: [...] without the last axis: what is False does not count; the mask of one replica
             is not joined with that of others.
         synchronized: whether the values of all replicas count, where there are several.

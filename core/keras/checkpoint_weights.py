@@ -45,7 +45,7 @@ def read_checkpoint(
         model: the model with the weights.
         checkpoint: has the model as its root, or in it.
         path: path of the checkpoint.
-        who: begins what is said.
+        who: beginning of messages.
         remedy: ends it.
         partly: whether weights that only one side has are left out, with a warning.
 

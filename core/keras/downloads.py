@@ -43,7 +43,8 @@ def get_file(
         origin: the URL: `https://`, `http://`, `ftp://` or `file://`.
         untar: as `extract`, of tar archives alone.
         md5_hash: accepted for older programs: as `file_hash`.
-        file_hash: hexadecimal digest of the file; another one is fetched again, and refused then.
+        file_hash: hexadecimal digest of the file; a cached file with another one is fetched again,
+            and an error follows if it still differs.
         cache_subdir: folder inside `cache_dir`, or a whole path.
         hash_algorithm: `md5`, `sha256`, or `auto`: by the digest's length.
         extract: whether an archive is unpacked into a folder beside it.

@@ -198,7 +198,7 @@ def set_dtype_policy(policy: PolicyLike) -> None:
     """Make `policy` that of layers that are given none.
 
     Raises:
-        ValueError: None, or what is no policy.
+        ValueError: the value is None, or no policy.
     """
     if policy is None:
         raise ValueError(

@@ -24,7 +24,7 @@ class TensorFlowOpLayer(Operation):
     """One TensorFlow op on tensors of a functional model, with its constants.
 
     Args:
-        node_def: the node, as JSON tells a NodeDef, or its bytes.
+        node_def: the NodeDef, in JSON form or as bytes.
         constants: number of an input -> its value, where it is no tensor of the model.
         name: unique if None.
 

@@ -675,7 +675,7 @@ class Layer(Module):
         """Add to the loss that training minimizes, until the next call.
 
         Args:
-            loss: a tensor, of which the sum counts, or a list of them.
+            loss: a tensor, whose sum is added, or a list of them.
         """
         self._penalty_store.add(loss)
 

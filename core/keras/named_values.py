@@ -73,7 +73,7 @@ class Config:
         """Remove a value and return it.
 
         Args:
-            *args: its name, and what is given if there is none.
+            *args: its name, and the result if there is none.
         """
         return self._writable().pop(*args)
 

@@ -73,7 +73,7 @@ class Int4DTypePolicy(QuantizedDTypePolicy):
 
     Args:
         mode: "int4/N": N rows in a group, or -1 for a scale by column alone.
-        source_name: the name of the policy of what is computed.
+        source_name: the name of the policy for computations.
 
     Raises:
         ValueError: unknown form.
@@ -112,7 +112,7 @@ class QuantizedFloat8DTypePolicy(QuantizedDTypePolicy):
 
     Args:
         mode: "float8".
-        source_name: the name of the policy of what is computed.
+        source_name: the name of the policy for computations.
         amax_history_length: how many largest values are kept, to choose the scales from.
 
     Raises:

@@ -159,7 +159,7 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Seed 
     """Classes drawn by their logits.
 
     Args:
-        logits: [batch, classes], logarithms of what is proportional to the probabilities.
+        logits: [batch, classes], unnormalised log probabilities.
         num_samples: how many of each row.
         dtype: dtype of the result, an integer type.
         seed: see `normal`.

@@ -97,7 +97,7 @@ class OrthogonalRegularizer(Regularizer):
         mode: "rows" or "columns".
 
     Raises:
-        ValueError: unknown mode; a factor below 0; called on what is no matrix.
+        ValueError: the mode is unknown, a factor is below 0, or the weight is no matrix.
     """
 
     def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:

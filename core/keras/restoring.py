@@ -47,7 +47,7 @@ class Restoring:
         """Account for a weight that will be created.
 
         Raises:
-            ResourceExhaustedError: the file cannot hold the values of so many weights.
+            ResourceExhaustedError: the file is too small for the values of the weights.
         """
         if self.budget is None:
             return
@@ -83,7 +83,7 @@ def compile_again(model: Any, told: Any) -> None:
         told: the arguments of `compile`, as a configuration.
 
     Raises:
-        ValueError: the configuration is damaged, or names what is not known here.
+        ValueError: the configuration is damaged, or contains an unknown name.
     """
     try:
         model.compile_from_config(told)

@@ -27,8 +27,8 @@ def pad_sequences(
         sequences: lists or arrays [length, ...]; the sizes behind the length are equal.
         maxlen: the length of all; that of the longest if None.
         dtype: dtype of the array; `object` for text.
-        padding: whether `value` is put before (`pre`) or behind (`post`) what is too short.
-        truncating: whether the beginning (`pre`) or the end (`post`) of what is too long goes.
+        padding: whether short sequences are padded before (`pre`) or behind (`post`).
+        truncating: whether the beginning (`pre`) or the end (`post`) of long sequences is cut off.
         value: the fill value.
 
     Returns:

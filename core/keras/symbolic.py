@@ -58,8 +58,8 @@ class KerasTensor:
     Args:
         shape: None for an unknown axis.
         dtype: the element type.
-        sparse: whether it stands for a SparseTensor.
-        ragged: whether it stands for a RaggedTensor.
+        sparse: whether it represents a SparseTensor.
+        ragged: whether it represents a RaggedTensor.
         record_history: False has no effect, which a warning says: calls are always remembered.
         name: in summaries and signatures.
         **kwargs: `ragged_rank` and `row_splits_dtype` of a ragged one; by default the axes of

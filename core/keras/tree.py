@@ -171,7 +171,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 
     Raises:
         TypeError: `flat_sequence` cannot be gone through.
-        ValueError: not as many values as leaves.
+        ValueError: the numbers of values and leaves differ.
     """
     values = list(flat_sequence)
     count = len(flatten(structure))

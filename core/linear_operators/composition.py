@@ -27,7 +27,7 @@ class LinearOperatorComposition(Compound):
     Products and solutions cost what those of all operators cost.
 
     Args:
-        operators: one or more, of one dtype; each has as many rows as the one before it columns.
+        operators: one or more, of one dtype; each has as many rows as the one before has columns.
         is_non_singular: hint, see `LinearOperator`; true if those of all operators are.
         is_self_adjoint: hint; true for one operator with it, and for A Aᴴ.
         is_positive_definite: hint; true for A Aᴴ that is not singular.

@@ -62,7 +62,7 @@ def always(given: Hint, truth: bool, message: str) -> bool:
     """A hint whose value is determined by the operator's class.
 
     Raises:
-        ValueError: the hint given is another one.
+        ValueError: the given hint contradicts it.
     """
     if given is not None and given is not truth:
         raise ValueError(message)

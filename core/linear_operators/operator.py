@@ -466,7 +466,7 @@ def _operands(
     """Both operators of a product.
 
     Raises:
-        ValueError: the rows of the right one are not as many as the columns of the left one.
+        ValueError: the right one's rows differ in number from the left one's columns.
     """
     left = left.adjoint() if adjoint else left
     right = right.adjoint() if adjoint_arg else right

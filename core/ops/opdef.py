@@ -38,7 +38,7 @@ NOT_DIFFERENTIABLE = NotDifferentiable()
 
 
 class NoGradientDefined:
-    """The mark of an op for which TensorFlow has registered nothing: asking is an error.
+    """The mark of an op without a registered gradient in TensorFlow: requesting it is an error.
 
     It is a gradient function that raises when called, so that tapes and functions need no check.
     """
@@ -61,7 +61,7 @@ NO_GRADIENT_DEFINED = NoGradientDefined()
 
 
 class GradientAbove:
-    """The mark of an op whose gradient runs ops of higher files: one of these gives it.
+    """The mark of an op whose gradient uses ops of higher files, one of which defines it.
 
     See `registry.gradient_of`; once `ops` is imported, no op has this mark any more.
     """

@@ -49,7 +49,7 @@ _containers: weakref.WeakValueDictionary[str, Container] = weakref.WeakValueDict
 def shared(
     ctx: RunContext, kind: str, container: str | bytes, name: str | bytes, make: Callable[[], Any]
 ) -> Any:
-    """The resource that a node means.
+    """The resource that a node refers to.
 
     Args:
         ctx: the run that the node is in.

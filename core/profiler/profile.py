@@ -25,7 +25,7 @@ _LONGEST = 44
 
 
 class Profile:
-    """The time of one call, divided by steps.
+    """The duration of one call, divided into steps.
 
     Args:
         recorder: the recorder of the call.

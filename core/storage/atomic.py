@@ -65,7 +65,7 @@ def write_file(path: StrPath, content: Content | Writer) -> None:
 
 
 def refuse_device(target: Path) -> None:
-    """A file is put in the place of another: a device would be gone, for everybody.
+    """Raise for a device, a pipe or a socket, which a file must not replace.
 
     Raises:
         FailedPreconditionError: `target` is neither a file nor a folder, but exists.

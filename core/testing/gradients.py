@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def compute_gradient(
     f: Callable[..., Any], x: Sequence[Any], delta: float | None = None
 ) -> tuple[list[Array], list[Array]]:
-    """The Jacobians of `f` as its gradients give them, and as central differences do.
+    """The Jacobians of `f` by its gradients, and by central differences.
 
     Args:
         f: takes the entries of `x`, gives one tensor.

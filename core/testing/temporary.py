@@ -98,7 +98,7 @@ class TempDir(_Temporary):
         encoding: str = "utf8",
         errors: str = "strict",
     ) -> TempFile:
-        """A file in it, with the folders on the way.
+        """A file in it; folders on the path are created.
 
         Args:
             file_path: below this folder; any name if None.

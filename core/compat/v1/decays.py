@@ -20,7 +20,7 @@ def exponential_decay(
     Args:
         learning_rate: at step 0.
         global_step: the step, read when the function is called.
-        decay_steps: so many steps lower the rate by decay_rate.
+        decay_steps: number of steps that lower the rate by decay_rate.
         decay_rate: see above.
         staircase: whole multiples of decay_steps alone count.
         name: name of the nodes while tracing.

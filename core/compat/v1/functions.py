@@ -248,7 +248,7 @@ def batch_to_space(
 
     Args:
         input: [batch, height, width, channels].
-        crops: [2, 2], int32 or int64: what is cut off before and behind each of the two axes.
+        crops: [2, 2], int32 or int64: the sizes cut off before and behind each of the two axes.
         block_size: size of a block in both axes; see block_shape.
         name: name of the node while tracing.
         block_shape: sizes of the blocks, in place of block_size.

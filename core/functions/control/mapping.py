@@ -318,7 +318,7 @@ def foldl(
     """fn(... fn(fn(initializer, row 0), row 1) ..., last row).
 
     Args:
-        fn: takes what is accumulated and a row, gives what is accumulated then.
+        fn: takes the accumulated value and a row, returns the next accumulated value.
         elems: [n, ...] tensors in any structure.
         initializer: the initial value; the first row if None.
         parallel_iterations: a hint.
@@ -344,7 +344,7 @@ def foldr(
     """fn(... fn(fn(initializer, last row), row before) ..., row 0): `foldl` from the end.
 
     Args:
-        fn: takes what is accumulated and a row, gives what is accumulated then.
+        fn: takes the accumulated value and a row, returns the next accumulated value.
         elems: [n, ...] tensors in any structure.
         initializer: the initial value; the last row if None.
         parallel_iterations: a hint.
@@ -406,7 +406,7 @@ def scan(
     """The accumulated values after each row, stacked.
 
     Args:
-        fn: takes what is accumulated and a row, gives what is accumulated then.
+        fn: takes the accumulated value and a row, returns the next accumulated value.
         elems: [n, ...] tensors in any structure.
         initializer: the initial value; the first row if None, which is then the first result.
         parallel_iterations: a hint.

@@ -88,7 +88,7 @@ def encode_node_whole(
         node: the node.
         arguments: the user's names of the argument nodes.
         names: the names of functions.
-        shapes: whether it tells the shapes of its outputs.
+        shapes: whether it contains the shapes of its outputs.
     """
     references = [graph_reference(value) for value in node.inputs]
     controls = [f"^{one.name}" for one in node.controls]

@@ -111,7 +111,7 @@ def without_kernels(ops: Iterable[str], place: str) -> str:
 
     Args:
         ops: their names.
-        place: a node that has the first of them.
+        place: a node with the first of them.
     """
     names = sorted(ops)
     remedies = dict.fromkeys(map(remedy_for, names))

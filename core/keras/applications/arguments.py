@@ -39,7 +39,7 @@ class Arguments:
         classifier_activation: activation of the last layer.
 
     Raises:
-        ValueError: weights are none of these, or there are no such ones for so many classes.
+        ValueError: `weights` has another value, or there are none for this number of classes.
     """
 
     who: str

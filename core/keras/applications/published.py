@@ -20,7 +20,7 @@ class Published(NamedTuple):
 
     Attributes:
         url: the URL it is fetched from.
-        md5: its digest, in hexadecimal digits; None if Keras tells none.
+        md5: its digest, in hexadecimal digits; None if Keras publishes none.
         named: its name in the cache; the last part of the URL if empty.
     """
 

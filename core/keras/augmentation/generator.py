@@ -320,7 +320,7 @@ class ImageDataGenerator(Standards):
 
         Args:
             x: three axes.
-            transform_parameters: see there; what is left out is not done.
+            transform_parameters: see there; missing transformations are not applied.
         """
         given = transform_parameters
         channels, rows, columns = self.channel_axis - 1, self.row_axis - 1, self.col_axis - 1

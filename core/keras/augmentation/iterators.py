@@ -135,7 +135,7 @@ def save_pictures(
         folder: to write to.
         names: prefix and suffix of the file names.
         data_format: format of the batch.
-        many: how many numbers there are to tell files of a sample apart, drawn at random.
+        many: bound of the random numbers that distinguish files of a sample.
     """
     prefix, ending = names
     for picture, number in zip(x, numbers, strict=True):

@@ -54,7 +54,7 @@ def reshape(x: Any, shape: Any) -> Tensor:
 
     Args:
         x: a tensor.
-        shape: sizes; one may be -1, which is what is left over.
+        shape: sizes; one may be -1, the remaining size.
     """
     return reshaping.reshape(x, shape)
 

@@ -23,7 +23,7 @@ def batch_normalization(
         var: likewise.
         beta: likewise, or None.
         gamma: likewise, or None.
-        axis: accepted: as in Keras, the shapes of the statistics say what is normalized.
+        axis: accepted: as in Keras, the shapes of the statistics determine the axes.
         epsilon: added to `var`.
     """
     del axis

@@ -155,7 +155,7 @@ def rnn(
         go_backwards: whether the last step is the first.
         mask: [b, time] or [b, time, 1], which samples count at which step; others keep their states
             and their last output.
-        constants: a list of what is handed to every step.
+        constants: a list of values passed to every step.
         unroll: whether every step becomes nodes of its own; their number must be known.
         input_length: how many steps there are; a tensor [b] for a number of each sample.
         time_major: whether `inputs`, `mask` and the outputs are [time, b, ...].

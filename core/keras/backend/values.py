@@ -181,7 +181,7 @@ def moving_average_update(x: Variable, value: Any, momentum: Any) -> Any:
     Args:
         x: the variable.
         value: a value of its shape.
-        momentum: weight of what it holds.
+        momentum: weight of the variable's current value.
     """
     momentum, value = casting.cast(momentum, x.dtype), casting.cast(value, x.dtype)
     return x.assign_sub((x - value) * (1.0 - momentum))

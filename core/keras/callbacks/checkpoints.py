@@ -29,10 +29,10 @@ class ModelCheckpoint(Monitor):
             `weights-{epoch:02d}-{val_loss:.2f}`. See `Model.save` and `Model.save_weights` for the
             endings.
         monitor: the number that says how good the model is.
-        verbose: whether to say what is done.
-        save_best_only: whether only what is better than before is written.
+        verbose: whether to report each save.
+        save_best_only: whether to write improvements only.
         save_weights_only: whether only the weights are written.
-        mode: `min` or `max` says what is better; `auto` asks the metric.
+        mode: whether lower (`min`) or higher (`max`) is better; `auto` asks the metric.
         save_freq: `epoch`, or a number of batches.
         initial_value_threshold: the value that the first saved one must improve on.
 

@@ -108,7 +108,7 @@ class TensorBoard(Callback):
 
     Args:
         log_dir: folder; `train` and `validation` in it hold the files.
-        histogram_freq: histograms are written every so many epochs; 0 for none.
+        histogram_freq: epochs between histograms; 0 for none.
         write_graph: whether the graph of the training step is written, once.
         write_images: has no effect, which a warning says.
         write_steps_per_second: whether the speed is written.

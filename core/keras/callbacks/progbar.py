@@ -22,10 +22,10 @@ class Progbar:
         width: characters of the bar.
         verbose: 1 for a bar, 2 for one line at the end, 0 for nothing.
         interval: seconds between two times that it is drawn, at least.
-        stateful_metrics: names of what is shown as it was given last; the mean of all steps is
+        stateful_metrics: names of the metrics whose last value is shown; the mean of all steps is
             shown of the rest.
-        stateless_metrics: names of what is shown as a mean; the rest is shown as it was given last.
-            At most one of the two.
+        stateless_metrics: names of the metrics shown as means; others show their last value. At
+            most one of the two.
         unit_name: name of a step.
 
     Raises:

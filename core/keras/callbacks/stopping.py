@@ -22,7 +22,7 @@ class Monitor(Callback):
 
     Args:
         monitor: its name in the logs.
-        mode: `min` or `max` says what is better; `auto` asks the metric.
+        mode: whether lower (`min`) or higher (`max`) is better; `auto` asks the metric.
         min_delta: the least change that counts.
     """
 

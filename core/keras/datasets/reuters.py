@@ -42,11 +42,11 @@ def load_data(
         path: name of the file in `~/.keras/datasets`.
         num_words: numbers from this one on are left out; None leaves out the largest alone.
         skip_top: numbers below this one are left out.
-        maxlen: texts of so many numbers and more are left out.
+        maxlen: texts of this length and more are left out.
         test_split: the share of the second part.
         seed: seed of the order of the texts.
         start_char: the index that each text begins with; None for none.
-        oov_char: stands for a number that is left out; None for nothing.
+        oov_char: replaces indices that are left out; None drops them.
         index_from: how far the ranks of words are moved: rank 1 is number 4.
 
     Returns:

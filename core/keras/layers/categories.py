@@ -132,7 +132,7 @@ class CategoryEncoding(Layer):
         num_tokens: number of categories.
         output_mode: `multi_hot`: 1 for each category that a sample has; `one_hot`: a row for each
             element; `count`: how often each occurs.
-        sparse: whether the result is a SparseTensor, which only holds what is not 0.
+        sparse: whether the result is a SparseTensor, which only holds non-zero values.
         **options: see Layer.
 
     Shapes:

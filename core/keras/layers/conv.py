@@ -213,7 +213,7 @@ class AdaptableConv(AdaptableLayer, BaseConv):
         padding: `valid`: none; `same`: stride 1 keeps the size.
         data_format: `channels_last` or `channels_first`.
         dilation_rate: distance of the window's cells.
-        groups: the channels are split into so many parts, each with filters of its own.
+        groups: the channels are split into as many groups, each with its own filters.
         activation: name or function; None applies nothing.
         use_bias: whether there is a bias.
         kernel_initializer: first value of the kernel.
@@ -304,7 +304,7 @@ class Conv2D(AdaptableConv):
         padding: `valid` takes whole windows only; `same` pads with zeros, for ceil(size / stride).
         data_format: `channels_last`, which is the default, or `channels_first`.
         dilation_rate: distance of the window's cells, one number or two.
-        groups: the channels are split into so many parts, each with filters of its own.
+        groups: the channels are split into as many groups, each with its own filters.
         activation: name or function; None is none.
         use_bias: whether there is a bias.
         others: initializers, regularizers and constraints of kernel and bias, by keyword.

@@ -28,8 +28,8 @@ class Discretization(Layer):
     """Maps numbers to the indices of bins.
 
     Args:
-        bin_boundaries: ascending; n of them make n + 1 ranges, each with its lower end.
-        num_bins: how many ranges `adapt` finds, each with as many of the values.
+        bin_boundaries: ascending; n boundaries make n + 1 ranges, each including its lower end.
+        num_bins: number of ranges that `adapt` finds, with equally many values each.
         epsilon: how fine `adapt` keeps what it has seen: as 1 / epsilon values; other than 0.01
             has no effect, which a warning says, if boundaries are given.
         output_mode: `int`, or as `CategoryEncoding`.

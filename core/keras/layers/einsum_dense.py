@@ -27,7 +27,8 @@ class EinsumDense(ProductLayer):
     Args:
         equation: as `ab,bc->ac`; dots at one end of the input's and the output's letters stand for
             further axes.
-        output_shape: sizes of the output without the batch axis; None where the input tells.
+        output_shape: sizes of the output without the batch axis; None for those inferred from the
+            input.
         activation: name or function.
         bias_axes: letters of the output that the bias has; None for no bias.
         kernel_initializer: first value of the kernel.
@@ -46,7 +47,7 @@ class EinsumDense(ProductLayer):
         x and y as the equation says, x [..., in] → [..., out] in `...,io->...o`; kernel [in, out].
 
     Raises:
-        ValueError: an equation of another form, or letters whose size nothing tells.
+        ValueError: the equation has another form, or the size of a letter is undetermined.
     """
 
     _takes_floats = True

@@ -29,7 +29,7 @@ class Embedding(AdaptableLayer):
         embeddings_initializer: first value of the table.
         embeddings_regularizer: penalty of the table.
         embeddings_constraint: constraint applied to the table after each step.
-        mask_zero: whether 0 stands for no value, and layers that follow skip it.
+        mask_zero: whether 0 is padding, which later layers skip.
         weights: values of the table.
         lora_rank: see `enable_lora`; no adapter if None.
         lora_alpha: likewise.

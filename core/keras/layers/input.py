@@ -19,8 +19,8 @@ class InputLayer(Layer):
         shape: without the batch axis.
         batch_size: size of the batch axis, None if it is open.
         dtype: dtype of the input; `floatx()` if None, under any policy.
-        sparse: whether it is a SparseTensor; else a model makes what it is called on dense.
-        ragged: whether it is a RaggedTensor; a layer that needs to know sees it in the spec.
+        sparse: whether it is a SparseTensor; otherwise a model converts its inputs to dense ones.
+        ragged: whether it is a RaggedTensor; the spec shows it to layers.
         batch_shape: shape with the batch axis, instead of `shape`.
         input_tensor: a KerasTensor to begin with.
         optional: whether a model may be called with None in its place.

@@ -34,7 +34,7 @@ class _LocallyConnected(BaseConv):
         padding: `valid`; also `same` where `implementation` is not 1.
         data_format: `channels_last` or `channels_first`.
         activation: name or function; None applies nothing.
-        use_bias: whether there is a bias, another one at each place.
+        use_bias: whether there is a bias, a separate one at each position.
         kernel_initializer: first value of the kernel.
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.

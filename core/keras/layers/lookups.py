@@ -49,8 +49,8 @@ class IndexLookup(Layer):
     `num_oov_indices` for unknown tokens; then the vocabulary in order.
 
     Args:
-        max_tokens: most numbers there may be, those for the mask and for what is unknown too.
-        num_oov_indices: how many numbers what is unknown is spread over; 0 refuses it.
+        max_tokens: largest number of indices, including those for the mask and unknown tokens.
+        num_oov_indices: number of indices for unknown tokens; 0 refuses them.
         mask_token: the token of masked places.
         oov_token: the token of unknown entries when `invert`.
         vocabulary: a list, an array, or the path of a file with one entry a line.
@@ -389,9 +389,9 @@ class StringLookup(IndexLookup):
 
     Args:
         max_tokens: most numbers there may be.
-        num_oov_indices: how many numbers what is unknown is spread over, by its hash.
+        num_oov_indices: number of indices for unknown strings, chosen by hash.
         mask_token: the text that means nothing.
-        oov_token: the text for what is unknown.
+        oov_token: the text for unknown tokens.
         vocabulary: a list, an array, or the path of a file.
         idf_weights: for `tf_idf`.
         invert: whether numbers become texts.
@@ -450,9 +450,9 @@ class IntegerLookup(IndexLookup):
 
     Args:
         max_tokens: most numbers there may be.
-        num_oov_indices: how many numbers what is unknown is spread over, by its remainder.
+        num_oov_indices: number of indices for unknown integers, chosen by remainder.
         mask_token: the integer that means nothing.
-        oov_token: the integer for what is unknown.
+        oov_token: the integer for unknown tokens.
         vocabulary: a list or an array.
         vocabulary_dtype: must be `int64`.
         idf_weights: for `tf_idf`.

@@ -83,7 +83,7 @@ class Resizing(FollowedLayer):
             `fill_value` beside it.
         fill_mode: must be `constant`.
         fill_value: see above.
-        antialias: whether what is made smaller is smoothed first.
+        antialias: whether to smooth before shrinking.
         data_format: `channels_last` or `channels_first`.
         **options: `bounding_box_format`; see Layer.
 

@@ -26,11 +26,11 @@ class ReversibleEmbedding(Embedding):
     Args:
         input_dim: number of rows of the table.
         output_dim: size of a row.
-        tie_weights: whether both directions share the table; else there is another one.
+        tie_weights: whether both directions share the table; otherwise there are two.
         embeddings_initializer: first value of the tables.
         embeddings_regularizer: penalty of the table.
         embeddings_constraint: constraint applied to the table after each step.
-        mask_zero: whether 0 stands for no value, and layers that follow skip it.
+        mask_zero: whether 0 is padding, which later layers skip.
         reverse_dtype: dtype that scores are computed in; the layer's if None.
         logit_soft_cap: c makes scores s into c tanh(s / c).
         **options: see Layer.

@@ -35,7 +35,8 @@ class TextVectorization(Layer):
         standardize: `lower_and_strip_punctuation`, `lower`, `strip_punctuation`, a function of
             string tensors, or None.
         split: `whitespace`, `character`, a function, or None.
-        ngrams: an int: also all runs of up to so many words; a tuple: runs of just these lengths.
+        ngrams: an int: also all n-grams of up to this length; a tuple: n-grams of these lengths
+            only.
         output_mode: `int`: the numbers in order; `multi_hot`, `count`, `tf_idf`: a row over the
             vocabulary; `one_hot`: a row for each word.
         output_sequence_length: length of rows in `int` mode: longer ones are cut, shorter ones end

@@ -37,12 +37,12 @@ def tversky(
     Args:
         y_true: shares, between 0 and 1.
         y_pred: predicted shares, of y_true's shape.
-        alpha: how much what is so and was not said counts.
-        beta: how much what was said and is not so counts.
+        alpha: weight of false negatives.
+        beta: weight of false positives.
         axis: over which is summed; all axes, the batch among them, if None.
 
     Source:
-        Keras `tversky`, which calls the two the other way round.
+        Keras `tversky`, whose documentation swaps the two.
     """
     y_pred = convert_to_tensor(y_pred)
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)

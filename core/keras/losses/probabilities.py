@@ -181,7 +181,7 @@ def binary_focal_crossentropy(
         y_pred: [..., n], probabilities, or logits.
         apply_class_balancing: whether ones are weighted with `alpha` and zeros with 1 - `alpha`.
         alpha: see above.
-        gamma: the larger, the less counts what is right already.
+        gamma: the larger, the less well-classified samples count.
         from_logits: whether sigmoid is still to be applied to `y_pred`.
         label_smoothing: moves truths towards 1/2 by this share.
         axis: the mean is taken along it.

@@ -306,7 +306,7 @@ class Model(Layer):
             positions: has no effect, which a warning says: columns are as wide as their texts.
             print_fn: takes the text, instead of printing it.
             expand_nested: whether layers inside layers are shown.
-            show_trainable: whether a column says what is trainable.
+            show_trainable: whether to show which layers are trainable, in a column.
             layer_range: names of the first and the last layer to show, as patterns.
         """
         if positions is not None:
@@ -760,7 +760,7 @@ class Model(Layer):
             steps_per_epoch: batches in an epoch; None takes all.
             validation_steps: batches to test on; None takes all.
             validation_batch_size: `batch_size` if None.
-            validation_freq: test every so many epochs, or after the epochs in a list.
+            validation_freq: epochs between tests, or a list of the epochs to test after.
             **kwargs: must be empty.
 
         Returns:
@@ -893,7 +893,7 @@ class Model(Layer):
         Args:
             filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older
                 one; else it is the folder of a SavedModel.
-            overwrite: whether what is there may be replaced.
+            overwrite: whether an existing file may be replaced.
             zipped: whether a `.keras` file is one archive; False writes its members as the files
                 of a folder, whose name has no ending.
             **kwargs: `include_optimizer`; of a SavedModel `save_format`, `signatures`, `options`.
@@ -917,7 +917,7 @@ class Model(Layer):
         Args:
             filepath: ends in `.weights.h5` for Keras 3's format; without an ending it
                 is a TensorFlow checkpoint.
-            overwrite: whether what is there may be replaced.
+            overwrite: whether an existing file may be replaced.
             max_shard_size: gigabytes of variables in one file: `filepath` ends in `.weights.json`
                 and says which of the files beside it has what. None writes one file.
             **kwargs: `objects_to_skip`: layers that are left out.

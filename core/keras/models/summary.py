@@ -36,7 +36,7 @@ def print_summary(
         line_length: width of the table.
         print_fn: takes the text, instead of printing it.
         expand_nested: whether layers inside layers are shown.
-        show_trainable: whether a column says what is trainable.
+        show_trainable: whether to show which layers are trainable, in a column.
         layer_range: names of the first and the last layer to show, as patterns.
 
     Raises:

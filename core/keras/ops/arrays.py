@@ -52,7 +52,7 @@ def reshape(x: Any, newshape: Any) -> Tensor:
 
     Args:
         x: a tensor.
-        newshape: a size or several; -1 or None, once, is what is left over.
+        newshape: a size or several; -1 or None, once, is the remaining size.
 
     Returns:
         The shape `newshape`, dtype of `x`.

@@ -155,14 +155,14 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     Args:
         fun: takes tensors, gives a structure of them.
         primals: its arguments, a tuple or list.
-        tangents: the direction: as many tensors of their shapes.
+        tangents: the direction: one tensor of the same shape for each.
         has_aux: whether the function gives a pair, of which only the first is differentiated.
 
     Returns:
         The result and its change, of one structure; with `has_aux` the second of the pair too.
 
     Raises:
-        ValueError: not as many tangents as primals.
+        ValueError: the numbers of tangents and primals differ.
     """
     points = [convert_to_tensor(x) for x in structure.flatten(primals)]
     given = structure.flatten(tangents)

@@ -47,9 +47,9 @@ def unique(
         x: [...].
         sorted: whether they come in ascending order, slices by their first elements first; else
             in the order of their first appearance.
-        return_index: whether the place of the first appearance of each is given too.
-        return_inverse: whether it is given which of them each value is.
-        return_counts: whether it is given how often each occurs.
+        return_index: whether to return the index of the first occurrence of each.
+        return_inverse: whether to return, for each value, its index among them.
+        return_counts: whether to return the number of occurrences of each.
         axis: axis of the slices; all elements if None.
         size: how many are given: the first ones, or `fill_value` behind them.
         fill_value: the value that fills up to `size`; 0 if None.

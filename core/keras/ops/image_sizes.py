@@ -58,7 +58,7 @@ def resize(
         images: [batch, height, width, channels] or one image without `batch`, any real dtype.
         size: the new height and width, in pixels.
         interpolation: "bilinear", "nearest", "bicubic", "area", "lanczos3" or "lanczos5".
-        antialias: whether what is made smaller is smoothed first.
+        antialias: whether to smooth before shrinking.
         crop_to_aspect_ratio: whether the middle in the new ratio is cut out first, so that nothing
             is distorted.
         pad_to_aspect_ratio: whether the whole image is kept in its ratio instead, with `fill_value`

@@ -100,7 +100,7 @@ def ctc_loss(
         output: [batch, steps, classes], logits.
         target_length: [batch], how many labels count.
         output_length: [batch], how many steps count.
-        mask_index: the class that stands for no label.
+        mask_index: the blank class.
 
     Returns:
         [batch], a float type.
@@ -143,7 +143,7 @@ def ctc_decode(
         beam_width: how many beginnings are followed at a time.
         top_paths: how many readings are given, of "beam_search".
         merge_repeated: whether one label in neighbouring steps is one, of "greedy".
-        mask_index: the class that stands for no label; the last one if None.
+        mask_index: the blank class; the last one if None.
 
     Returns:
         The labels [top_paths, batch, steps], int32, filled up with -1; and the scores

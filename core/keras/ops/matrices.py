@@ -315,7 +315,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
         [n, k] or [n], dtype of `a`.
 
     Raises:
-        ValueError: `a` is no matrix, or `b` has not as many rows.
+        ValueError: `a` is no matrix, or the rows of `b` differ in number.
     """
     matrix, right = _matrices("lstsq", a, leading=False), convert_to_tensor(b)
     m, n = matrix.shape.as_list()

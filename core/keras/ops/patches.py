@@ -31,7 +31,7 @@ def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None
         [batch, *output_size, channels], dtype of `inputs`.
 
     Raises:
-        ValueError: sizes are not known, or there are not as many in `output_size`.
+        ValueError: sizes are unknown, or `output_size` has another length.
     """
     way = reduction.reduce_mean
     return _adaptive("adaptive_average_pool", inputs, output_size, data_format, way)
@@ -50,7 +50,7 @@ def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = N
         [batch, *output_size, channels], dtype of `inputs`.
 
     Raises:
-        ValueError: sizes are not known, or there are not as many in `output_size`.
+        ValueError: sizes are unknown, or `output_size` has another length.
     """
     way = reduction.reduce_max
     return _adaptive("adaptive_max_pool", inputs, output_size, data_format, way)
@@ -150,7 +150,7 @@ def fold(
         [batch, channels, height, width], dtype of `x`.
 
     Raises:
-        ValueError: not as many rows or windows as the sizes say.
+        ValueError: the number of rows or windows contradicts the sizes.
     """
     tensor: Tensor = convert_to_tensor(x)
     (rows, columns), rates, steps = _pair(kernel_size), _pair(dilation), _pair(stride)

@@ -255,8 +255,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
         tensor: a tensor.
         pattern: names of its axes, `->`, and the names as they are in the result; axes in
             brackets are one: "b (h w) c -> b c h w".
-        **axes_lengths: sizes of axes that only the names in brackets tell; one of each bracket
-            may be left out.
+        **axes_lengths: sizes of the axes named in brackets; one of each bracket may be left out.
 
     Returns:
         The axes on the right of the pattern, dtype of `tensor`.

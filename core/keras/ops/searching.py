@@ -177,7 +177,7 @@ def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) ->
         x1: [...].
         x2: values, of any shape; both are promoted to one dtype.
         assume_unique: whether no value occurs twice, which changes nothing here.
-        invert: whether it is asked where it is none of them.
+        invert: whether to invert the result.
 
     Returns:
         The shape of `x1`, bool.
@@ -247,7 +247,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         The broadcast shape, the common dtype.
 
     Raises:
-        ValueError: not as many conditions as values, or none.
+        ValueError: the numbers of conditions and values differ, or are 0.
     """
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(

@@ -51,7 +51,7 @@ class Muon(Optimizer):
         adam_lr_ratio: AdamW's learning rate, as a multiple of this one.
         momentum: share of the old mean gradient that stays per step.
         ns_steps: the number of rounds.
-        nesterov: whether the gradient is added once more to what is made orthogonal.
+        nesterov: whether the gradient is added once more before orthogonalisation.
         rms_rate: a matrix [m, n] is multiplied with this and sqrt(max(m, n)); None leaves it.
         **kwargs: must be empty.
 

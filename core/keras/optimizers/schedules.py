@@ -266,8 +266,8 @@ class CosineDecayRestarts(LearningRateSchedule):
     Args:
         initial_learning_rate: at step 0.
         first_decay_steps: length of the first wave.
-        t_mul: each wave is so many times as long as the one before.
-        m_mul: each wave begins at so many times the rate of the one before.
+        t_mul: ratio of the length of each wave to that of the previous one.
+        m_mul: ratio of the initial rate of each wave to that of the previous one.
         alpha: share that is left at the end of a wave.
         name: accepted for Keras' sake.
 

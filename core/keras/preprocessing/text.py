@@ -90,7 +90,7 @@ class Tokenizer:
         filters: characters that part words.
         lower: whether texts are put into lower case.
         split: the separator of words.
-        char_level: whether characters stand for words.
+        char_level: whether characters are used as words.
         oov_token: the token of unknown words; they are left out if None.
         analyzer: gives the words of a text instead.
 

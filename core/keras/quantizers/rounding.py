@@ -58,7 +58,7 @@ def quantize_and_dequantize(
     Args:
         inputs: [...], floating point.
         scale: divisor of the inputs, a scalar.
-        quantized_dtype: such as "float8_e4m3fn"; what is beyond its range becomes its largest.
+        quantized_dtype: such as "float8_e4m3fn"; values beyond its range are clamped.
         compute_dtype: dtype of the result.
 
     Returns:

@@ -237,7 +237,7 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
 
     Args:
         model: the outermost one.
-        skipped: layers that are left out, and what is in them alone.
+        skipped: layers that are left out, with the layers that occur only in them.
         others: filled, by the id of a layer, with the further paths that it has.
         older: see `_counts_of_older`.
     """

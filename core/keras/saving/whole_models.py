@@ -25,7 +25,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, **kwargs: Any)
     Args:
         model: built.
         filepath: ends in `.keras`, `.h5` or `.hdf5`; else it is the folder of a SavedModel.
-        overwrite: whether what is there may be replaced.
+        overwrite: whether an existing file may be replaced.
         **kwargs: see `Model.save`.
     """
     model.save(filepath, overwrite=overwrite, **kwargs)
@@ -43,7 +43,7 @@ def save_weights(
     Args:
         model: built.
         filepath: ends in `.weights.h5`, or in `.weights.json` with a `max_shard_size`.
-        overwrite: whether what is there may be replaced.
+        overwrite: whether an existing file may be replaced.
         max_shard_size: gigabytes of variables in one file.
         **kwargs: `objects_to_skip`.
     """

@@ -62,7 +62,7 @@ def on_replicas(
         strategy: the strategy with the replicas.
         step: takes the data of one.
         joins: whether results are joined along their first axis; else their mean is taken.
-        quiet: whether nobody asks for the results.
+        quiet: whether the results are not needed.
     """
 
     def run(data: Any) -> Any:

@@ -59,7 +59,7 @@ def planned(
         weights: factors, in the structure of `loss` or flat; None for none.
         y_pred: the outputs.
         names: names of the outputs, flat, if they are known.
-        loss_of: the Loss that a name, function or object stands for.
+        loss_of: returns the Loss for a name, function or object.
         shows_names: whether losses are called by the names of the outputs.
 
     Raises:

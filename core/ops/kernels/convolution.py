@@ -215,7 +215,7 @@ def _group_count(channels: int, filter_shape: Sequence[int]) -> int:
 
 
 def _by_channel(shape: Sequence[int], groups: int) -> tuple[int, ...]:
-    """The shape that a filter with a group for each channel has as one of a depthwise convolution.
+    """The shape of a filter with a group for each channel, as a depthwise convolution's filter.
 
     Both have their outputs in the same order.
     """

@@ -83,7 +83,7 @@ def _least(degree: int) -> int:
 
 
 def _least_of_squares(degree: int) -> Numbers:
-    """The smallest exponent of each class that squaring connects, but for the class of 0.
+    """The smallest exponent of each class connected by squaring, except for the class of 0.
 
     To square is to double the exponent modulo 2^degree - 1, which rotates its bits.
     """

@@ -106,7 +106,7 @@ def _job(
     levels: tuple[tuple[int, ...], ...],
     threads: int,
 ) -> _ProductCalls | None:
-    """The calls of one product that is cut, or of each of a batch.
+    """The calls of a product that is split, or of each product of a batch.
 
     Args:
         forms: see `_form`: of a, of b, and the second number of the result's.
@@ -156,7 +156,7 @@ def _job(
 def _vector_call(
     forms: tuple[int, ...], sizes: tuple[int, int, int], *, by_columns: bool
 ) -> tuple[list[int], tuple[int, int, int], int]:
-    """The product of a matrix and a vector, which reads the matrix once, where it lies.
+    """The product of a matrix and a vector, which reads the matrix once and in place.
 
     `cblas_sgemm` packs the whole matrix before it multiplies by one row or one column, which takes
     several times as long as the product.

@@ -350,7 +350,7 @@ def packed_product(
     init: Array | None = None,
     kernel: Callable[..., Any] | None = None,
 ) -> Callable[[Array, int, int, int, int], None] | None:
-    """A function that computes a part of A times b in one thread; None if BLAS has to do it.
+    """A function that computes a part of A times b in one thread; None if BLAS must do it.
 
     Its arguments are the output of the part's rows ([last - first, N], all columns), the first and
     last row, and the first and last column; the latter are multiples of a panel or N.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def peaks(
     x: Array, counts: Sequence[int], ksize: Sequence[int], strides: Sequence[int], pads: Pads
 ) -> Array | None:
-    """The maximum of every window, per channel; None where NumPy has to do it.
+    """The maximum of every window, per channel; None if NumPy must do it.
 
     Args:
         x: [batch, *spatial, C].

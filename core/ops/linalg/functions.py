@@ -42,7 +42,7 @@ _MOST_SQUARINGS = 32
 
 
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The exponential of matrices: the sum of their powers over factorials.
+    """The exponential of matrices: the sum of their powers divided by factorials.
 
     Args:
         input: [..., n, n], floating point or complex.

@@ -28,7 +28,7 @@ def lstsq(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The x that makes |matrix x - rhs|² + l2_regularizer |x|² least; of several, the shortest.
+    """The x that minimises |matrix x - rhs|² + l2_regularizer |x|²; the shortest of several.
 
     Args:
         matrix: [..., m, n], of full rank.

@@ -54,7 +54,7 @@ def lu_solve(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The x with `A x = rhs`, of the factors that `lu` gave of A.
+    """The solution x of `A x = rhs`, from the factors that `lu` returned for A.
 
     Args:
         lower_upper: [..., n, n].
@@ -74,7 +74,7 @@ def lu_solve(
 def lu_matrix_inverse(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverse of A [..., n, n], of the factors that `lu` gave of it.
+    """The inverse of A [..., n, n], from the factors that `lu` returned for it.
 
     Args:
         lower_upper: [..., n, n], both triangles in one matrix, as `lu` gives them.
@@ -95,7 +95,7 @@ def lu_matrix_inverse(
 def lu_reconstruct(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix A [..., n, n] whose factors `lu` gave.
+    """The matrix A [..., n, n] with the factors that `lu` returned.
 
     Args:
         lower_upper: [..., n, n], both triangles in one matrix, as `lu` gives them.

@@ -104,7 +104,7 @@ def part(
 
 @takes_composites(values=1)
 def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """The real part; a real number is its own.
+    """The real part; a real number itself.
 
     Args:
         input: [...], a number type.
@@ -163,7 +163,7 @@ IMAGINARY_PART = register(part("Imag", _imag_kernel, _imag_gradient))
 
 @takes_composites(values=1)
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
-    """The conjugate; a real number is its own.
+    """The complex conjugate; a real number itself.
 
     Args:
         x: [...], a number type.

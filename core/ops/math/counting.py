@@ -324,7 +324,7 @@ def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no value is above the next one, in row-major order.
+    """Whether the values never decrease, in row-major order.
 
     Args:
         x: [...], a real number type.
@@ -338,7 +338,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether every value is below the next one, in row-major order.
+    """Whether the values strictly increase, in row-major order.
 
     Args:
         x: [...], a real number type.

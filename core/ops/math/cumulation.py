@@ -100,7 +100,7 @@ def cumsum(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The sums of all values up to each place of `axis`.
+    """The cumulative sums along `axis`.
 
     Args:
         x: [...], a number type.
@@ -128,7 +128,7 @@ def cumprod(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The products of all values up to each place of `axis`; arguments as for `cumsum`.
+    """The cumulative products along `axis`; arguments as for `cumsum`.
 
     Args:
         x: [...], a number type.

@@ -96,7 +96,7 @@ ABS = register(unary("Abs", np.abs, _abs_gradient, types=SIGNED, fuse="abs({x})"
 
 @takes_composites(values=1)
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in the complex plane, in (-π, π]; of a real number 0, or π if it is negative.
+    """The angle in the complex plane, in (-π, π]; for a real number 0, or π if it is negative.
 
     Args:
         input: [...], a float or complex type.

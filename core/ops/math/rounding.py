@@ -51,7 +51,7 @@ CEIL = register(unary("Ceil", np.ceil, NOT_DIFFERENTIABLE, fuse="ceil({x})"))
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer; of two, the even one.
+    """The nearest integer; ties go to the even one.
 
     Args:
         x: [...], a float type.

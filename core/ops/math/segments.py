@@ -68,7 +68,7 @@ def _sorted_op(name: str, how: Reduction | Mean, gradient: Any, types: Any) -> O
 
 
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The sums of rows with one id.
+    """The sums of the rows with the same id.
 
     Args:
         data: [n, ...], a number type.
@@ -92,7 +92,7 @@ SEGMENT_SUM = register(_sorted_op("SegmentSum", "sum", _sum_gradient, NUMBERS))
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The means of rows with one id.
+    """The means of the rows with the same id.
 
     Args:
         data: [n, ...], a number type.
@@ -126,7 +126,7 @@ SEGMENT_MEAN = register(_sorted_op("SegmentMean", "mean", _mean_gradient, NUMBER
 
 
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The products of rows with one id; ids that are left out give 1.
+    """The products of the rows with the same id; 1 for missing ids.
 
     Args:
         data: [n, ...], a number type.
@@ -168,7 +168,7 @@ def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The largest values of rows with one id.
+    """The maxima of the rows with the same id.
 
     Args:
         data: [n, ...], a real number type.
@@ -188,7 +188,7 @@ SEGMENT_MAX = register(_sorted_op("SegmentMax", "max", _extreme_gradient, REAL))
 
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The least values of rows with one id.
+    """The minima of the rows with the same id.
 
     Args:
         data: [n, ...], a real number type.
@@ -262,7 +262,7 @@ def _unsorted_op(
 def unsorted_segment_sum(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The sums of rows with one id, in any order; rows with a negative id are left out.
+    """The sums of the rows with the same id, in any order; rows with a negative id are left out.
 
     Args:
         data: [*shape of segment_ids, ...], a number type.
@@ -292,7 +292,7 @@ UNSORTED_SEGMENT_SUM = register(
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The products of rows with one id, 1 where there is none.
+    """The products of the rows with the same id; 1 for missing ids.
 
     Args:
         data: [*shape of segment_ids, ...], a number type.
@@ -339,7 +339,7 @@ def _unsorted_extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The maxima of rows with one id; the lowest value of the dtype for ids without rows.
+    """The maxima of the rows with the same id; the lowest value of the dtype for missing ids.
 
     Args:
         data: [*shape of segment_ids, ...], a real number type.
@@ -365,7 +365,7 @@ UNSORTED_SEGMENT_MAX = register(
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The minima of rows with one id; the highest value of the dtype for ids without rows.
+    """The minima of the rows with the same id; the highest value of the dtype for missing ids.
 
     Args:
         data: [*shape of segment_ids, ...], a real number type.
@@ -391,7 +391,7 @@ UNSORTED_SEGMENT_MIN = register(
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The means of rows with one id, 0 where there is none.
+    """The means of the rows with the same id; 0 for missing ids.
 
     Args:
         data: [*shape of segment_ids, ...], a number type.

@@ -13,7 +13,7 @@ __all__ = ["embedding_lookup"]
 def embedding_lookup(
     params: Any, ids: TensorLike, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
-    """The rows of `params` that `ids` name.
+    """The rows of `params` at `ids`.
 
     Args:
         params: [rows, ...]; or a list of such, which together are the table, in order.

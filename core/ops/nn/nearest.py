@@ -32,7 +32,7 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The `k` greatest values along an axis, greatest first: on a CPU all of them are right.
+    """The `k` greatest values along an axis, greatest first; exact on CPUs.
 
     Args:
         operand: [..., n, ...], float16, bfloat16 or float32.

@@ -1,4 +1,4 @@
-"""The way back through recurrent layers over one vector of weights: CudnnRNNBackprop….
+"""The gradients of recurrent layers with one vector of weights: CudnnRNNBackprop….
 
 TensorFlow saves forward values in `reserve_space`. Here nothing is saved: the forward pass is
 recomputed, step by step.

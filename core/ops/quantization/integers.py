@@ -178,7 +178,7 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = float32,
 ) -> Tensor:
-    """The floats of integers that `quantize` gave, with its mode and range.
+    """The floats for integers from `quantize`, with the same mode and range.
 
     Args:
         input: [...], qint8, quint8, qint16, quint16 or qint32.

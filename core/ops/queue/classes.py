@@ -304,7 +304,7 @@ def _handle(queue: Queue) -> Tensor:
 
 
 class FIFOQueue(QueueBase):
-    """A queue from which elements come in the order in which they went in.
+    """A queue whose elements are dequeued in the order in which they were enqueued.
 
     Args:
         capacity: how many elements it holds at most.
@@ -372,7 +372,7 @@ class PaddingFIFOQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """A queue from which the element with the lowest priority comes first.
+    """A queue from which the element with the lowest priority is dequeued first.
 
     An element begins with its priority, an int64 scalar, before the components of `types`.
 
@@ -407,7 +407,7 @@ class PriorityQueue(QueueBase):
 
 
 class RandomShuffleQueue(QueueBase):
-    """A queue from which a random element comes first.
+    """A queue from which a random element is dequeued.
 
     Args:
         capacity: how many elements it holds at most.

@@ -29,7 +29,7 @@ def ragged_fill_empty_rows(
     default_value: TensorLike,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The values of a ragged tensor, with one more for each row that has none.
+    """The values of a ragged tensor, with one added to each empty row.
 
     Args:
         value_rowids: [n], int64: the row of each value.

@@ -72,7 +72,7 @@ def _state_tensor(state: Any, size: int) -> Tensor:
 
 
 class Generator(AutoTrackable):
-    """A stream of random numbers; every draw moves its state, a variable, on.
+    """A stream of random numbers; every draw advances its state, a variable.
 
     Args:
         copy_from: another generator, whose state is copied; excludes all other arguments.
@@ -178,7 +178,7 @@ class Generator(AutoTrackable):
         return execute_one(RNG_READ_AND_SKIP, self._state_var, alg, count)
 
     def _key_of_replica(self, key: Tensor) -> Tensor:
-        """The key, which each replica of a strategy changes in its way.
+        """The key, which each replica of a strategy modifies in its own way.
 
         Source:
             TensorFlow: a number drawn from the key at the place of the replica's number.

@@ -164,7 +164,7 @@ def normal(
 
 
 def stream_of(ctx: RunContext, op: str, dtype: object, seed: int, seed2: int) -> philox.Stream:
-    """The stream of an op with these seeds: it goes on for as long as `ctx` lives.
+    """The stream of an op with these seeds, which continues as long as `ctx` lives.
 
     TensorFlow keeps one per kernel, and eagerly one kernel per op, dtype and seeds.
     """

@@ -87,7 +87,7 @@ class _Sampler:
     def accepted(
         self, count: int, per_try: int, draw: Callable[[KeyCounter, int], tuple[Array, Array]]
     ) -> Array:
-        """The first `count` numbers that `draw` accepts; the stream goes on after them.
+        """The first `count` numbers that `draw` accepts; the stream continues after them.
 
         Args:
             count: how many.

@@ -174,7 +174,7 @@ def mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The lapped cosine transform: frames that overlap by half, each of half as many numbers.
+    """The modified discrete cosine transform of frames that overlap by half.
 
     Args:
         signals: [..., samples], float32 or float64.
@@ -206,7 +206,7 @@ def inverse_mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The signals of `mdct`, but for half a frame at each end.
+    """The inverse of `mdct`, except for half a frame at each end.
 
     Args:
         mdcts: [..., frames, n].

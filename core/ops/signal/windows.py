@@ -79,7 +79,7 @@ def kaiser_window(
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """The root of the running sum of a Kaiser window, there and back; for `mdct`.
+    """The Kaiser-Bessel-derived window, for `mdct`.
 
     Args:
         window_length: number of samples, even.

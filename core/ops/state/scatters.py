@@ -55,7 +55,7 @@ def _watch(variable: Variable) -> None:
 
 
 def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None) -> Tensor:
-    """The rows of a variable that `indices` names.
+    """The rows of a variable at `indices`.
 
     Args:
         variable: [n, ...].
@@ -297,7 +297,7 @@ def scatter_batches(
 
 
 def _scattered(how: How, variable: Variable, places: TensorLike, updates: TensorLike) -> Tensor:
-    """The value that holds in a stateless scope, with `updates` worked in.
+    """The value that holds in a stateless scope, with `updates` applied.
 
     Raises:
         NotImplementedError: no op on tensors does the same.

@@ -89,7 +89,7 @@ class Table:
     # Reading.
 
     def find(self, op: str, keys: Array, default: Array) -> Array:
-        """The values of keys, the default for those that are not there.
+        """The values of keys, with the default for missing ones.
 
         Args:
             op: who asks, for errors.

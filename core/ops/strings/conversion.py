@@ -142,7 +142,7 @@ AS_STRING = define(
 
 @takes_composites(values=1)
 def to_number(input: TensorLike, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """The number that each string is.
+    """Each string parsed as a number.
 
     Args:
         input: [...], string.

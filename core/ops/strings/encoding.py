@@ -99,7 +99,7 @@ DECODE_BASE64 = define(
 def decode_raw(
     input_bytes: TensorLike, out_type: Any, little_endian: bool = True, name: str | None = None
 ) -> Tensor:
-    """The numbers whose bytes each string is.
+    """The bytes of each string reinterpreted as numbers.
 
     Args:
         input_bytes: [...], string, all of one length.

@@ -197,7 +197,7 @@ LOAD = define(
 
 
 def _features(op: str, columns: Columns, arrays: tuple[Array, ...]) -> tuple[Features, int]:
-    """The inputs, and how many rows they have.
+    """The inputs, and their number of rows.
 
     Raises:
         InvalidArgumentError: the inputs do not fit the model.

@@ -347,7 +347,7 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of every window and where it stood.
+    """The maximum of every window and its position.
 
     Args:
         input: [batch, height, width, channels], a real type.
