@@ -32,7 +32,7 @@ class CheckpointManager:
 
     Args:
         checkpoint: the checkpoint to save.
-        directory: where.
+        directory: the folder.
         max_to_keep: how many are kept; None keeps all.
         keep_checkpoint_every_n_hours: keep one for good each time this has passed.
         checkpoint_name: the files begin with it.

@@ -60,7 +60,7 @@ class Dataset:
 
     Args:
         stage: the source of elements; the static methods make one.
-        options: how to run.
+        options: the options of the pipeline.
     """
 
     def __init__(self, stage: Stage, options: Options | None = None) -> None:
@@ -659,7 +659,7 @@ class Dataset:
         """Consecutive elements stacked: [...] becomes [batch, ...].
 
         Args:
-            batch_size: how many; an integer or a scalar tensor.
+            batch_size: size of a batch; an integer or a scalar tensor.
             drop_remainder: whether a last, smaller batch is left out; then the size is known.
             num_parallel_calls: accepted without effect: joining is one copy.
             deterministic: accepted without effect: the order always stays.
@@ -685,7 +685,7 @@ class Dataset:
         """Consecutive elements, padded to one shape and stacked.
 
         Args:
-            batch_size: how many.
+            batch_size: size of a batch.
             padded_shapes: per component; None or -1 along an axis is the largest of the batch.
             padding_values: per component, a scalar; 0 or "" if None.
             drop_remainder: whether to leave out a last, smaller batch.
@@ -720,7 +720,7 @@ class Dataset:
         """Consecutive elements as ragged tensors, for axes of unknown sizes.
 
         Args:
-            batch_size: how many.
+            batch_size: size of a batch.
             drop_remainder: whether to leave out a last, smaller batch.
             row_splits_dtype: int64 or int32.
             name: accepted.
@@ -735,7 +735,7 @@ class Dataset:
         """Consecutive tensors of different shapes as sparse tensors.
 
         Args:
-            batch_size: how many.
+            batch_size: size of a batch.
             row_shape: a shape that every element fits into; None or -1: the largest of the batch.
             name: accepted.
         """

@@ -181,7 +181,7 @@ class Pool:
     """Daemon threads that call functions.
 
     Args:
-        count: how many.
+        count: the number.
     """
 
     def __init__(self, count: int) -> None:

@@ -23,8 +23,8 @@ class Saving:
     Args:
         folder: their folder.
         model: the model with the variables.
-        config: how often.
-        listeners: who is told.
+        config: the configuration, which says how often to save.
+        listeners: the listeners notified of saves.
     """
 
     def __init__(

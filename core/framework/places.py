@@ -70,7 +70,7 @@ def entered(place: ReplicaPlace | None, meeting: Any = None) -> Iterator[None]:
     """Makes this the current place inside the block.
 
     Args:
-        place: where.
+        place: the place.
         meeting: the meeting of this run's replicas; None if there is one replica.
     """
     saved = state.place, state.meeting

@@ -283,7 +283,7 @@ class ConcreteFunction(Trackable):
         """`run_arrays` with other values of variables, which are read and assigned there.
 
         Args:
-            storage: in place of which other one.
+            storage: storage -> the one that replaces it.
         """
         captured = list(self._captured_arrays)
         for place in range(len(captured)):

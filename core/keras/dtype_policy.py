@@ -140,7 +140,7 @@ def add_policies(
     """Make policies known to `get`.
 
     Args:
-        classes: by whose names configurations call them.
+        classes: the classes, by their names in configurations.
         make: the policy that a name means; None if it is no such name.
     """
     _classes.update({kind.__name__: kind for kind in classes})

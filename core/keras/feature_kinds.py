@@ -52,7 +52,7 @@ class TFDConcat(Layer):
     """Concatenates features.
 
     Args:
-        axis: along which they are joined.
+        axis: the axis of concatenation.
         **options: see Layer.
     """
 

@@ -689,7 +689,7 @@ class Layer(Module):
 
         Args:
             value: one or more numbers.
-            name: in logs.
+            name: name in logs.
             aggregation: accepted for Keras' sake: it is the mean.
         """
         from pinnace.keras.metrics.means import Mean

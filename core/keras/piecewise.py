@@ -120,7 +120,7 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...], a float type.
-        axis: along which they add up to 1.
+        axis: the axis along which they add up to 1.
 
     Returns:
         The shape and dtype of `x`.

@@ -289,7 +289,7 @@ def shuffle(x: Any, axis: int = 0, seed: Seed = None) -> Tensor:
 
     Args:
         x: [...].
-        axis: along which.
+        axis: the axis.
         seed: see `normal`.
 
     Returns:

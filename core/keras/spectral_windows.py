@@ -35,7 +35,7 @@ def named_window(name: str, length: int, periodic: bool) -> Array:
 
     Args:
         name: one of `NAMES`.
-        length: how many.
+        length: the length.
         periodic: whether the number behind the last one would be the first one again; else the
             last one is as the first.
     """

@@ -25,7 +25,7 @@ class CGState(NamedTuple):
     """The state of conjugate gradients.
 
     Attributes:
-        i: how many iterations there were, an int32 scalar.
+        i: the number of iterations, an int32 scalar.
         x: the solution, [..., n].
         r: the residual of the right side, [..., n].
         p: the last direction, [..., n].

@@ -139,8 +139,8 @@ def roll(a: TensorLike, shift: TensorLike, axis: Any = None) -> Tensor:
 
     Args:
         a: any dtype.
-        shift: by how many places, for each axis.
-        axis: along which axes; None for the values in row-major order.
+        shift: number of places, for each axis.
+        axis: the axis or axes; None for the values in row-major order.
     """
     return rearranged.rolled(made_array(a), shift, axis)
 
@@ -190,7 +190,7 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tenso
     Args:
         a: any dtype.
         repeats: how often, for all parts or for each.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
     """
     return tiling.repeat(made_array(a), made_array(repeats), axis)
 

@@ -46,7 +46,7 @@ def take(
     Args:
         a: any dtype.
         indices: integers of any shape.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         out: None: tensors cannot be written to.
         mode: "clip" (out-of-bounds indices mean the nearest slice) or "wrap" (they wrap around).
 
@@ -75,7 +75,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> T
         arr: any dtype.
         indices: integers, with as many axes as `arr`; both broadcast except along `axis`. Negative
             ones count from the end.
-        axis: along which; None for the values of `arr` in row-major order.
+        axis: the axis; None for the values of `arr` in row-major order.
     """
     x, places = made_array(arr), made_array(indices)
     if axis is None:
@@ -164,7 +164,7 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
     Args:
         condition: a vector; slices beyond its end are left out.
         a: any dtype.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
 
     Raises:
         ValueError: `condition` is no vector, or there is no such axis.
@@ -219,7 +219,7 @@ def sort(
 
     Args:
         a: numbers, not complex.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         kind: "quicksort".
         order: None: there are no fields.
 
@@ -238,7 +238,7 @@ def argsort(
 
     Args:
         a: numbers, not complex.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         kind: "quicksort" or "stable"; both are stable here.
         order: None: there are no fields.
 

@@ -98,7 +98,7 @@ def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tens
     Args:
         ary: any dtype.
         indices_or_sections: into how many parts of one size; or where to cut, ascending.
-        axis: along which.
+        axis: the axis.
 
     Raises:
         ValueError: the axis does not exist or has unknown size, or the cuts do not ascend.

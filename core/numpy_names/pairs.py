@@ -197,7 +197,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
 
     Args:
         p: [n], the coefficients, that of the highest power first; or one number.
-        x: where.
+        x: the arguments.
     """
     coefficients, at = promoted_pair(p, x)
     single = coefficients.shape.rank == 0

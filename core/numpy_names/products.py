@@ -169,7 +169,7 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
     Args:
         a: numbers.
         n: how many times.
-        axis: along which.
+        axis: the axis.
 
     Raises:
         ValueError: `n` is negative, or there is no such axis.

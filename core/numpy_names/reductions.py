@@ -316,7 +316,7 @@ def cumsum(a: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
 
     Args:
         a: numbers; small integers are summed as int64.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         dtype: to cast to before.
     """
     return _accumulated(cumulation.cumsum, a, axis, dtype)
@@ -327,7 +327,7 @@ def cumprod(a: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor
 
     Args:
         a: numbers; small integers are multiplied as int64.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         dtype: to cast to before.
     """
     return _accumulated(cumulation.cumprod, a, axis, dtype)
@@ -351,7 +351,7 @@ def argmax(a: TensorLike, axis: int | None = None) -> Tensor:
 
     Args:
         a: numbers, not complex.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
     """
     return extremes.argmax(*_searched(a, axis))
 
@@ -361,7 +361,7 @@ def argmin(a: TensorLike, axis: int | None = None) -> Tensor:
 
     Args:
         a: numbers, not complex.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
     """
     return extremes.argmin(*_searched(a, axis))
 

@@ -35,7 +35,7 @@ def linspace(
     Args:
         start: [...], the first.
         stop: the last, of the shape of `start`.
-        num: how many.
+        num: the number of values.
         endpoint: whether `stop` is one of them.
         retstep: whether to give the step, too.
         dtype: anything but None stands for the dtype of `start * 1.0` and `stop * 1.0` together;
@@ -104,7 +104,7 @@ def logspace(
     Args:
         start: the logarithm of the first.
         stop: the logarithm of the last.
-        num: how many.
+        num: the number of values.
         endpoint: whether the number of `stop` is one of them.
         base: base of the logarithms.
         dtype: without effect: it is that of `start * 1.0` and `stop * 1.0` together.
@@ -134,7 +134,7 @@ def geomspace(
     Args:
         start: the first; not 0.
         stop: the last, of the sign of `start`.
-        num: how many.
+        num: the number of values.
         endpoint: whether `stop` is one of them.
         dtype: float64 or what holds both ends unless another is given.
         axis: position of the new axis.

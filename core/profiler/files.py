@@ -37,7 +37,7 @@ class Piece(NamedTuple):
     """One bar of a trace.
 
     Attributes:
-        name: on it.
+        name: text on the bar.
         lane: the lane it lies in.
         begin: seconds since the profile began.
         seconds: how long.

@@ -33,7 +33,7 @@ def explain(error: OSError, action: str, path: str | os.PathLike[str], remark: s
     Args:
         error: the system's error.
         action: the action that was tried, "write".
-        path: on what.
+        path: the file or folder.
         remark: a consequence worth knowing, "the old folder is unchanged".
     """
     kind: type[OpError] = UnknownError

@@ -35,7 +35,7 @@ class Arguments:
         input_tensor: the tensor the network begins with, instead of an Input of its own.
         input_shape: shape of a picture.
         pooling: without the top: None, `avg` or `max`.
-        classes: how many.
+        classes: the number of classes.
         classifier_activation: activation of the last layer.
 
     Raises:

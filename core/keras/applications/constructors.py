@@ -21,7 +21,7 @@ _TEXT = """Args:
     input_shape: (height, width, channels), at least {least_size} x {least_size}; height and width
         may be None without the top.
     pooling: without the top: None, `avg` or `max`, over height and width.
-    classes: how many, with the top.
+    classes: the number of classes, with the top.
     classifier_activation: activation of the last layer; None gives logits.
     {last}name: of the model.
 

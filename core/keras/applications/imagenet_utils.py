@@ -57,7 +57,7 @@ def decode_predictions(preds: Any, top: int = 5) -> list[list[tuple[Any, ...]]]:
 
     Args:
         preds: [batch, 1000], probabilities.
-        top: how many.
+        top: the number.
 
     Returns:
         For each picture a list of (WordNet name, description, probability), the most probable

@@ -73,7 +73,7 @@ class Kind(NamedTuple):
     """The configuration of one of the two networks.
 
     Attributes:
-        name: in the names of files.
+        name: part of the file names.
         blocks: in order.
         width: channels of the last convolution before the classes.
     """

@@ -40,7 +40,7 @@ def MobileNetV3Small(  # noqa: N802 (Keras' name)
         weights: None for random values, `imagenet` for those that Keras publishes, or the path of a
             file of weights.
         input_tensor: a KerasTensor to begin with, instead of an Input of its own.
-        classes: how many, with the top.
+        classes: the number of classes, with the top.
         pooling: without the top: None, `avg` or `max`, over height and width.
         dropout_rate: share of the values before the classes that are dropped in training.
         classifier_activation: activation of the last layer; None gives logits.

@@ -69,7 +69,7 @@ def NASNetMobile(  # noqa: N802 (Keras' name)
             file of weights.
         input_tensor: a KerasTensor to begin with, instead of an Input of its own.
         pooling: without the top: None, `avg` or `max`, over height and width.
-        classes: how many, with the top.
+        classes: the number of classes, with the top.
         classifier_activation: activation of the last layer; None gives logits.
         name: name of the model.
 

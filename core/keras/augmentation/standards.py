@@ -74,7 +74,7 @@ class Standards:
         Args:
             x: [n, height, width, channels].
             augment: whether pictures are changed at random before.
-            rounds: how often each is, then.
+            rounds: number of random changes of each picture, with `augment`.
             seed: seed of NumPy's generator; None leaves it as it is.
 
         Raises:

@@ -85,7 +85,7 @@ def binary_focal_crossentropy(
         output: the shape of `target`: probabilities, or logits.
         apply_class_balancing: whether ones count `alpha`, zeros 1 - `alpha`.
         alpha: the weight of ones then.
-        gamma: how much less count samples that are easy.
+        gamma: how strongly easy samples are down-weighted.
         from_logits: whether sigmoid is still to be applied to `output`.
 
     Returns:
@@ -114,7 +114,7 @@ def categorical_focal_crossentropy(
         target: [..., classes], one-hot or probabilities.
         output: the shape of `target`: probabilities, or logits.
         alpha: the weight of each class.
-        gamma: how much less count samples that are easy.
+        gamma: how strongly easy samples are down-weighted.
         from_logits: whether softmax is still to be applied to `output`.
         axis: axis of the classes.
 

@@ -34,7 +34,7 @@ def gradients(loss: Any, variables: Any) -> list[Any]:
 
     Args:
         loss: a tensor, or a list.
-        variables: by what: tensors or variables.
+        variables: the tensors or variables to differentiate by.
     """
     return graph_gradients(loss, variables)
 

@@ -90,7 +90,7 @@ def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
 
     Args:
         tensors: tensors of one dtype, with equal sizes except along `axis`.
-        axis: along which they follow each other.
+        axis: the axis of concatenation.
     """
     return joining.concat(list(tensors), axis)
 
@@ -137,7 +137,7 @@ def repeat_elements(x: Any, rep: int, axis: int) -> Tensor:
     Args:
         x: a tensor.
         rep: how often.
-        axis: along which.
+        axis: the axis.
     """
     return tiling.repeat(x, rep, axis)
 
@@ -160,7 +160,7 @@ def temporal_padding(x: Any, padding: tuple[int, int] = (1, 1)) -> Tensor:
 
     Args:
         x: [b, steps, features].
-        padding: how many zeros before and behind.
+        padding: number of zeros before and behind.
 
     Returns:
         [b, before + steps + behind, features].

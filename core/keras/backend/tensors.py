@@ -334,7 +334,7 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...], a float type, two axes or more.
-        axis: along which they are normalised.
+        axis: the axis along which they are normalised.
 
     Returns:
         The shape and dtype of `x`.
@@ -398,7 +398,7 @@ def in_top_k(predictions: Any, targets: Any, k: int) -> Tensor:
     Args:
         predictions: [b, classes], float32.
         targets: [b], class numbers.
-        k: how many.
+        k: the number.
 
     Returns:
         [b], bool.

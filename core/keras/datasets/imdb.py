@@ -39,7 +39,7 @@ def load_data(
         seed: seed of the order of the texts.
         start_char: the index that each text begins with; None for none.
         oov_char: replaces indices that are left out; None drops them.
-        index_from: how far the ranks of words are moved: rank 1 is number 4.
+        index_from: offset added to the ranks of words; by default, rank 1 becomes index 4.
         **kwargs: accepted for older programs; no effect.
 
     Returns:

@@ -139,7 +139,7 @@ def _check_form(tensor: KerasTensor, **given: Any) -> None:
     """Raise for a dtype or form that is not that of the input's tensor.
 
     Raises:
-        ValueError: so it is.
+        ValueError: one is not.
     """
     for name, value in given.items():
         own = getattr(tensor, name)

@@ -382,7 +382,7 @@ def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
 
     Args:
         inputs: tensors with equal sizes but along `axis`.
-        axis: along which they follow each other.
+        axis: the axis of concatenation.
         **options: see Layer.
     """
     return Concatenate(axis=axis, **options)(inputs)

@@ -167,7 +167,7 @@ class Sided(Layer):
         """Raise if cropping would remove everything along an axis.
 
         Raises:
-            ValueError: so it is.
+            ValueError: nothing would be left.
         """
         first = 1 if data_format == "channels_last" else 2
         for axis, side in enumerate(sides, first):
@@ -187,7 +187,7 @@ class ZeroPadding1D(Sided):
     """[b, steps, c] padded with zeros before and after the steps.
 
     Args:
-        padding: how many; a pair for each side its own.
+        padding: sizes; a pair for each side its own.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 
@@ -215,7 +215,7 @@ class ZeroPadding2D(Sided):
     """[b, rows, columns, c] padded with zeros around rows and columns.
 
     Args:
-        padding: how many; a pair per axis, each a number or a pair.
+        padding: sizes; a pair per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 
@@ -241,7 +241,7 @@ class Cropping1D(Sided):
     """[b, steps, c] cropped at both ends of the steps.
 
     Args:
-        cropping: how many; a pair for each side its own.
+        cropping: sizes; a pair for each side its own.
         **options: see Layer.
 
     Shapes:
@@ -267,7 +267,7 @@ class Cropping2D(Sided):
     """[b, rows, columns, c] cropped at the ends of rows and columns.
 
     Args:
-        cropping: how many; a pair per axis, each a number or a pair.
+        cropping: sizes; a pair per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 

@@ -19,7 +19,7 @@ class ZeroPadding3D(Sided):
     """Volumes padded with zeros along three axes.
 
     Args:
-        padding: how many; one entry per axis, each a number or a pair.
+        padding: sizes; one entry per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 
@@ -50,7 +50,7 @@ class Cropping3D(Sided):
     """Volumes cropped along three axes.
 
     Args:
-        cropping: how many; one entry per axis, each a number or a pair.
+        cropping: sizes; one entry per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 

@@ -20,7 +20,7 @@ def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
     Args:
         y_true: shares, between 0 and 1.
         y_pred: predicted shares, of y_true's shape.
-        axis: over which is summed; all axes, the batch among them, if None.
+        axis: the axes summed over; all axes, the batch among them, if None.
     """
     y_pred = convert_to_tensor(y_pred)
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
@@ -39,7 +39,7 @@ def tversky(
         y_pred: predicted shares, of y_true's shape.
         alpha: weight of false negatives.
         beta: weight of false positives.
-        axis: over which is summed; all axes, the batch among them, if None.
+        axis: the axes summed over; all axes, the batch among them, if None.
 
     Source:
         Keras `tversky`, whose documentation swaps the two.

@@ -79,7 +79,7 @@ class Circle(LossFunctionWrapper):
         margin: the distance up to which equal classes may be apart.
         remove_diagonal: whether an embedding is no reference of itself.
         reduction: see Loss.
-        name: in logs.
+        name: name in logs.
         dtype: dtype that it computes in.
     """
 

@@ -141,7 +141,7 @@ class BinaryAccuracy(MeanMetricWrapper):
     """The share of probabilities on the right side of a threshold.
 
     Args:
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
         threshold: above it a prediction means 1; that of logits is 0.
 
@@ -184,7 +184,7 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
     Args:
         k: see above.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 
@@ -202,7 +202,7 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
 
     Args:
         k: see above.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
         from_sorted_ids: whether predictions are numbers of classes, the most probable first.
     """

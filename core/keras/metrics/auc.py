@@ -33,7 +33,7 @@ class AUC(Counts):
         curve: `ROC`; `PR`, precision over recall; `PRGAIN`, their gains over always saying yes.
         summation_method: `interpolation`; `minoring` and `majoring` bound the area from below and
             from above.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
         thresholds: the thresholds of the points, instead of a number of them; 0 and 1 are added.
             Where all are even, what lies below 0 or above 1, such as a logit, belongs to the outer

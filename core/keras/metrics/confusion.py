@@ -28,7 +28,7 @@ class Counts(Metric):
     Args:
         thresholds: above one a probability means yes.
         class_id: the column of the class, None for all columns.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 
@@ -147,7 +147,7 @@ class _OneCount(Counts):
 
     Args:
         thresholds: above one a probability means yes.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 
@@ -193,7 +193,7 @@ class _Share(Counts):
         top_k: only the `top_k` most likely classes of a sample can be yes; without a threshold they
             all are.
         class_id: the column of the class, None for all columns.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 

@@ -67,7 +67,7 @@ class PearsonCorrelation(MeanMetricWrapper):
     """The mean of the samples' Pearson correlations; see `pearson_correlation`.
 
     Args:
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
         axis: axis of the values of a sample.
     """
@@ -85,7 +85,7 @@ class ConcordanceCorrelation(MeanMetricWrapper):
     """The mean of the samples' concordance correlations; see `concordance_correlation`.
 
     Args:
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
         axis: axis of the values of a sample.
     """

@@ -75,7 +75,7 @@ class CosineSimilarity(MeanMetricWrapper):
     """The mean cosine of the angle between truth and prediction.
 
     Args:
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
         axis: axis of the vectors.
     """
@@ -176,7 +176,7 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
     """The mean of losses.sparse_categorical_crossentropy.
 
     Args:
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
         from_logits: whether softmax is still to be applied.
         ignore_class: number of a class whose loss is 0; its samples count all the same.

@@ -22,7 +22,7 @@ class R2Score(Metric):
             for one number per column.
         num_regressors: how many inputs the regression has, for the adjusted score; 0 for the plain
             one.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
 
     Raises:

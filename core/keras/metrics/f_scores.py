@@ -23,7 +23,7 @@ class FBetaScore(Metric):
         beta: how much more recall counts than precision; above 0.
         threshold: probabilities above it count as positive, between 0 and 1; None takes the most
             likely class of each sample.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
 
     Raises:
@@ -141,7 +141,7 @@ class F1Score(FBetaScore):
     Args:
         average: as for `FBetaScore`.
         threshold: as for `FBetaScore`.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 

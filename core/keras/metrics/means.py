@@ -20,7 +20,7 @@ class Sum(Metric):
     """The sum of the values, times their weights.
 
     Args:
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 
@@ -42,7 +42,7 @@ class Mean(Metric):
     """The mean of the values, weighted.
 
     Args:
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 
@@ -77,7 +77,7 @@ class MeanMetricWrapper(Mean):
 
     Args:
         fn: gives a value per sample.
-        name: in logs; the function's if None.
+        name: name in logs; the function's if None.
         dtype: dtype of the result.
         **kwargs: given to `fn`.
     """

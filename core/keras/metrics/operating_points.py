@@ -21,7 +21,7 @@ class _BestUnderConstraint(Counts):
         value: the required value of the other share, between 0 and 1.
         num_thresholds: how many thresholds are tried, evenly between 0 and 1.
         class_id: the column of the class, None for all columns.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
 
     Raises:
@@ -88,7 +88,7 @@ class SensitivityAtSpecificity(_BestUnderConstraint):
         specificity: the required specificity.
         num_thresholds: how many thresholds are tried.
         class_id: the column of the class, None for all columns.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 
@@ -117,7 +117,7 @@ class SpecificityAtSensitivity(_BestUnderConstraint):
         sensitivity: the required sensitivity.
         num_thresholds: how many thresholds are tried.
         class_id: the column of the class, None for all columns.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 
@@ -146,7 +146,7 @@ class PrecisionAtRecall(_BestUnderConstraint):
         recall: the required recall.
         num_thresholds: how many thresholds are tried.
         class_id: the column of the class, None for all columns.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 
@@ -175,7 +175,7 @@ class RecallAtPrecision(_BestUnderConstraint):
         precision: the required precision.
         num_thresholds: how many thresholds are tried.
         class_id: the column of the class, None for all columns.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the result.
     """
 

@@ -26,7 +26,7 @@ class IoU(Metric):
     Args:
         num_classes: how many classes there are.
         target_class_ids: the averaged classes.
-        name: in logs.
+        name: name in logs.
         dtype: dtype of the counts, whose weights are cut to it; int64 if None.
         ignore_class: a class whose samples do not count, None for none.
         sparse_y_true: whether the truth is class numbers, and not a row for each sample.
@@ -143,7 +143,7 @@ class BinaryIoU(IoU):
     Args:
         target_class_ids: the classes that are averaged, of 0 and 1.
         threshold: from it on a probability means 1.
-        name: in logs.
+        name: name in logs.
         dtype: as for `IoU`.
     """
 
@@ -173,7 +173,7 @@ class MeanIoU(IoU):
 
     Args:
         num_classes: how many classes there are.
-        name: in logs.
+        name: name in logs.
         dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_true: as for `IoU`.
@@ -209,7 +209,7 @@ class OneHotIoU(IoU):
     Args:
         num_classes: how many classes there are.
         target_class_ids: the averaged classes.
-        name: in logs.
+        name: name in logs.
         dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_pred: whether predictions are class numbers all the same.
@@ -242,7 +242,7 @@ class OneHotMeanIoU(MeanIoU):
 
     Args:
         num_classes: how many classes there are.
-        name: in logs.
+        name: name in logs.
         dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_pred: whether predictions are class numbers all the same.

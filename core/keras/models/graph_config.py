@@ -80,7 +80,7 @@ def rebuilt(
         config: the result of `Functional.get_config`.
         make: gives a layer for its configuration.
         call: calls a layer, the first argument, on the others; None calls it plainly.
-        given: by the name of an input layer what stands in the place of its tensor.
+        given: name of an input layer -> the replacement of its tensor.
 
     Raises:
         ValueError: calls that wait for each other, or for a layer that is not there.

@@ -100,7 +100,7 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they add up to 1.
+        axis: the axis along which they add up to 1.
 
     Returns:
         The shape of `x`.

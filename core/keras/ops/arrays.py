@@ -164,7 +164,7 @@ def concatenate(xs: Any, axis: int = 0) -> Tensor:
 
     Args:
         xs: tensors with equal sizes but along `axis`; promoted to one dtype.
-        axis: along which they follow each other.
+        axis: the axis of concatenation.
     """
     return joining.concat(list(alike(*xs)), axis)
 
@@ -187,7 +187,7 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
     Args:
         x: a tensor.
         num: size of `axis`; needed if it is not known.
-        axis: along which it is taken apart.
+        axis: the axis to unstack.
 
     Returns:
         A list of tensors.
@@ -202,7 +202,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     Args:
         x: a tensor.
         indices_or_sections: a number of equal parts, or the places to cut at.
-        axis: along which it is cut.
+        axis: the axis to split.
 
     Returns:
         A list of tensors.
@@ -227,7 +227,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
     Args:
         x: a tensor.
         repeats: how often, for all elements or for each along `axis`.
-        axis: along which; the flat tensor if None.
+        axis: the axis; the flat tensor if None.
     """
     return tiling.repeat(x, repeats, axis)
 
@@ -272,7 +272,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
 
     Args:
         x: a tensor.
-        shift: by how many places, one number or one per axis.
+        shift: number of places, one number or one per axis.
         axis: an axis or several; the flat tensor if None.
 
     Returns:
@@ -323,7 +323,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     Args:
         x: a tensor.
         indices: integers of any shape; negative ones count from the end.
-        axis: along which; the flat tensor if None.
+        axis: the axis; the flat tensor if None.
 
     Returns:
         `axis` is replaced by the axes of `indices`; dtype of `x`.
@@ -342,7 +342,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
         x: a tensor of known rank.
         indices: the rank of `x`; negative ones count from the end. Sizes of 1 of either are
             repeated where the other's are larger, but along `axis`.
-        axis: along which; the flat tensor if None.
+        axis: the axis; the flat tensor if None.
 
     Returns:
         The shape of `indices`, repeated likewise; dtype of `x`.

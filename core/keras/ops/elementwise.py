@@ -409,9 +409,9 @@ def nan_to_num(
 
     Args:
         x: [...]; integers stay as they are.
-        nan: in the place of NaN.
-        posinf: in the place of ∞; the largest number of the dtype if None.
-        neginf: in the place of -∞; the least number of the dtype if None.
+        nan: replacement of NaN.
+        posinf: replacement of ∞; the largest number of the dtype if None.
+        neginf: replacement of -∞; the least number of the dtype if None.
 
     Returns:
         The shape and dtype of `x`.

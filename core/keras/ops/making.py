@@ -136,7 +136,7 @@ def linspace(
     Args:
         start: the first number, or a tensor of them.
         stop: the end, broadcastable to `start`.
-        num: how many, not negative.
+        num: the number of values, not negative.
         endpoint: whether `stop` is the last number; else it is what comes after the last.
         retstep: whether their distance is given too.
         dtype: dtype of the result; a float type if None.
@@ -185,7 +185,7 @@ def logspace(
     Args:
         start: the first exponent, or a tensor of them.
         stop: the last exponent, broadcastable to `start`.
-        num: how many, not negative.
+        num: the number of values, not negative.
         endpoint: whether `stop` is the last exponent; else it is what comes after the last.
         base: a number.
         dtype: dtype of the result; a float type if None.
@@ -212,7 +212,7 @@ def geomspace(
     Args:
         start: the first number, not 0, or a tensor of them.
         stop: the end, of the sign of `start`, broadcastable to it.
-        num: how many, not negative.
+        num: the number of values, not negative.
         endpoint: whether `stop` is the last number; else it is what comes after the last.
         dtype: dtype of the result, a float type; the default one if None.
         axis: position of the new axis in the result.

@@ -129,8 +129,8 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they are normalised, or several that are normalised together; all if
-            None.
+        axis: the axis along which they are normalised, or several that are normalised together; all
+            if None.
 
     Returns:
         The shape of `x`.
@@ -146,7 +146,7 @@ def log_softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they are normalised, or several that are normalised together.
+        axis: the axis along which they are normalised, or several that are normalised together.
 
     Returns:
         The shape of `x`.
@@ -193,7 +193,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = No
 
     Args:
         x: [...]; integers become floats.
-        axis: along which the length is measured.
+        axis: the axis of the vectors.
         order: order of the norm, at least 1.
         epsilon: least length; 1e-7 if None.
 

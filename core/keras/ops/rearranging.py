@@ -28,7 +28,7 @@ def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
     Args:
         x1: [...].
         x2: the sizes of `x1` but along `axis`; both are promoted to one dtype.
-        axis: along which they follow each other; None flattens both.
+        axis: the axis of concatenation; None flattens both.
 
     Returns:
         [...], the common dtype.
@@ -46,7 +46,7 @@ def array_split(x: Any, indices_or_sections: int, axis: int = 0) -> list[Tensor]
     Args:
         x: a tensor.
         indices_or_sections: how many parts.
-        axis: along which it is cut, of known size.
+        axis: the axis to split, of known size.
 
     Returns:
         A list of tensors.

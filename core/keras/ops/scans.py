@@ -119,7 +119,7 @@ def associative_scan(
         f: joins two structures of slices, all pairs at once: f(a, f(b, c)) = f(f(a, b), c).
         elems: tensors of one known size along `axis`, in a structure.
         reverse: whether each is joined with all behind it.
-        axis: along which.
+        axis: the axis.
 
     Returns:
         Tensors of the shapes of `elems`, in their structure.

@@ -34,7 +34,7 @@ def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
     Args:
         x: [...], a real number type.
         kth: the place that is as in sorted order.
-        axis: along which; the flat tensor if None.
+        axis: the axis; the flat tensor if None.
 
     Returns:
         The shape of `x`, int32; here all places are in sorted order.
@@ -161,7 +161,7 @@ def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
     Args:
         targets: [batch], class numbers.
         predictions: [batch, classes], float32.
-        k: how many.
+        k: the number.
 
     Returns:
         [batch], bool.

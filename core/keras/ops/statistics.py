@@ -69,7 +69,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     Args:
         a: [..., m, ...], a number type; of bools it is where neighbours differ.
         n: how many times, not negative.
-        axis: along which.
+        axis: the axis.
 
     Returns:
         [..., m - n, ...], dtype of `a`.
@@ -99,7 +99,7 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
         y: [..., n, ...], a real number type; integers become floats.
         x: positions of the points, [n] or the shape of `y`; at equal distances if None.
         dx: their distance, if `x` is None.
-        axis: along which they follow each other.
+        axis: the axis of concatenation.
 
     Returns:
         [...] without `axis`, a float type.

@@ -96,10 +96,10 @@ class Tokenizer:
 
     Attributes:
         word_counts: how often each word occurs.
-        word_docs: in how many texts.
+        word_docs: number of texts with each word.
         word_index: number by word.
         index_word: word by number.
-        index_docs: in how many texts, by number.
+        index_docs: number of texts with each word, by index.
         document_count: number of texts.
     """
 

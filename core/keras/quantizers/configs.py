@@ -80,8 +80,8 @@ class Int4QuantizationConfig(QuantizationConfig):
         weight_quantizer: quantizer of weights, to int8 from -8 to 7; the largest absolute value by
             column if None.
         activation_quantizer: quantizer of inputs: "default" and None for floats.
-        block_size: so many rows of a kernel have a scale and a zero of their own; None and -1 for
-            one scale for a column.
+        block_size: number of rows of a kernel that share a scale and a zero; None and -1 for one
+            scale for a column.
 
     Raises:
         ValueError: a block size below 1; quantizers beside one; other integers.

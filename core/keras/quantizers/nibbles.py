@@ -20,7 +20,7 @@ def pack_int4(arr: Any, axis: int = 0, dtype: str = "int8") -> tuple[Tensor, tup
 
     Args:
         arr: [...], int8 or uint8 with values of 4 bits.
-        axis: along which; filled up with a 0 if its size is odd.
+        axis: the axis; filled up with a 0 if its size is odd.
         dtype: "int8" or "uint8": that of `arr` and of the result.
 
     Returns:
@@ -50,7 +50,7 @@ def unpack_int4(packed: Any, orig_len: int, axis: int = 0, dtype: str = "int8") 
     Args:
         packed: [...], int8 or uint8.
         orig_len: the size of the axis before it was packed.
-        axis: along which.
+        axis: the axis.
         dtype: "int8" for values from -8 to 7, "uint8" for 0 to 15.
 
     Raises:

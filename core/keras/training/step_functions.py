@@ -35,7 +35,7 @@ class StepFunctions(LayerPart):
 
     Attributes:
         made: (kind, whether it is quiet, whether it is Python, layout of the batch) -> function.
-        strategy: in whose scope the model was made, None for none.
+        strategy: the strategy in whose scope the model was made; None for none.
     """
 
     _owner: Model

@@ -140,7 +140,7 @@ class Job:
 
     Args:
         call: the data shared by all pieces.
-        pieces: how many.
+        pieces: the number of pieces.
         changes: the differences.
         threads: at most so many, the caller among them.
         inner: pieces inside one step outside; with tables of several kinds, how many kinds.

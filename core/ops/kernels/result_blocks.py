@@ -59,7 +59,7 @@ class _Axis(NamedTuple):
 
     Attributes:
         block: results of a block.
-        blocks: how many.
+        blocks: the number of blocks.
         results: results of the whole axis.
         step: from the window of a block to the next.
         window: taps of it.

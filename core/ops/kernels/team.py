@@ -438,7 +438,7 @@ def share(pieces: int, work: Callable[[int], None], threads: int | None = None) 
     """Call work(0), work(1), … work(pieces - 1), in any order and concurrently.
 
     Args:
-        pieces: how many.
+        pieces: the number of pieces.
         work: writes its piece of the result; no piece may touch what another writes.
         threads: at most so many; `members()` if None. Work without BLAS may ask for `size()`.
 

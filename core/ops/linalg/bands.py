@@ -129,7 +129,7 @@ def diag(
         num_rows: -1 is as many as are needed.
         num_cols: -1 is as many as are needed.
         padding_value: the value elsewhere.
-        align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
+        align: alignment of shorter diagonals: of superdiagonals, then of subdiagonals.
 
     Returns:
         [..., num_rows, num_cols].
@@ -213,7 +213,7 @@ def diag_part(
         k: the diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to
             k₁.
         padding_value: the value that fills the rows of shorter diagonals.
-        align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
+        align: alignment of shorter diagonals: of superdiagonals, then of subdiagonals.
     """
     matrices = convert_to_tensor(input)
     padding = _padding(padding_value, matrices)

@@ -64,7 +64,7 @@ def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | No
     Args:
         t: [...], floating point; of IndexedSlices the values are scaled.
         clip_norm: a scalar above 0.
-        axes: over which lengths are taken; None is all.
+        axes: the axes of the lengths; None is all.
         name: name of the node while tracing.
     """
     if isinstance(t, IndexedSlices):

@@ -129,7 +129,7 @@ def linspace(
     Args:
         start: [...], floating point; integers are computed in float64.
         stop: [...], dtype and shape of `start`.
-        num: how many, at least 1.
+        num: the number of values, at least 1.
         name: name of the node while tracing.
         axis: position of the new axis in the result.
 

@@ -36,7 +36,7 @@ def approx_max_k(
 
     Args:
         operand: [..., n, ...], float16, bfloat16 or float32.
-        k: how many.
+        k: the number.
         reduction_dimension: the axis.
         recall_target: the share that must be right; here all are.
         reduction_input_size_override: the size of the whole axis, where operand is a part of it.
@@ -69,7 +69,7 @@ def approx_min_k(
 
     Args:
         operand: [..., n, ...], float16, bfloat16 or float32.
-        k: how many.
+        k: the number.
         reduction_dimension: the axis.
         recall_target: the share that must be right; here all are.
         reduction_input_size_override: the size of the whole axis, where operand is a part of it.
@@ -99,7 +99,7 @@ def approx_top_k(
 
     Args:
         input: [..., n, ...], float16, bfloat16 or float32.
-        k: how many.
+        k: the number.
         reduction_dimension: the axis.
         recall_target: the share that must be right; here all are.
         is_max_k: whether the greatest values are wanted, or the least.

@@ -46,7 +46,7 @@ class Layout(NamedTuple):
         mode: mode of the cells: rnn_relu, rnn_tanh, lstm or gru.
         layers: how many there are, one on the other.
         directions: 1, or 2 for forward and backward.
-        units: in each direction of a layer.
+        units: number of units in each direction of a layer.
         inputs: inputs of the first layer.
     """
 

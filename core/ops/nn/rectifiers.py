@@ -219,7 +219,7 @@ def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tens
 
     Args:
         features: [...], a float type.
-        axis: along which both are joined.
+        axis: the axis of concatenation.
         name: name of the node while tracing.
 
     Returns:

@@ -186,7 +186,7 @@ def dequantize(
         max_range: the largest, likewise.
         mode: "MIN_COMBINED", "MIN_FIRST" or "SCALED".
         name: name of the node while tracing.
-        axis: along which each entry has a range of its own; None is one range.
+        axis: the axis along which each entry has a range of its own; None is one range.
         narrow_range: whether the least level is left out.
         dtype: float32 or bfloat16.
 

@@ -269,7 +269,7 @@ def quantize_and_dequantize(
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
         name: name of the node while tracing.
         narrow_range: whether the least level is left out.
-        axis: along which each entry has a range of its own; None is one range.
+        axis: the axis along which each entry has a range of its own; None is one range.
 
     Returns:
         The shape and dtype of `input`.

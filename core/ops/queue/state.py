@@ -123,7 +123,7 @@ class Queue:
         """Remove and return elements, waiting for them.
 
         Args:
-            count: how many.
+            count: the number.
             fewer: whether what is left will do, once it is closed.
 
         Raises:

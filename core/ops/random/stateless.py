@@ -380,7 +380,7 @@ def split(seed: TensorLike, num: TensorLike = 2, alg: Any = "auto_select") -> Te
 
     Args:
         seed: [2], int32 or int64.
-        num: how many.
+        num: the number of values.
         alg: as for `stateless_uniform`.
 
     Returns:

@@ -90,7 +90,7 @@ class _Sampler:
         """The first `count` numbers that `draw` accepts; the stream continues after them.
 
         Args:
-            count: how many.
+            count: the number.
             per_try: blocks that numbers of one try come from.
             draw: start and tries to numbers and which of them fit, [tries, numbers of a try].
         """

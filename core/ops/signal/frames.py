@@ -45,7 +45,7 @@ def frame(
         frame_length: samples of a frame.
         frame_step: samples from one frame to the next.
         pad_end: frames that reach beyond the end are kept, filled up.
-        pad_value: with this.
+        pad_value: the padding value.
         axis: the axis of samples.
         name: name of the node while tracing.
 

@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
     Attributes:
         text: text of the piece; for an unknown one, the original text.
-        number: in the model.
+        number: index in the model.
         start: its start, in bytes of the given text.
         end: its end.
     """

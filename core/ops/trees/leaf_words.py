@@ -60,7 +60,7 @@ class LeafWords:
 
     Args:
         arrays: the kernel's inputs; `engine/codegen/compared_forests.py` describes them.
-        trees: how many.
+        trees: the number of trees.
         outputs: numbers that a leaf gives.
         stride: with more than one, tree t gives to sum t % stride alone.
     """

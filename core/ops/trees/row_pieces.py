@@ -23,7 +23,7 @@ def share_rows(rows: int, work: Callable[[int, int], None], *, are_many: bool) -
     """Have `work(first, stop)` done for all rows.
 
     Args:
-        rows: how many.
+        rows: the number of rows.
         work: in machine code.
         are_many: whether it takes longer than waking a thread.
     """

@@ -37,7 +37,7 @@ class Steps:
 
     Args:
         arrays: the kernel's inputs; `engine/codegen/compared_forests.py` describes them.
-        trees: how many.
+        trees: the number of trees.
         outputs: numbers that a leaf gives.
         stride: with more than one, tree t gives to sum t % stride alone.
         is_mixed: whether some conditions are on categories.

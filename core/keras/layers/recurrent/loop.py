@@ -55,7 +55,7 @@ def over_time(
         step: (inputs of a step, states) → (output, states); structures of tensors.
         sequences: [b, t, ...], or a structure of them.
         states: before the first step.
-        course: how to go through it.
+        course: the order of steps.
         mask: bool [b, t] or [b, t, 1]; where it is false, output and states stay what they were.
         like: tensors with the shapes of an output, if they are known without running a step.
 

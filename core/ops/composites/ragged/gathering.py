@@ -51,7 +51,7 @@ def gather(
         params: tensor or ragged tensor.
         indices: integers, tensor or ragged tensor; they take the place of the axis.
         validate_indices: accepted for TensorFlow's sake.
-        axis: along which, by default the first after the batch axes.
+        axis: the axis, by default the first after the batch axes.
         batch_dims: how many axes both share.
         name: accepted for TensorFlow's sake.
     """

@@ -85,7 +85,7 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Any:
 
     Args:
         values: tensors and ragged tensors of one rank and dtype.
-        axis: along which; below the ragged axes all other sizes must agree.
+        axis: the axis; below the ragged axes all other sizes must agree.
         name: accepted for TensorFlow's sake.
     """
     del name
@@ -381,7 +381,7 @@ def split(
     Args:
         value: ragged tensor.
         num_or_size_splits: how many equal pieces, or the size of each.
-        axis: along which.
+        axis: the axis.
         num: accepted for TensorFlow's sake.
         name: accepted for TensorFlow's sake.
     """

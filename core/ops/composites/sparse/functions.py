@@ -250,7 +250,7 @@ def concat(
     """Sparse tensors concatenated along an axis.
 
     Args:
-        axis: along which.
+        axis: the axis.
         sp_inputs: SparseTensors of one rank and dtype.
         expand_nonconcat_dims: whether other axes may differ, and grow to the largest.
         name: name of the node while tracing.
