@@ -1,11 +1,11 @@
 """pinnace: SavedModels without TensorFlow.
 
-Public names are TensorFlow's; nothing is defined here. What is heavy, or seldom wanted, is imported
-when it is first named. The folders, from the lowest layer up: `framework` (tensors, variables),
-`storage` (bytes on disk), `ops`, `graph`, `engine` (runs a graph), `autodiff`, `checkpoint`,
-`functions` (Python functions to graphs), `data`, `lookup`, `summary`, `distribute`, `keras`. Beside
-them stand the namespaces that few programs use, and `late.py`, the names that run up.
-`docs/architecture.md` follows calls through the layers.
+Public names are TensorFlow's; nothing is defined here. Large or rarely used modules are imported
+when first named. The folders, from the lowest layer up: `framework` (tensors, variables), `storage`
+(bytes on disk), `ops`, `graph`, `engine` (runs a graph), `autodiff`, `checkpoint`, `functions`
+(Python functions to graphs), `data`, `lookup`, `summary`, `distribute`, `keras`. Beside them are
+the namespaces that few programs use, and `late.py`, the names that run up. `docs/architecture.md`
+follows calls through the layers.
 """
 
 # ruff: noqa: E402 (what stands before the imports makes them quicker)
@@ -19,7 +19,7 @@ from pinnace.framework import process_effects as _process
 
 _process.load_numpy()
 _process.ignore_float_warnings()
-with _process.collector_paused():  # most of the modules; what follows takes names out of them
+with _process.collector_paused():  # most of the modules; the imports below take names out of them
     importlib.import_module("pinnace.ops")
     importlib.import_module("pinnace.functions.function")
 
@@ -255,7 +255,7 @@ tuple = _tuple
 nest = _structure
 newaxis = None
 
-# What follows is for type checkers and editors alone: the same names as `_ON_FIRST_USE`.
+# For type checkers and editors only: the same names as `_ON_FIRST_USE`.
 if TYPE_CHECKING:
     from pinnace import autodiff as autodiff
     from pinnace import compat as compat
@@ -344,7 +344,7 @@ if TYPE_CHECKING:
     random_uniform_initializer = initializers.RandomUniform
     zeros_initializer = initializers.Zeros
 
-# Modules, and "module:name" for what is in one.
+# Each name with its module, or with "module:name" if it is defined in one.
 _ON_FIRST_USE = {
     "CriticalSection": "pinnace.functions.critical_section:CriticalSection",
     "Graph": "pinnace.functions.graphs:Graph",

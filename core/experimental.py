@@ -1,4 +1,4 @@
-"""The namespace `tf.experimental`: NumPy's names, extension types, functions called instead."""
+"""`tf.experimental`: NumPy's names, extension types, dispatch of functions."""
 
 from pinnace import numpy_names as numpy
 from pinnace.data.optionals import Optional as Optional

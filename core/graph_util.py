@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.graph_util`, and the freezing that people import from inside TensorFlow."""
+"""`tf.graph_util`, and a freezing function that programs import from TensorFlow's internals."""
 
 from pinnace.functions.freezing import (
     convert_variables_to_constants_v2 as convert_variables_to_constants_v2,

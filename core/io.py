@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.io`: files, records, and what is in them."""
+"""`tf.io`: files, records, and their contents."""
 
 from pinnace.functions.graph_files import write_graph as write_graph
 from pinnace.ops.composites.matched_files import match_filenames_once as match_filenames_once

@@ -1,14 +1,14 @@
-"""Names of high layers that low ones call: every edge that runs up the layers, in one file.
+"""Names of higher layers used by lower ones: every upward edge between layers, in one file.
 
 `late.read_variable(v)` is a call of `read_variable` in `pinnace.ops.state.variables`: its module is
 imported when the name is first used, and the function is an ordinary name of this module from then
 on. Nothing has to be filled or installed, so nothing can be missing or come too early; a test
 resolves each entry, finds each use, and compares `TABLE` with what type checkers are told.
 
-A name is here only where nothing else lets the call run down. Where two ops are each other's
-gradient, the lower one says `GRADIENT_ABOVE` and the upper file gives it (`registry.gradient_of`);
-a method that only calls a function above its class is bound to that by the file above (ADR 60). A
-test holds how many pairs of modules are left.
+A name is here only if there is no other way for the call to run down. Where two ops are each
+other's gradient, the lower one says `GRADIENT_ABOVE` and the higher file defines it
+(`registry.gradient_of`); a method that only calls a function above its class is bound to it by the
+file above (ADR 60). A test limits the number of pairs of modules that are left.
 
 Beside these, `@takes_composites` (`ops/composite_arguments.py`) names functions of `ops.composites`
 where the functions stand that hand ragged and sparse arguments over to them.
@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 
 # name -> "module:object", or a module.
 TABLE: dict[str, str] = {
-    # framework: what becomes a tensor may be a list of tensors, which an op stacks.
+    # framework: a value to convert may be a list of tensors, which an op stacks.
     "packed": "pinnace.ops.array.packing:packed",
-    # framework: a name that is missed may be one of version 1, whose table few programs load.
+    # framework: a missing name may exist in version 1, whose table few programs load.
     "of_version_1": "pinnace.compat.v1.names:of_version_1",
-    # framework: `dtypes.cast` and its like are functions of TensorFlow's namespace of dtypes.
+    # framework: `dtypes.cast` and others are functions in TensorFlow's namespace of dtypes.
     "cast": "pinnace.ops.array.casting:cast",
     "complex": "pinnace.ops.math.complexes:complex",
     "saturate_cast": "pinnace.ops.array.saturation:saturate_cast",
-    # framework: methods of variables, which ops read and write; fast paths of arithmetic ask
-    # whether an operand is a variable, so that the class stands below all ops.
+    # framework: methods of variables that read and write by ops. The class is below all ops, since
+    # fast paths of arithmetic check whether an operand is a variable.
     "read_variable": "pinnace.ops.state.variables:read_variable",
     "assign": "pinnace.ops.state.variables:assign",
     "assign_add": "pinnace.ops.state.variables:assign_add",
@@ -42,24 +42,23 @@ TABLE: dict[str, str] = {
     "gather_nd_of": "pinnace.ops.state.scatters:gather_nd_of",
     "scatter": "pinnace.ops.state.scatters:scatter",
     "scatter_nd": "pinnace.ops.state.scatters:scatter_nd",
-    # ops: what undoes a broadcast is a sum, which stands above arithmetic, whose gradients undo
+    # ops: undoing a broadcast needs a sum, and sums are above arithmetic, whose gradients undo
     # broadcasts.
     "sum_over": "pinnace.ops.math.reduction:sum_over",
     "reduce_sum": "pinnace.ops.math.reduction:reduce_sum",
-    # ops: the shape of a ragged tensor is ragged; programs that ask for none load none of it.
+    # ops: ragged tensors have ragged shapes; the code is loaded only if one is asked for.
     "answer_of_shapes": "pinnace.ops.composites.ragged.with_shapes:answer_of_shapes",
     "ragged_shape": "pinnace.ops.composites.ragged.with_shapes:ragged_shape",
-    # engine: a plan contains the plans of its branches and loops, which are built the same way.
+    # engine: a plan contains the plans of its branches and loops, which are built in the same way.
     "plan_of": "pinnace.engine.build:plan_of",
-    # graph: a module of StableHLO in a node becomes functions of this library's ops, whoever reads
-    # the graph.
+    # graph: a StableHLO module in a node becomes functions of this library's ops in every reader.
     "decode_xla": "pinnace.saved_model.stablehlo.xla_ops:decode_xla",
-    # framework: `config.threading` reaches the pools of BLAS and of the engine.
+    # framework: `config.threading` sets the thread pools of BLAS and of the engine.
     "limit_threads": "pinnace.engine.threads:limit_threads",
-    # ops: an op, or a function, that was given ragged or sparse arguments.
+    # ops: ops and functions that are given ragged or sparse arguments.
     "execute_on_composites": "pinnace.ops.composites.dispatching:execute_on_composites",
     "call_on_composites": "pinnace.ops.composites.dispatching:call_on_composites",
-    # ops: kernels run functions of a graph, and ask for machine code.
+    # ops: kernels run functions of a graph, and use compiled code.
     "call_function": "pinnace.engine.build:call_function",
     "bind_function": "pinnace.engine.build:bind_function",
     "finish_loop": "pinnace.engine.build:finish_loop",
@@ -67,11 +66,10 @@ TABLE: dict[str, str] = {
     # autodiff: jacobians are loops.
     "jacobian": "pinnace.functions.jacobian:jacobian",
     "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
-    # linear_operators: methods of the base class give operators of its subclasses, loaded when one
-    # is asked for.
+    # linear_operators: methods of the base class return subclasses, which are loaded on demand.
     "derived_operators": "pinnace.linear_operators.derived_operators",
 }
-# Modules with the specs of composite values, imported when a file has one.
+# Modules with specs of composite values, imported if a file has one.
 SPEC_MODULES = (
     "pinnace.ops.composites.ragged.spec",
     "pinnace.ops.composites.ragged.row_partition",

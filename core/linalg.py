@@ -1,6 +1,6 @@
-"""Linear algebra: what TensorFlow calls `tf.linalg`, with its linear operators."""
+"""`tf.linalg`: linear algebra and linear operators."""
 
-# ruff: noqa: F403 (of the ops, whose families say what is public)
+# ruff: noqa: F403 (the families of ops define which names are public)
 
 from pinnace.linear_operators import experimental as experimental
 from pinnace.linear_operators.block_diagonal import (

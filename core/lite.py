@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.lite`: what writes .tflite files, and an interpreter where there is one."""
+"""`tf.lite`: the converter to .tflite files, and an interpreter if one is installed."""
 
 from pinnace.deploy.lite.tensorflow_names import Interpreter as Interpreter
 from pinnace.deploy.lite.tensorflow_names import OpsSet as OpsSet

@@ -1,7 +1,7 @@
-"""`import pinnace.math` and the like: public names of modules that stand elsewhere in the tree.
+"""`import pinnace.math` and the like: public names of modules located elsewhere in the tree.
 
-TensorFlow's programs say `from tensorflow.keras.utils import to_categorical`, too. The path finder
-of Python knows a module by its place alone; these two know it by the name that shows it.
+TensorFlow's programs also say `from tensorflow.keras.utils import to_categorical`. Python's path
+finder finds modules by their location only; these two find them by their public name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ROOT = "pinnace."
 
 
 class _Shown:
-    """Loads a module under another name: the module that is there, never a second one."""
+    """Loads a module under another name: the existing module, not a second one."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -29,7 +29,7 @@ class _Shown:
 
 
 class _Beneath:
-    """`pinnace.math.special`, where `pinnace.math` is another's name: asked before the path."""
+    """Finds modules below renamed ones, `pinnace.math.special`; asked before the path."""
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
         parent, last = _parent(name)
@@ -42,7 +42,7 @@ class _Beneath:
 
 
 class _Named:
-    """`pinnace.math`, whose place is `pinnace.ops.math`: asked when the path has no such module."""
+    """Finds renamed modules, such as `pinnace.math` in `pinnace.ops.math`, after the path."""
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
         parent, last = _parent(name)
@@ -63,6 +63,6 @@ def _spec_of(name: str, module: object) -> ModuleSpec | None:
 
 
 def install() -> None:
-    """Once: at the first import of pinnace."""
+    """Install the finders; called once, when pinnace is first imported."""
     sys.meta_path.insert(0, _Beneath())
     sys.meta_path.append(_Named())

@@ -1,4 +1,4 @@
-"""Test cases with assertions about tensors, and gradients beside numeric ones."""
+"""Test cases with assertions about tensors, and comparison of gradients with differences."""
 
 from pinnace.testing import experimental as experimental
 from pinnace.testing.benchmarks import Benchmark as Benchmark

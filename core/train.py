@@ -1,4 +1,4 @@
-"""The namespace `tf.train`: checkpoints, and the examples of record files."""
+"""`tf.train`: checkpoints, and messages of record files."""
 
 from pinnace.checkpoint import Checkpoint as Checkpoint
 from pinnace.checkpoint import CheckpointManager as CheckpointManager

@@ -1,4 +1,4 @@
-"""Which pinnace this is, and which versions of TensorFlow's graphs it writes and reads."""
+"""The version of pinnace, and the versions of TensorFlow's graphs that it writes and reads."""
 
 import platform
 
@@ -14,10 +14,10 @@ __all__ = [
     "VERSION",
 ]
 
-# What compiled the interpreter: nothing of this library is compiled before it is used.
+# The compiler of the interpreter, since installing this library needs none.
 COMPILER_VERSION = platform.python_compiler()
 # A release is the tag of its version.
 GIT_VERSION = f"v{VERSION}"
-# TensorFlow's, which refuses no graph for its age.
+# TensorFlow's value: no graph is refused for its age.
 GRAPH_DEF_VERSION_MIN_CONSUMER = 0
 GRAPH_DEF_VERSION_MIN_PRODUCER = 0

@@ -1,4 +1,4 @@
-"""Derivatives of ops that ran.
+"""Automatic differentiation of executed ops.
 
 - `tape.GradientTape` sees the ops that `execute` runs on watched tensors, and records them.
 - `backward` accumulates gradients from outputs to inputs. The gradient of an op is part of its

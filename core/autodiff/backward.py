@@ -25,7 +25,7 @@ Entry: TypeAlias = (
 
 
 class Gradients:
-    """The gradients found so far, by tensor; those of one tensor are summed on look-up."""
+    """The gradients found so far, by tensor; contributions to one tensor are summed on look-up."""
 
     __slots__ = ("table",)
 
@@ -52,7 +52,7 @@ class Gradients:
         return known
 
     def pop(self, tensor: Tensor) -> Tensor | None:
-        """As `total`, and remove it."""
+        """Remove the sum of the contributions and return it; None if there is none."""
         known = self.table.pop(id(tensor), None)
         return _sum(known) if type(known) is list else known  # type: ignore[no-any-return]
 

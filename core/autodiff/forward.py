@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class ForwardAccumulator:
     """Computes Jacobian-vector products while ops run.
 
-    It costs a few times as much as the ops, for any number of results: for one input and many
-    results it is faster than a GradientTape. Around a tape it computes Hessian-vector products.
+    It costs a few times as much as the ops, for any number of results: with one input and many
+    results it is faster than a GradientTape. With a tape inside, it computes Hessian-vector
+    products.
 
     Args:
         primals: a tensor or variable, or a structure of them: where the derivative is taken.
@@ -93,7 +94,7 @@ class ForwardAccumulator:
 
         Args:
             primals: a tensor or variable, or a structure of them.
-            unconnected_gradients: what to answer for one that does not depend on the accumulator's
+            unconnected_gradients: the result for one that does not depend on the accumulator's
                 primals: "none" or "zero".
 
         Returns:
@@ -123,7 +124,7 @@ class ForwardAccumulator:
         return id(tensor) in self._tangents
 
     def watch_variable(self, variable: Variable) -> None:
-        """A variable was read: only those among the primals have tangents."""
+        """Called when a variable is read; only variables among the primals have tangents."""
 
     def record(
         self, op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
@@ -163,8 +164,8 @@ class ForwardAccumulator:
     ) -> None:
         """The tangents of the results of `custom_gradient` are those of the ops inside.
 
-        TensorFlow: the given gradient is for reverse mode only. Where the ops inside were not
-        recorded, that gradient is all there is.
+        TensorFlow: the given gradient is for reverse mode only. If the ops inside were not
+        recorded, it is the only gradient.
         """
         if any(self.watches(one) for one in computed):
             for one, output in zip(computed, outputs, strict=True):

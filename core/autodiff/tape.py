@@ -141,10 +141,10 @@ class GradientTape:
         """Whether ops on `tensor` are recorded."""
         return id(tensor) in self._watched
 
-    # The public methods.
+    # Public methods.
 
     def watch(self, tensor: Any) -> None:
-        """Record what happens to `tensor` (or each tensor of a structure) from now on.
+        """Record ops on `tensor` (or on each tensor of a structure) from now on.
 
         Raises:
             ValueError: something that is no tensor, or one of an integer dtype.
@@ -173,7 +173,7 @@ class GradientTape:
         return tuple(self._variables.values())
 
     def reset(self) -> None:
-        """Forget everything, as if the block began here."""
+        """Forget all records, as if the block began here."""
         self._entries = []
         self._watched = {}
         self._variables = {}
@@ -202,10 +202,10 @@ class GradientTape:
         Args:
             target: a tensor, or a structure of tensors.
             sources: a tensor or variable that was watched, or a structure of them.
-            output_gradients: what to multiply each target's gradient with; ones if None. Structure
-                of `target`.
-            unconnected_gradients: what to answer where the target does not depend on the source:
-                "none" or "zero".
+            output_gradients: factors of each target's gradient; ones if None. Structure of
+                `target`.
+            unconnected_gradients: the result where the target does not depend on the source: "none"
+                or "zero".
 
         Returns:
             The structure of `sources`, each entry of its source's shape and dtype.
@@ -270,8 +270,8 @@ class GradientTape:
         Args:
             target: a tensor.
             sources: a tensor or variable that was watched, or a structure of them.
-            unconnected_gradients: what to answer where the target does not depend on the source:
-                "none" or "zero".
+            unconnected_gradients: the result where the target does not depend on the source: "none"
+                or "zero".
             parallel_iterations: accepted for TensorFlow's sake.
             experimental_use_pfor: accepted for TensorFlow's sake.
 

@@ -1,4 +1,4 @@
-"""Checkpoints: the values below an object in a bundle, found again by the names of children.
+"""Checkpoints: the values of an object's variables in a bundle, restored by children's names.
 
 - `checkpoint.Checkpoint` writes and restores; `manager.CheckpointManager` keeps several in a
   folder, which `state_file` lists.

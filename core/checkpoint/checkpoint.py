@@ -51,7 +51,7 @@ class CheckpointOptions:
     max_shard_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Say what has no effect."""
+        """Warn about options without effect."""
         why = "files are written here and now, all of them"
         ignored(
             "CheckpointOptions",
@@ -110,7 +110,7 @@ class Checkpoint(AutoTrackable):
                         f"Checkpoint: the root has another child {name!r} ({type(known).__name__})"
                     )
                 attached[name] = child
-        # Not as attributes are set: these would become children.
+        # Set past `__setattr__`, which would make them children.
         object.__setattr__(self, "_attached", attached)
         object.__setattr__(self, "_top", root if root is not None else self)
 
@@ -184,7 +184,7 @@ class Checkpoint(AutoTrackable):
     def restore(
         self, save_path: str | os.PathLike[str] | None, options: CheckpointOptions | None = None
     ) -> Restoration:
-        """Put the values of a checkpoint, written by `save`, into the objects.
+        """Restore the values of a checkpoint, written by `save`, to the objects.
 
         Objects and variables that do not exist yet get their values when they are made.
 
@@ -198,7 +198,7 @@ class Checkpoint(AutoTrackable):
 
         Raises:
             NotFoundError: there is no such checkpoint.
-            DataLossError: it is damaged.
+            DataLossError: the file is damaged.
             InvalidArgumentError: a value does not fit its variable.
         """
         _ = self.save_counter  # so that it is restored too
@@ -224,8 +224,8 @@ def write_objects(
 
     Args:
         path: the bundle, without the endings of its files.
-        root: where to begin.
-        children_of: which children an object has.
+        root: the object to begin at.
+        children_of: gives the children of an object.
         max_shard_bytes: begin another data file before one would grow beyond this.
     """
     graph, values = describe(tree_of(root, children_of))
@@ -238,7 +238,7 @@ def write_objects(
 
 
 def bundle_prefix(path: str | os.PathLike[str]) -> str:
-    """The bundle that a path means: that of the variables, if it is a SavedModel's folder."""
+    """The bundle for a path; for a SavedModel's folder, the bundle of its variables."""
     text = os.fspath(path)
     inside = os.path.join(text, "variables", "variables")  # noqa: PTH118 (stays a text)
     if os.path.isfile(f"{inside}.index"):  # noqa: PTH113 (as above)

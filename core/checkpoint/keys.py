@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# The bundle's own entry: which objects there are, and under which keys their values stand.
+# The key of the object graph: the stored objects and the keys of their values.
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VARIABLE_VALUE = "VARIABLE_VALUE"
-# What Keras 2 wrote of layers beside their weights; nothing takes it, in TensorFlow either.
+# The configuration that Keras 2 stored of each layer; neither this library nor TensorFlow reads it.
 OBJECT_CONFIG = "OBJECT_CONFIG_JSON"
 _ATTRIBUTES = ".ATTRIBUTES"
 
@@ -30,7 +30,7 @@ def checkpoint_key(path: Iterable[str], attribute: str = VARIABLE_VALUE) -> str:
 
     Args:
         path: the names that lead from the root to the object.
-        attribute: which of its values.
+        attribute: the name of the value.
     """
     return f"{'/'.join(map(escape, path))}/{_ATTRIBUTES}/{escape(attribute)}"
 
@@ -41,12 +41,12 @@ def value_name(key: str) -> str:
 
 
 def slot_path(variable: Iterable[str], optimizer: Iterable[str], slot: str) -> tuple[str, ...]:
-    """The path whose key is that of what an optimizer keeps for a variable.
+    """The path whose key is that of an optimizer's slot for a variable.
 
     Args:
         variable: the names that lead from the root to the variable.
-        optimizer: those that lead to the optimizer.
-        slot: what the optimizer calls it.
+        optimizer: the names that lead to the optimizer.
+        slot: the optimizer's name for it.
     """
     return (*variable, OPTIMIZER_SLOT, *optimizer, slot)
 

@@ -28,11 +28,11 @@ _HOUR_S = 3600.0
 
 
 class CheckpointManager:
-    """Saves a checkpoint under ever new numbers and deletes old ones.
+    """Saves checkpoints under increasing numbers and deletes old ones.
 
     Args:
-        checkpoint: what is saved.
-        directory: where.
+        checkpoint: the checkpoint to save.
+        directory: the folder.
         max_to_keep: how many are kept; None keeps all.
         keep_checkpoint_every_n_hours: keep one for good each time this has passed.
         checkpoint_name: the files begin with it.
@@ -100,7 +100,8 @@ class CheckpointManager:
             self._last_preserved = now
         if len(times) != len(paths):
             times = [self._last_preserved] * len(paths)
-        # What another than a manager wrote, or was kept for good, is not this one's to delete.
+        # Checkpoints that other code wrote, or that are preserved for good, must not be deleted
+        # here.
         self._kept = {
             path: min(written, now)
             for path, written in zip(paths, times, strict=True)
@@ -131,7 +132,7 @@ class CheckpointManager:
 
     @property
     def checkpoints(self) -> list[str]:
-        """All that are kept, oldest first."""
+        """The paths of the checkpoints that are kept, oldest first."""
         return list(self._kept)
 
     def save(
@@ -160,7 +161,7 @@ class CheckpointManager:
             counter.assign_add(np.int64(1))
         number = int(counter) if checkpoint_number is None else int(checkpoint_number)
         with jobs.chief_writes(f"saving a checkpoint in {self._directory!r}") as writes:
-            # As texts: what begins with "./" goes on doing so.
+            # Joined as strings: pathlib would drop a leading "./".
             prefix = os.path.join(self._directory, self._name)  # noqa: PTH118
             path = self._checkpoint.write(f"{prefix}-{number}", options)
             self._kept.pop(path, None)
@@ -168,7 +169,8 @@ class CheckpointManager:
             self._latest = path
             old = self._take_old()
             if writes:
-                # The file first: what it names must be there whenever it is read.
+                # The state file is written first, so that every checkpoint it names exists at any
+                # time.
                 self._write_state()
                 for one in old:
                     _delete(one)
@@ -218,7 +220,7 @@ class CheckpointManager:
 
 
 def _delete(prefix: str) -> None:
-    """Remove the files of a checkpoint, the index first: without it there is no checkpoint."""
+    """Remove the files of a checkpoint; the index first, since without it no checkpoint exists."""
     folder, name = Path(prefix).parent, Path(prefix).name
     data = re.compile(re.escape(name) + r"\.data-\d{5,}-of-\d{5,}\Z")
     with explained("delete checkpoint", prefix), contextlib.suppress(FileNotFoundError):

@@ -24,7 +24,7 @@ ChildrenOf: TypeAlias = Callable[[Trackable], Mapping[str, Trackable]]
 
 
 class StoredTensor(NamedTuple):
-    """One value of an object: its name there, the key it is stored under, the object's own name."""
+    """One value of an object: its name, the key it is stored under, and the object's full name."""
 
     name: str
     key: str
@@ -32,7 +32,7 @@ class StoredTensor(NamedTuple):
 
 
 class SlotVariable(NamedTuple):
-    """An optimizer's value for a variable; the numbers are those of nodes."""
+    """A slot variable of an optimizer; the numbers are those of nodes."""
 
     original: int
     name: str
@@ -74,7 +74,7 @@ def encode_object_graph(graph: ObjectGraph) -> TrackableObjectGraph:
 
 
 def _with_values(graph: ObjectGraph) -> set[int]:
-    """The nodes from which a value can be reached."""
+    """The numbers of the nodes from which a value can be reached."""
     parents: dict[int, list[int]] = {}
     for number, node in enumerate(graph):
         for _, child in node.children:
@@ -93,7 +93,7 @@ def decode_object_graph(message: TrackableObjectGraph, where: str) -> ObjectGrap
     """The inverse of `encode_object_graph`.
 
     Raises:
-        DataLossError: there is no root, or a number is not that of a node.
+        DataLossError: the root is missing, or a number is not that of a node.
     """
     count = len(message.nodes)
     if not count:
@@ -123,7 +123,7 @@ def parse_object_graph(data: bytes, where: str) -> ObjectGraph:
     """The object graph in the bytes that a bundle holds.
 
     Raises:
-        DataLossError: they are no object graph.
+        DataLossError: the bytes are no object graph.
     """
     try:
         message = TrackableObjectGraph.FromString(data)
@@ -139,8 +139,8 @@ class Tree:
     Attributes:
         objects: the root first.
         paths: the shortest way to each.
-        children: of each, name -> number.
-        slots: what an object keeps for variables, by its number.
+        children: the children of each, name -> number.
+        slots: an object's slots for variables, by its number.
     """
 
     objects: tuple[Trackable, ...]
@@ -150,17 +150,17 @@ class Tree:
 
 
 def own_children(parent: Trackable) -> Mapping[str, Trackable]:
-    """The children that an object says it has, also by the names that TensorFlow looks for."""
+    """The children that an object declares, also through TensorFlow's hooks."""
     own = parent._trackable_children()
     return {**own, **{n: c for n, c in parent._children_elsewhere().items() if n not in own}}
 
 
 def tree_of(root: Trackable, children_of: ChildrenOf = own_children) -> Tree:
-    """Every object below `root`, each once, with numbers; last what optimizers keep.
+    """The objects below `root`, each once and numbered, followed by optimizers' slots.
 
     Args:
-        root: where to begin.
-        children_of: which children an object has.
+        root: the object to begin at.
+        children_of: gives the children of an object.
     """
     objects: list[Trackable] = [root]
     paths: list[Path] = [()]
@@ -199,7 +199,7 @@ def slots_of(owner: Trackable) -> Iterable[tuple[Trackable, str, Trackable]]:
     """The slot variables of an object, which are not children.
 
     Returns:
-        (the variable, what this is called, what is kept) of each.
+        (the variable, the slot's name, the slot) of each.
     """
     ask = getattr(type(owner), "_slot_variables", None)
     found: Iterable[tuple[Trackable, str, Trackable]] = () if ask is None else ask(owner)
@@ -254,11 +254,12 @@ def matched(
 ) -> list[tuple[int, Trackable]]:
     """The objects in memory that match stored ones.
 
-    Both sides are walked from the root along the names of children; an object, and a node, counts
-    once. What an optimizer keeps for a variable has no parent: it is found by both, and its name.
+    Both sides are walked from the root along the names of children; each object and each node is
+    visited once. An optimizer's slots have no parent: they are found by optimizer, variable and
+    name.
 
     Returns:
-        (number of the node, object), breadth first; last what optimizers keep.
+        (number of the node, object), breadth first; slots of optimizers come last.
     """
     found: list[tuple[int, Trackable]] = [(0, root)]
     taken = {0}
@@ -286,7 +287,7 @@ def kept_by_optimizers(
     slots: dict[int, Trackable] = {}
     for number, target in found.items():
         if graph[number].slots:
-            # What a class keeps today, under the names that its slots had.
+            # The slots of the class as it is today, under the names in the checkpoint.
             ask = getattr(target, "_slots_as_stored", list)
             pairs = [*slots_of(target), *ask()]
             own = {(id(variable), name): kept for variable, name, kept in pairs}

@@ -15,7 +15,7 @@ _KEY = "py_state"
 
 
 class PythonState(Trackable):
-    """A mixin: what `serialize` gives is saved, and `deserialize` is given it back."""
+    """A mixin for Python state: the string of `serialize` is saved and passed to `deserialize`."""
 
     @abstractmethod
     def serialize(self) -> bytes | str:

@@ -20,8 +20,8 @@ class CheckpointReader:
         path: the checkpoint, without the endings of its files.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: it is damaged.
+        NotFoundError: there is no such checkpoint.
+        DataLossError: the file is damaged.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -45,8 +45,8 @@ class CheckpointReader:
         """The values of a tensor, which the caller may write to.
 
         Raises:
-            NotFoundError: there is none of that name.
-            DataLossError: it is damaged.
+            NotFoundError: no tensor has that name.
+            DataLossError: the file is damaged.
         """
         values = self._bundle.read(tensor_str)
         return values[()] if values.ndim == 0 else values.copy()

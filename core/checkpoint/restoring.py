@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from pinnace.checkpoint.object_graph import ChildrenOf
 
 _LISTED = 5  # names in an error
-_TOLD = 20  # names in what is said at the end
+_TOLD = 20  # unmatched names listed in the warning
 
-# What has values, is no weight, and is in the checkpoints of some versions only.
+# Names of values that are no weights, and that only some versions store.
 _UNCOUNTED = ("save_counter", "seed_generator_state")
 
 
@@ -45,8 +45,8 @@ class Restoration:
 
     Args:
         reader: the checkpoint's values.
-        root: where to begin.
-        children_of: which children an object has.
+        root: the object to begin at.
+        children_of: gives the children of an object.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Restoration:
         _OPEN.add(self)
 
     def _match(self, number: int, target: Trackable) -> None:
-        """`target` is what node `number` was; so are its children what that node's were."""
+        """Restore node `number` and everything below it into `target` and its children."""
         waiting = [(number, target)]
         while waiting:
             number, target = waiting.pop()
@@ -134,7 +134,7 @@ class Restoration:
         return {name for node in self._graph[:1] for name, _ in node.children}
 
     def missing(self) -> list[tuple[str, Trackable]]:
-        """The objects below the root that have values and were given none, with their paths."""
+        """The paths of objects below the root that have values but were given none."""
         restored = {id(target) for target in self._found.values()}
         tree = tree_of(self._root, self._children_of)
         return [
@@ -147,7 +147,7 @@ class Restoration:
         """The keys of values that no object took, nor one will that is not built yet.
 
         Args:
-            apart: names of children; what is below them does not count.
+            apart: names of children; objects below them do not count.
         """
         found: dict[str, None] = {}
         waiting = [(0, False)] if self._graph else []
@@ -167,10 +167,10 @@ class Restoration:
             )
         return list(found)
 
-    # What TensorFlow's status objects say.
+    # The interface of TensorFlow's status objects.
 
     def assert_consumed(self) -> Restoration:
-        """Nothing, if every stored value went into an object and every variable got one.
+        """Check that every stored value went into an object and every variable got one.
 
         Raises:
             AssertionError: a value or a variable is left over.
@@ -195,7 +195,7 @@ class Restoration:
         ]
 
     def assert_existing_objects_matched(self) -> Restoration:
-        """Nothing, if every variable below the root got a value.
+        """Check that every variable below the root got a value.
 
         Raises:
             AssertionError: one did not.
@@ -209,7 +209,7 @@ class Restoration:
         return self
 
     def assert_nontrivial_match(self) -> Restoration:
-        """Nothing, if anything below the root was found.
+        """Check that any object below the root was found in the checkpoint.
 
         Raises:
             AssertionError: only the root was.
@@ -225,12 +225,12 @@ class Restoration:
         self._is_told = True
         return self
 
-    # Once nothing can be restored any more, what is left over is said, as TensorFlow does.
+    # Like TensorFlow, warn about unmatched values once nothing can be restored any more.
 
-    _is_told = True  # also of one that could not be made
+    _is_told = True  # the default if the constructor raised
 
     def _tell(self) -> None:
-        """Log which values went nowhere and which variables got none, once."""
+        """Warn, once, about values that were not used and variables that got none."""
         if self._is_told:
             return
         self._is_told = True
@@ -251,7 +251,7 @@ class Restoration:
 
     def __del__(self) -> None:
         """Warn about unmatched values."""
-        # Of what is damaged meanwhile nothing can be said.
+        # Objects may be half destroyed at this point: give up silently.
         with contextlib.suppress(Exception):
             self._tell()
 
@@ -263,7 +263,7 @@ class Restoration:
 
 
 class NamedRestoration(Restoration):
-    """A checkpoint of TensorFlow 1, whose values are those of variables by their names."""
+    """A checkpoint of TensorFlow 1: its values belong to variables by name."""
 
     def __init__(
         self, reader: BundleReader, root: Trackable, children_of: ChildrenOf = own_children
@@ -297,7 +297,7 @@ class NothingRestored(Restoration):
         self._graph = ()
 
     def assert_consumed(self) -> Restoration:
-        """Never true.
+        """Always raises: nothing was restored.
 
         Raises:
             AssertionError: always.
@@ -308,7 +308,7 @@ class NothingRestored(Restoration):
     assert_nontrivial_match = assert_consumed
 
 
-# Those that are there when the program ends: by then objects cannot be looked at any more.
+# Restorations alive when the program ends; objects cannot be inspected later than that.
 _OPEN: weakref.WeakSet[Restoration] = weakref.WeakSet()
 
 
@@ -319,23 +319,23 @@ def _tell_all() -> None:
 
 
 def _counts(target: Trackable) -> bool:
-    """Whether it is worth a word that an object has no value."""
+    """Whether a missing value of this object is worth reporting."""
     return not str(getattr(target, "node_name", "")).endswith(_UNCOUNTED)
 
 
 def restore(
     path: str | os.PathLike[str], root: Trackable, children_of: ChildrenOf = own_children
 ) -> Restoration:
-    """Put the values of a checkpoint into the objects below `root`.
+    """Restore the values of a checkpoint to the objects below `root`.
 
     Args:
         path: the checkpoint, without the endings of its files.
-        root: where to begin.
-        children_of: which children an object has.
+        root: the object to begin at.
+        children_of: gives the children of an object.
 
     Raises:
         NotFoundError: there is no such checkpoint.
-        DataLossError: it is damaged.
+        DataLossError: the file is damaged.
         InvalidArgumentError: a value does not fit its variable.
     """
     reader = BundleReader(path)
@@ -347,7 +347,7 @@ def write_variable(variable: Any, value: Any, where: str) -> None:
     """Assign to a variable eagerly, even while a function is traced.
 
     Raises:
-        InvalidArgumentError: it does not fit.
+        InvalidArgumentError: the value does not fit.
     """
     if not variable.shape.is_compatible_with(value.shape):
         raise InvalidArgumentError(

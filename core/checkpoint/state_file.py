@@ -33,12 +33,12 @@ def write_state(
     """Write the file; paths in its folder are written relative to it.
 
     Args:
-        folder: where it goes.
+        folder: the folder it is written to.
         latest: the newest checkpoint.
         paths: all that are kept, oldest first.
-        timestamps: of each, in seconds since 1970.
+        timestamps: time of each, in seconds since 1970.
         last_preserved: when one was last set aside for good.
-        name: of the file.
+        name: name of the file.
     """
     state = CheckpointState(
         model_checkpoint_path=_relative(latest, folder),
@@ -54,7 +54,7 @@ def read_state(folder: str | os.PathLike[str], name: str | None = None) -> Check
     """The parsed file, relative paths put after `folder`; None if there is none.
 
     Raises:
-        DataLossError: it is damaged.
+        DataLossError: the file is damaged.
     """
     path = Path(folder or ".", name or NAME)
     if not path.is_file():
@@ -114,7 +114,7 @@ def resolve(path_or_folder: str | os.PathLike[str]) -> str:
     """The path of a checkpoint; of the newest, if a folder is given.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no checkpoint.
     """
     text = os.fspath(path_or_folder)
     if Path(text).is_dir() and not checkpoint_exists(text):
@@ -133,5 +133,5 @@ def _relative(path: str, folder: str | os.PathLike[str]) -> str:
 
 
 def _below(path: str, folder: str | os.PathLike[str]) -> str:
-    # As texts: a path in "./here" begins with "./", as the folder that was given does.
+    # Joined as strings: pathlib would drop the leading "./" of the folder.
     return os.path.join(folder, path)  # noqa: PTH118

@@ -21,7 +21,7 @@ class TrackableView:
     """The objects below a root, by the names a checkpoint gives them.
 
     Args:
-        root: where to begin; it is held weakly.
+        root: the object to begin at; held weakly.
     """
 
     def __init__(self, root: Trackable) -> None:
@@ -47,14 +47,14 @@ class TrackableView:
 
 
 class CheckpointView:
-    """The objects of a checkpoint: numbers, of which 0 is the root.
+    """The objects of a checkpoint by number; the root is 0.
 
     Args:
         save_path: the checkpoint, or a folder whose newest is taken.
 
     Raises:
-        NotFoundError: there is none.
-        InvalidArgumentError: it was not made of objects.
+        NotFoundError: there is no checkpoint.
+        InvalidArgumentError: the checkpoint has names only, no objects.
     """
 
     def __init__(self, save_path: str | os.PathLike[str]) -> None:
@@ -87,7 +87,7 @@ class CheckpointView:
         return found
 
     def match(self, obj: Trackable) -> dict[int, Trackable]:
-        """Number -> object, where the names from the root lead to both.
+        """Number -> object, for objects that the same names lead to from both roots.
 
         Args:
             obj: the root of live objects.

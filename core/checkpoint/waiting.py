@@ -1,4 +1,4 @@
-"""Checkpoints as they come: `checkpoints_iterator`."""
+"""Iteration over new checkpoints as they appear: `checkpoints_iterator`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def checkpoints_iterator(
 
 
 def _wait(folder: str | os.PathLike[str], last: str | None, timeout: float | None) -> str | None:
-    """The newest checkpoint once it is another than `last`; None when the time is up."""
+    """The newest checkpoint once it differs from `last`; None after the timeout."""
     until = None if timeout is None else time.monotonic() + timeout
     while True:
         found = latest_checkpoint(folder)

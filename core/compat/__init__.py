@@ -1,4 +1,4 @@
-"""Text and bytes in either form; `v1`: what is left of version 1's names; `v2`: those of 2."""
+"""Conversions of text and bytes; `v1`: remaining names of version 1; `v2`: names of version 2."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pinnace.framework.shapes import Shape
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The day of TensorFlow 2.21, whose files these are; the last one holds.
+# Initially the release date of TensorFlow 2.21, whose formats are used; the last entry is current.
 _horizon = [dt.date(2026, 1, 16)]
 
-# What `isinstance` takes to know text, whole, real and complex numbers, NumPy's among them.
+# The classes for `isinstance` checks of text and of integral, real and complex numbers.
 bytes_or_text_types = (bytes, str)
 integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)
@@ -28,24 +28,24 @@ complex_types = (numbers.Complex, np.number)
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether programs older than a day need not read what is written now.
+    """Whether programs older than a day need not read the files written now.
 
     Args:
-        year: of the day after which a form is written that older programs do not know.
+        year: year of the day after which a newer form may be written.
         month: 1 to 12.
-        day: of the month.
+        day: day of the month.
     """
     return _horizon[-1] > dt.date(year, month, day)
 
 
 @contextlib.contextmanager
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[None]:
-    """A block in which `forward_compatible` is asked as of that day.
+    """A block in which `forward_compatible` is evaluated as of that day.
 
     Args:
-        year: of the day.
+        year: year of the day.
         month: 1 to 12.
-        day: of the month.
+        day: day of the month.
     """
     _horizon.append(dt.date(year, month, day))
     try:
@@ -55,7 +55,7 @@ def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[N
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Text as bytes; bytes as they are.
+    """Text encoded as bytes; bytes unchanged.
 
     Raises:
         TypeError: neither.
@@ -68,7 +68,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Bytes as text; text as it is.
+    """Bytes decoded as text; text unchanged.
 
     Raises:
         TypeError: neither.
@@ -89,7 +89,7 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
 
 
 def path_to_str(path: str | PathLike[str]) -> str:
-    """The text of a path-like object; anything else as it is."""
+    """The text of a path-like object; other values unchanged."""
     return fspath(path) if isinstance(path, PathLike) else path
 
 

@@ -1,4 +1,4 @@
-"""Programs and packages that `import tensorflow` or `import keras`, unchanged, with pinnace.
+"""Runs programs that `import tensorflow` or `import keras`, unchanged, with pinnace.
 
     from pinnace.compat import as_tensorflow
     as_tensorflow.install()
@@ -34,14 +34,14 @@ _OF_KERAS = "keras.src."  # its private modules
 _NOTHING = object()
 _CLASS = re.compile(r"[A-Z]\w*[a-z]\w*")
 _SPOKEN = {"tensorflow": "tf", "keras": "tf.keras", "tf_keras": "tf.keras"}  # in reasons
-# Versions whose names these are, which programs compare; Keras 3's is `pinnace.keras`'s own.
+# The versions that programs compare; the one of Keras 3 is defined in `pinnace.keras`.
 _VERSIONS = dict.fromkeys(
     ("tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2", "tf_keras"), "2.21.0"
 )
 
 
 class _Alias(ModuleType):
-    """A module under another name: what is asked of it, and put into it, is the module's own.
+    """A module under another name, whose attributes are those of the original module.
 
     Args:
         name: the other name.
@@ -99,10 +99,10 @@ def _exported(module: ModuleType) -> list[str]:
 
 
 class _Missing(ModuleType):
-    """A namespace of TensorFlow's that is not here: it can be imported, and its names say why.
+    """A TensorFlow namespace that is missing here: it can be imported, and its names explain why.
 
     Args:
-        name: of the namespace.
+        name: name of the namespace.
         reason: why it is not here, and what to use.
     """
 
@@ -114,7 +114,7 @@ class _Missing(ModuleType):
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds the modules of TensorFlow and Keras among pinnace's."""
+    """Finds modules of TensorFlow and Keras among those of pinnace."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -134,16 +134,16 @@ class _Finder(MetaPathFinder, Loader):
         return _Alias(spec.name, spec.loader_state)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: the module that it stands for was imported."""
+        """Do nothing: the module that the alias stands for is already imported."""
 
 
 _FINDER = _Finder()
 
 
 def install() -> None:
-    """From here on `import tensorflow`, `import keras` and `import tf_keras` give pinnace.
+    """From now on `import tensorflow`, `import keras` and `import tf_keras` give pinnace.
 
-    All public modules are there (`tensorflow.keras.layers`), and those private ones that programs
+    All public modules are provided (`tensorflow.keras.layers`), and the private ones that programs
     import most. Packages must be installed without TensorFlow: `pip install --no-deps`.
 
     Raises:
@@ -161,7 +161,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """From here on `import tensorflow` looks for TensorFlow. What was imported stays as it is."""
+    """Let `import tensorflow` find TensorFlow again; modules that were imported stay."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
     for name in [name for name, module in sys.modules.items() if isinstance(module, _Alias)]:
@@ -170,7 +170,7 @@ def uninstall() -> None:
 
 @functools.cache
 def _public(name: str) -> str:
-    """The public name that a name of TensorFlow's or Keras's stands for."""
+    """pinnace's public name for a module name of TensorFlow or Keras."""
     for private in sorted(_PRIVATE, key=len, reverse=True):
         if name == private or name.startswith(f"{private}."):
             return _PRIVATE[private][0] + name[len(private) :]
@@ -179,10 +179,10 @@ def _public(name: str) -> str:
 
 @functools.cache
 def _refused(name: str) -> Any:
-    """The stand-in for what will not be here, a class or a function; None for any other name.
+    """A stand-in for a class or function that will not be added; None for any other name.
 
-    Programs derive from such classes, ask whether an object is one, and hand such functions on,
-    without making or calling any.
+    Programs derive from such classes, use them in isinstance, and pass such functions on, without
+    creating or calling any.
     """
     root, *parts = _public(name).split(".")
     said = _why_not(root, parts)
@@ -201,7 +201,7 @@ def _refused(name: str) -> Any:
 
 
 def _why_not(root: str, parts: list[str]) -> str | None:
-    """Why a class or an op is not here, or a name of version 1's graphs; None for other names."""
+    """The reason why a class, an op or a graph-mode name is missing; None for other names."""
     if parts[:2] == ["compat", "v1"]:
         return of_graph_mode(".".join(parts[2:]))
     spoken = ".".join([_SPOKEN.get(root, root), *parts])
@@ -212,11 +212,12 @@ def _why_not(root: str, parts: list[str]) -> str | None:
 
 
 def _found(name: str) -> tuple[ModuleType, ...]:
-    """The modules of pinnace that a name of TensorFlow's or Keras's stands for."""
+    """The modules of pinnace that stand for a module of TensorFlow or Keras."""
     if not f"{name}.".startswith(_OF_KERAS):
         return tuple(map(_module, _PRIVATE.get(name, (_public(name),))))
-    # A private module of Keras's has the names of many, `keras.src.backend.common.variables` those
-    # of `keras`: a module that is no public one stands for the public one that it is in.
+    # A private module of Keras has the names of several of ours (those of
+    # `keras.src.backend.common.variables` are in `keras`): a module without a counterpart maps to
+    # the public module that contains it.
     told = any(f"{name}.".startswith(f"{one}.") for one in _PRIVATE if one.startswith(_OF_KERAS))
     above = [".".join(name.split(".")[:end]) for end in range(name.count("."), 1, -1)]
     own, *more = _PRIVATE.get(name, (_public(name),))
@@ -253,12 +254,12 @@ def _module(name: str, inexact: int = 0) -> ModuleType:
 
 
 class _Reminder(MetaPathFinder):
-    """Asked last, when nothing is installed: says that importing this module alone does nothing."""
+    """A finder used if nothing is installed: explains that importing this module is not enough."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> None:
-        """None for a module of others, and for a program that only looks whether there is one.
+        """None for other modules, and for a program that only looks whether there is one.
 
         Raises:
             ModuleNotFoundError: an import of TensorFlow or Keras.
@@ -274,7 +275,7 @@ class _Reminder(MetaPathFinder):
 
 
 def _only_looks() -> bool:
-    """Whether `importlib.util.find_spec` asks, and not an import."""
+    """Whether the caller is `importlib.util.find_spec` and not an import."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__") == "importlib.util":

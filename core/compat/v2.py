@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.compat.v2`: the names of version 2, which are those of `pinnace` itself."""
+"""`tf.compat.v2`: the names of `pinnace` itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("pinnace.framework.versions").VERSION
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "enable_v2_behavior":  # which version 1 has, too
+    if name == "enable_v2_behavior":  # a function of version 1, too
         return importlib.import_module("pinnace.compat.v1").enable_v2_behavior
     return getattr(importlib.import_module("pinnace"), name)
 

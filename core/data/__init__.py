@@ -1,4 +1,4 @@
-"""Input pipelines: TensorFlow's `tf.data`.
+"""`tf.data`: input pipelines.
 
 - `dataset.Dataset`: the public class. Each method makes a `stage.Stage`, one step of a pipeline.
 - Stages by subject: `sources`, `records` and `file_datasets` (where elements come from), `map`,

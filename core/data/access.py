@@ -1,4 +1,4 @@
-"""Datasets as values: from lists, at an index, as variants, filled up, written to files."""
+"""Datasets from lists, by index, as variants, padded, and written to files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def from_list(elements: Sequence[Nest], name: str | None = None) -> Dataset:
 
 
 class Listed(Stage):
-    """The elements of stages of one element each."""
+    """The elements of a list of stages with one element each."""
 
     def __init__(self, spec: Nest, parts: list[Stage]) -> None:
         super().__init__(spec)
@@ -70,7 +70,7 @@ def at(dataset: Dataset, index: Any) -> Any:
     """The element at an index; earlier ones are computed too unless the stage has rows.
 
     Raises:
-        OutOfRangeError: there is no such element.
+        OutOfRangeError: the index is out of range.
         FailedPreconditionError: the dataset has no end.
     """
     number = int(array_of_tensor(index)) if isinstance(index, Tensor) else int(index)
@@ -99,7 +99,7 @@ _orders: weakref.WeakKeyDictionary[Stage, list[int]] = weakref.WeakKeyDictionary
 
 
 def _order_of(stage: Stage) -> list[int]:
-    """The seeds of the stages, the same at each request."""
+    """The seeds of a stage's pass, the same for every request."""
     if stage not in _orders:
         _orders[stage] = Run(stage).bases(stage)
     return _orders[stage]
@@ -130,18 +130,18 @@ def from_variant(variant: Tensor, structure: Nest) -> Dataset:
     """The dataset of a variant.
 
     Args:
-        variant: of `to_variant`.
-        structure: of its elements.
+        variant: a result of `to_variant`.
+        structure: structure of its elements.
     """
     held: Any = np.asarray(variant._array)[()]
     if not isinstance(held, Readable):
         raise InvalidArgumentError(f"from_variant: the variant holds no dataset, got {held!r}")
-    del structure  # the stage has it
+    del structure  # the stage knows the structure
     return Dataset(held.stage)
 
 
 class FilledUp(Stage):
-    """(element, whether it is real), padded with zero elements to a given number."""
+    """(element, whether it is real), with zero elements appended up to a number."""
 
     def __init__(self, source: Stage, count: int, mask_key: str) -> None:
         if not isinstance(source.spec, dict):
@@ -190,7 +190,7 @@ def _zeros(leaf: TensorSpec) -> Any:
 
 
 def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Callable[[Dataset], Dataset]:
-    """Zero elements appended up to that number; `mask_key` marks the real ones."""
+    """Append zero elements up to the cardinality; `mask_key` marks the real ones."""
     return lambda dataset: Dataset(FilledUp(dataset.stage, int(cardinality), mask_key))
 
 

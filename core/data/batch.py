@@ -98,14 +98,14 @@ class Batched(Stage):
         return self._size
 
     def _known_size(self) -> int | None:
-        """The size of the batch axis, where every batch has it."""
+        """The size of the batch axis if all batches have it, else None."""
         size = known(self._size)
         if self._drop or size is None:
             return size
         return None
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Batches, gathered at once where the source has rows."""
+        """Batches; gathered at once if the source has rows."""
         size = whole_number(int(self._size), "batch", "batch_size", 1)
         full = size if self._drop else 1
         if not composites.holds_tensors_only(self._source.spec):
@@ -131,12 +131,12 @@ class Batched(Stage):
         )
 
     def cardinality(self) -> int:
-        """The source's, divided."""
+        """The source's cardinality divided by the batch size."""
         return _divided(self._source, self._size, self._drop)
 
 
 def _recut(blocks: Iterator[Columns], size: int, full: int) -> Iterator[Columns]:
-    """Blocks of another length."""
+    """Blocks cut to another length."""
     waiting: list[Columns] = []
     have = 0
     for block in blocks:
@@ -209,7 +209,7 @@ class PaddedBatched(Stage):
         )
 
     def cardinality(self) -> int:
-        """The source's, divided."""
+        """The source's cardinality divided by the batch size."""
         return _divided(self._source, self._size, self._drop)
 
 
@@ -331,7 +331,7 @@ class Unbatched(Stage):
     """The rows of elements."""
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The rows, where elements hold ragged or sparse tensors."""
+        """The rows of elements that hold ragged or sparse tensors."""
         for element in self._source.open(run):
             yield from composites.rows(element, self._source.spec, "unbatch")
 
@@ -403,7 +403,7 @@ class RaggedBatched(Stage):
         )
 
     def cardinality(self) -> int:
-        """The source's, divided."""
+        """The source's cardinality divided by the batch size."""
         return _divided(self._source, self._size, self._drop)
 
 
@@ -424,7 +424,7 @@ class SparseBatched(Stage):
         return Stacked(self._source.open(run), int(self._size), 1, self._join)
 
     def cardinality(self) -> int:
-        """The source's, divided."""
+        """The source's cardinality divided by the batch size."""
         return _divided(self._source, self._size, False)
 
 
@@ -453,7 +453,7 @@ class Rebatched(Stage):
         super().__init__(with_batch_axis(self._row_spec, self._known_size()))
 
     def _known_size(self) -> int | None:
-        """The size of every batch, where it is one and none is left over."""
+        """The size if all batches have the same one, else None."""
         size = self._sizes[0]
         if len(set(self._sizes)) > 1:
             return None
@@ -488,7 +488,7 @@ class Rebatched(Stage):
             yield _joined(waiting)
 
     def _batches_of_rows(self, run: Run) -> Iterator[Element]:
-        """The same where elements hold ragged or sparse tensors: row by row."""
+        """Like `elements`, row by row, for elements that hold ragged or sparse tensors."""
         spec = self._source.spec
         rows = itertools.chain.from_iterable(
             composites.rows(element, spec, "rebatch") for element in self._source.open(run)

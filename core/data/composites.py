@@ -33,12 +33,12 @@ Components = tuple[Array, ...]
 
 
 def holds_composites(spec: Nest) -> bool:
-    """Whether elements hold values made of several tensors."""
+    """Whether elements contain composite values."""
     return any(isinstance(leaf, CompositeSpec) for leaf in structure.flatten(spec))
 
 
 def holds_tensors_only(spec: Nest) -> bool:
-    """Whether every part of an element is a tensor, or None."""
+    """Whether each part of an element is a tensor or None."""
     kinds = (TensorSpec, NoneTensorSpec)
     return all(isinstance(leaf, kinds) for leaf in structure.flatten(spec))
 
@@ -58,7 +58,7 @@ def batched_spec(leaf: Any, size: int | None) -> Any:
     """The spec of batches of a composite part.
 
     Raises:
-        TypeError: it has no batches.
+        TypeError: such parts cannot be batched.
     """
     front = Shape.of((size,))
     if (encoder := encoder_of(leaf)) is not None:

@@ -28,7 +28,7 @@ class _Repeated:
 
     Args:
         begin: begins a pass.
-        count: of passes; negative is without end.
+        count: number of passes; endless if negative.
     """
 
     __slots__ = ("_begin", "_elements", "_empty", "_left")
@@ -58,13 +58,13 @@ class _Repeated:
 
 
 class _Sliced:
-    """`itertools.islice` that goes on after an element that fails.
+    """Like `itertools.islice`, but continues after an element that fails.
 
     Args:
-        elements: of which.
+        elements: the iterator.
         start: how many are passed over.
         stop: how many are looked at; None looks at all.
-        step: which of those after `start`.
+        step: distance between the elements taken from `start` on.
     """
 
     __slots__ = ("_elements", "_next", "_place", "_step", "_stop")
@@ -91,7 +91,7 @@ class _Sliced:
 
 
 class Repeat(Stage):
-    """The elements, repeated."""
+    """A number of passes over the source."""
 
     def __init__(self, source: Stage, count: Any) -> None:
         super().__init__(source.spec)
@@ -138,7 +138,7 @@ class Repeat(Stage):
 
 
 class SkipAndTake(Stage):
-    """The elements of another stage from `skip` on, `take` of them at most."""
+    """The elements of another stage from index `skip` on, at most `take` of them."""
 
     def __init__(self, source: Stage, skip: Any = 0, take: Any = -1) -> None:
         super().__init__(source.spec)
@@ -219,7 +219,7 @@ class Shard(Stage):
         return found[0], stream()
 
     def cardinality(self) -> int:
-        """The source's, divided."""
+        """The source's cardinality divided by the number of shards."""
         count, index, there = known(self._count), known(self._index), self._source.cardinality()
         if there < 0 or count is None or index is None:
             return there if there == INFINITE else UNKNOWN
@@ -266,7 +266,7 @@ class ZippedRows(Rows):
 
 
 class Zipped(Stage):
-    """Tuples with one element of each."""
+    """Tuples with one element of each source."""
 
     def __init__(self, datasets: Any) -> None:
         """`datasets`: a structure of stages; the element has that structure."""

@@ -59,7 +59,7 @@ class CsvRecords(Files):
             vector: then the field must not be empty.
         compression: "", "GZIP" or "ZLIB".
         header: whether to leave out the first record of each file.
-        delimiter: what separates fields, one character.
+        delimiter: the separator of fields, one character.
         quoted: whether quotes protect separators and ends of lines.
         na_value: a field that counts as empty.
         select: numbers of the wanted columns, ascending; all if None.
@@ -155,7 +155,7 @@ class CsvRecords(Files):
 
 
 class _Blocks:
-    """Records to columns, a block at a time; one by one where a block fails."""
+    """Converts records to columns block by block; record by record if a block fails."""
 
     def __init__(self, stage: CsvRecords, records: Iterator[tuple[Record, str, int]]) -> None:
         self._stage = stage

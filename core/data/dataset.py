@@ -1,4 +1,4 @@
-"""Dataset: the public face of a pipeline of stages."""
+"""Dataset: the public interface to a pipeline of stages."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Dataset:
     runs them as plans. Each `for` loop starts a new pass.
 
     Args:
-        stage: where elements come from; the static methods make one.
-        options: how to run.
+        stage: the source of elements; the static methods make one.
+        options: the options of the pipeline.
     """
 
     def __init__(self, stage: Stage, options: Options | None = None) -> None:
@@ -85,7 +85,7 @@ class Dataset:
         """The only element.
 
         Raises:
-            InvalidArgumentError: there is none, or more than one.
+            InvalidArgumentError: the dataset has no element, or more than one.
         """
         del name
         if state.tracer is not None:
@@ -269,7 +269,7 @@ class Dataset:
 
         Args:
             *args: datasets, or one structure of datasets.
-            datasets: that structure, by keyword.
+            datasets: the structure, by keyword.
             name: accepted.
         """
         del name
@@ -304,9 +304,9 @@ class Dataset:
         """Take the next element of a dataset drawn at random by `weights`.
 
         Args:
-            datasets: of one structure.
+            datasets: datasets of one structure.
             weights: one per dataset, or a dataset of such vectors, one per step; alike if None.
-            seed: of the draws.
+            seed: seed of the draws.
             stop_on_empty_dataset: whether the first dataset that ends is the end.
             rerandomize_each_iteration: whether each pass draws anew.
         """
@@ -330,17 +330,17 @@ class Dataset:
 
         Args:
             path: the folder.
-            element_spec: what the elements must be; what the folder says if None.
+            element_spec: required spec of the elements; that of the folder if None.
             compression: accepted: the folder says it.
             reader_func: takes a dataset of datasets, one per file, and gives the elements.
             wait: accepted.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: no dataset is saved there.
             InvalidArgumentError: its elements are not of `element_spec`.
         """
         ignored("Dataset.load", "the folder says how it was written", compression=compression)
-        ignored("Dataset.load", "what is not there yet is an error", False, wait=wait)
+        ignored("Dataset.load", "a missing dataset is an error", False, wait=wait)
         folder = Path(text_of(path, "load", "path"))
         if reader_func is None:
             return Dataset(storing.Stored(folder, element_spec))
@@ -476,13 +476,13 @@ class Dataset:
         seed: int | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """(class, element), some left out so that classes are distributed as `target_dist` says.
+        """(class, element), with some dropped so that classes are distributed as `target_dist`.
 
         Args:
             class_func: takes an element and gives its class, an int32 or int64 scalar.
             target_dist: a number per class.
             initial_dist: how the classes are distributed now; counted on the way if None.
-            seed: of the draws.
+            seed: seed of the draws.
             name: accepted.
         """
         del name
@@ -494,7 +494,7 @@ class Dataset:
         )
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """The elements that can be made; those that raise are left out."""
+        """The elements without those that raise an error."""
         del name
         return self._with(maps.WithoutErrors(self._stage, log_warning))
 
@@ -553,7 +553,7 @@ class Dataset:
         return self._with(shuffles.Shuffled(self._stage, buffer_size, seed, anew))
 
     def unique(self, name: str | None = None) -> Dataset:
-        """The elements, each once."""
+        """The distinct elements, in the order of their first occurrence."""
         del name
         return self._with(shuffles.Unique(self._stage))
 
@@ -656,10 +656,10 @@ class Dataset:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Consecutive elements put on top of each other: [...] becomes [batch, ...].
+        """Consecutive elements stacked: [...] becomes [batch, ...].
 
         Args:
-            batch_size: how many; an integer or a scalar tensor.
+            batch_size: size of a batch; an integer or a scalar tensor.
             drop_remainder: whether a last, smaller batch is left out; then the size is known.
             num_parallel_calls: accepted without effect: joining is one copy.
             deterministic: accepted without effect: the order always stays.
@@ -682,10 +682,10 @@ class Dataset:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Consecutive elements, filled up to one shape and put on top of each other.
+        """Consecutive elements, padded to one shape and stacked.
 
         Args:
-            batch_size: how many.
+            batch_size: size of a batch.
             padded_shapes: per component; None or -1 along an axis is the largest of the batch.
             padding_values: per component, a scalar; 0 or "" if None.
             drop_remainder: whether to leave out a last, smaller batch.
@@ -706,7 +706,7 @@ class Dataset:
     def rebatch(
         self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
-        """Batches of other sizes, which go round if several are given."""
+        """Batches of other sizes; several sizes are used in turn."""
         del name
         return self._with(batches.Rebatched(self._stage, batch_size, drop_remainder))
 
@@ -717,10 +717,10 @@ class Dataset:
         row_splits_dtype: Any = dtypes.int64,
         name: str | None = None,
     ) -> Dataset:
-        """Consecutive elements as ragged tensors, where sizes of their axes are unknown.
+        """Consecutive elements as ragged tensors, for axes of unknown sizes.
 
         Args:
-            batch_size: how many.
+            batch_size: size of a batch.
             drop_remainder: whether to leave out a last, smaller batch.
             row_splits_dtype: int64 or int32.
             name: accepted.
@@ -732,11 +732,11 @@ class Dataset:
         )
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
-        """Consecutive tensors, of different shapes, as sparse tensors.
+        """Consecutive tensors of different shapes as sparse tensors.
 
         Args:
-            batch_size: how many.
-            row_shape: what every element fits into; None or -1: the largest of the batch.
+            batch_size: size of a batch.
+            row_shape: a shape that every element fits into; None or -1: the largest of the batch.
             name: accepted.
         """
         del name
@@ -750,7 +750,7 @@ class Dataset:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Datasets of `size` consecutive elements, each beginning `shift` after the one before."""
+        """Datasets of `size` consecutive elements, each starting `shift` after the previous one."""
         del name
         return self._with(windows.Windows(self._stage, size, shift, stride, drop_remainder))
 
@@ -762,7 +762,7 @@ class Dataset:
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements collected by key; of each full group the dataset `reduce_func(key, group)`.
+        """Elements grouped by key; each full group becomes the dataset `reduce_func(key, group)`.
 
         Args:
             key_func: takes an element and gives an int64 scalar.
@@ -805,7 +805,7 @@ class Dataset:
         Args:
             element_length_func: takes an element and gives its length.
             bucket_boundaries: lengths at which the next bucket begins.
-            bucket_batch_sizes: of each bucket, one more than there are boundaries.
+            bucket_batch_sizes: batch size of each bucket, one more than there are boundaries.
             padded_shapes: as in `padded_batch`.
             padding_values: as in `padded_batch`.
             pad_to_bucket_boundary: whether unknown sizes become the bucket's boundary - 1.

@@ -20,7 +20,7 @@ class DatasetSpec(TypeSpec):
     """The type of a dataset that is part of an element.
 
     Args:
-        element_spec: of its elements.
+        element_spec: spec of its elements.
         dataset_shape: `[]` for one dataset, `[n]` for a list of them, whose elements are alike.
     """
 
@@ -56,7 +56,7 @@ class DatasetSpec(TypeSpec):
         )
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> DatasetSpec | None:
-        """The narrowest spec that describes all."""
+        """The narrowest spec that includes this one and all others."""
         spec, shape = self.element_spec, self.shape
         for other in others:
             if not isinstance(other, DatasetSpec):

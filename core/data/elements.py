@@ -1,9 +1,9 @@
-"""Elements of a dataset: a tuple of leaves inside, the user's structure of tensors outside.
+"""Elements of a dataset: internally a tuple of leaves, for the user a structure of tensors.
 
 Between stages a leaf is an array, a NumPy scalar, `bytes` for a scalar string, or a Stage where an
 element holds a dataset (`window`). No Tensor is made before an element leaves the pipeline.
 
-Lists are no structure here, unlike elsewhere: as in TensorFlow's datasets, `[1, 2]` is a tensor.
+Lists are not structures here, unlike elsewhere: as in TensorFlow's datasets, `[1, 2]` is a tensor.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _like(mapping: Mapping[Any, Any], items: dict[Any, Any]) -> Mapping[Any, Any
 
 
 def is_unpacked(spec: Nest) -> bool:
-    """Whether an element is passed to functions as several arguments: a plain tuple."""
+    """Whether an element is a plain tuple, which functions get as several arguments."""
     return type(spec) is tuple
 
 
@@ -106,7 +106,7 @@ def tensor_arrays(value: Nest) -> Element:
 
 
 def spec_of(tensor: Any) -> Any:
-    """The spec of a tensor, without a name; of a composite value its own."""
+    """The spec of a tensor, without a name; a composite value's own spec."""
     if tensor is None:
         return NoneTensorSpec()
     if is_composite(tensor):
@@ -183,7 +183,7 @@ def rows_of(columns: Columns) -> Iterable[Element]:
 
 
 def tensors_of(column: Array, dtype: DType) -> list[Tensor]:
-    """The rows of a column, each a tensor."""
+    """The rows of a column as tensors."""
     needed = dtype if dtype in {dtypes.resource, dtypes.variant} or dtype.is_quantized else None
     if needed is not None:
         return [wrap(row, needed) for row in column]
@@ -200,7 +200,7 @@ _new = Tensor.__new__
 
 
 def compatible(spec: Nest, other: Nest) -> bool:
-    """Whether elements could have both specs."""
+    """Whether an element could conform to both specs."""
     try:
         structure.assert_same_structure(spec, other)
     except (TypeError, ValueError):
@@ -210,7 +210,7 @@ def compatible(spec: Nest, other: Nest) -> bool:
 
 
 def merged(spec: Nest, other: Nest) -> Nest:
-    """The narrowest spec of elements of both, None where structures or dtypes differ."""
+    """The narrowest spec for elements of both; None if structures or dtypes differ."""
     try:
         structure.assert_same_structure(spec, other)
     except (TypeError, ValueError):
@@ -235,8 +235,8 @@ def whole_number(value: Any, who: str, name: str, least: int | None = None) -> A
     """An integer argument: an int, or a symbolic scalar.
 
     Raises:
-        TypeError: it is no integer.
-        InvalidArgumentError: it is below `least`.
+        TypeError: the argument is no integer.
+        InvalidArgumentError: the integer is below `least`.
     """
     if isinstance(value, SymbolicTensor):
         return value
@@ -251,7 +251,7 @@ def whole_number(value: Any, who: str, name: str, least: int | None = None) -> A
 
 
 def known(value: Any) -> int | None:
-    """The integer, None if it is known only when the traced function runs."""
+    """The integer; None if it is known only when the function runs."""
     return value if isinstance(value, int) else None
 
 

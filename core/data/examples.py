@@ -1,4 +1,4 @@
-"""The messages of `tf.train` that datasets are made of, re-exported under their names there."""
+"""Protocol messages of `tf.train` from which datasets are made, re-exported."""
 
 from pinnace.proto.example_pb2 import BytesList as BytesList
 from pinnace.proto.example_pb2 import Example as Example

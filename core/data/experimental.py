@@ -1,4 +1,4 @@
-"""`tf.data.experimental`: functions that are methods of Dataset today, and a few more."""
+"""`tf.data.experimental`: mainly functions that became methods of Dataset."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Transformation = Callable[[Dataset], Dataset]
 
 
 class Counted(Stage):
-    """The same elements; a pass with another number of them fails."""
+    """The same elements; a pass with another number of them raises an error."""
 
     def __init__(self, source: Stage, count: int) -> None:
         super().__init__(source.spec)
@@ -59,7 +59,7 @@ class Counted(Stage):
         self._count = count
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements, counted."""
+        """The elements; raises if their number differs."""
         seen = 0
         for element in self._source.open(run):
             seen += 1
@@ -81,7 +81,7 @@ class Counted(Stage):
 
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:
-    """The dataset with an asserted number of elements; a pass with another number fails."""
+    """Assert the number of elements: a pass with another number raises an error."""
     return lambda dataset: Dataset(
         Counted(dataset.stage, int(expected_cardinality)), dataset.options()
     )
@@ -108,7 +108,7 @@ def unbatch() -> Transformation:
 
 
 def unique() -> Transformation:
-    """The elements, each once."""
+    """The distinct elements, in the order of their first occurrence."""
     return lambda dataset: dataset.unique()
 
 
@@ -130,7 +130,7 @@ def scan(initial_state: Nest, scan_func: Callable[..., Any]) -> Transformation:
 def shuffle_and_repeat(
     buffer_size: int, count: int | None = None, seed: int | None = None
 ) -> Transformation:
-    """Shuffled, then repeated."""
+    """Shuffle, then repeat."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
@@ -141,7 +141,7 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: int | None = None,
 ) -> Transformation:
-    """Mapped, then batched."""
+    """Map, then batch."""
     why = "num_parallel_calls says how many threads there are"
     ignored("map_and_batch", why, num_parallel_batches=num_parallel_batches)
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
@@ -155,7 +155,7 @@ def group_by_window(
     window_size: Any = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
-    """Elements collected by key."""
+    """Collect elements by key; see `Dataset.group_by_window`."""
     return lambda dataset: dataset.group_by_window(
         key_func, reduce_func, window_size, window_size_func
     )
@@ -192,7 +192,7 @@ def parallel_interleave(
     buffer_output_elements: int | None = None,
     prefetch_input_elements: int | None = None,
 ) -> Transformation:
-    """Interleaved, each dataset read ahead by a thread."""
+    """Interleave datasets, each read ahead by a thread."""
     ignored(
         "parallel_interleave",
         "elements are made as they are asked for",
@@ -205,13 +205,13 @@ def parallel_interleave(
 
 
 def prefetch_to_device(device: str, buffer_size: int | None = None) -> Transformation:
-    """Prefetched: the only device is this one."""
+    """Prefetch; the only device is the CPU."""
     del device
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
 
 
 def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transformation:
-    """The same dataset: the only device is this one."""
+    """The same dataset; the only device is the CPU."""
     del target_device, source_device
     return lambda dataset: dataset
 
@@ -270,7 +270,7 @@ def choose_from_datasets(
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
 
-# TensorFlow: an index that `shard` replaces where a policy says so.
+# TensorFlow: a placeholder index that `shard` replaces if the policy is HINT.
 SHARD_HINT = -1
 
 
@@ -284,7 +284,7 @@ class CsvDataset(Dataset):
         compression_type: "", "GZIP" or "ZLIB".
         buffer_size: accepted.
         header: whether to leave out the first record of each file.
-        field_delim: what separates fields.
+        field_delim: the separator of fields.
         use_quote_delim: whether quotes protect separators and ends of lines.
         na_value: a field that counts as empty.
         select_cols: numbers of the wanted columns, ascending; all if None.
@@ -344,7 +344,7 @@ class SqlDataset(Dataset):
 
 
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
-    """One element per key of `key_func`, reduced from its elements, in ascending order of keys."""
+    """One element per key of `key_func`, reduced from its elements; keys ascend."""
 
     def reduced(dataset: Dataset) -> Dataset:
         key = element_function(key_func, dataset.element_spec, "group_by_reducer", Dataset)
@@ -359,7 +359,7 @@ def rejection_resample(
     initial_dist: Any = None,
     seed: int | None = None,
 ) -> Transformation:
-    """(class, element), some left out so that classes are distributed as `target_dist` says."""
+    """(class, element), where some are dropped so that classes are distributed as `target_dist`."""
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
@@ -385,7 +385,7 @@ def dense_to_sparse_batch(batch_size: int, row_shape: Any) -> Transformation:
 
 
 def enable_debug_mode() -> None:
-    """Accepted: errors name the element and the function already."""
+    """Does nothing: errors always name the element and the function."""
 
 
 __all__ = [

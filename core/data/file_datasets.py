@@ -1,4 +1,4 @@
-"""Datasets of the contents of files: records, lines, fixed-length parts."""
+"""Datasets of file contents: records, lines, fixed-length records."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TextLineDataset(Dataset):
 
 
 class FixedLengthRecordDataset(Dataset):
-    """Parts of files of `record_bytes` bytes each, as scalar strings.
+    """Records of `record_bytes` bytes each from files, as scalar strings.
 
     Args:
         filenames: one name, several, or a dataset of names.
@@ -99,5 +99,5 @@ class FixedLengthRecordDataset(Dataset):
 
 
 def names_of(filenames: Any) -> Any:
-    """Names as a stage where they are a dataset."""
+    """File names as a stage if they are a dataset."""
     return filenames.stage if isinstance(filenames, Dataset) else filenames

@@ -1,4 +1,4 @@
-"""Functions of elements: a user's Python function, traced once, run as a plan on arrays.
+"""Functions of elements: Python functions traced once, and run as plans on arrays.
 
 A function whose result contains datasets (for `flat_map`, `interleave`) is traced once too: its
 result is a template, stages with symbolic tensors in place of the values of each element.
@@ -51,7 +51,7 @@ class Traced(Bindable):
 
     Args:
         function: takes the leaves' structure; gives any structure of what becomes tensors.
-        specs: of its arguments, one structure each.
+        specs: specs of its arguments, one structure each.
         who: the transformation, for messages.
 
     Attributes:
@@ -90,16 +90,16 @@ class Traced(Bindable):
         self._of_many: dict[str, tuple[ConcreteFunction, list[bool]] | None] = {}
 
     def __call__(self, leaves: Element) -> Element:
-        """The result's leaves for an element's."""
+        """The leaves of the result, from those of an element."""
         return self.concrete.run([*[leaf_array(leaf) for leaf in leaves], *self.captures])
 
     @functools.cached_property
     def row_wise(self) -> bool:
-        """Whether it may be applied to several batches at once."""
+        """Whether it can be applied to several batches at once."""
         return row_wise.is_row_wise(self.concrete)
 
     def batched(self) -> BatchedFunction | None:
-        """The vectorised function, over a block of elements; None if it cannot be vectorised."""
+        """The vectorised function of a block of elements; None if it cannot be vectorised."""
         if "found" not in self._of_many:
             self._of_many["found"] = of_many(self.concrete)
         found = self._of_many["found"]
@@ -115,8 +115,8 @@ class BatchedFunction:
 
     Args:
         one: the function of an element.
-        function: that of columns.
-        constant: which results of `function` are the same for every row.
+        function: the function of the columns.
+        constant: the results of `function` that are the same for every row.
     """
 
     __slots__ = ("_constant", "_function", "one")
@@ -139,9 +139,9 @@ class BatchedFunction:
 
 
 def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None:
-    """The vectorised `one`, and which of its results are the same for all rows.
+    """The vectorised `one`, and for each result whether it is the same for all rows.
 
-    None if there is none, or none whose results are certainly equal.
+    None if there is none, or its results are not certainly equal.
     """
     graph = one.graph
     count = len(graph.inputs) - len(one.captured)
@@ -170,7 +170,7 @@ def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None
 
 
 class DatasetGivenError(TypeError):
-    """A function gave a dataset where only some may."""
+    """A function returned a dataset where that is not supported."""
 
 
 def _tensor(leaf: Any, who: str) -> Any:
@@ -184,7 +184,7 @@ def _tensor(leaf: Any, who: str) -> Any:
 
 
 def arguments_of(spec: Nest) -> tuple[Nest, ...]:
-    """The arguments a user's function is called with, from an element."""
+    """The arguments with which a user's function is called for an element."""
     return spec if is_unpacked(spec) else (spec,)
 
 
@@ -199,20 +199,20 @@ def _part_of(part: Any, tensors: Iterator[Any]) -> Any:
 
 
 def _tensor_specs(parts: Sequence[Any]) -> list[TensorSpec]:
-    """The specs of the component tensors of an element, except datasets."""
+    """Component specs of an element's parts, datasets excepted."""
     kept = [part for part in parts if not isinstance(part, DatasetSpec)]
     return [leaf for part in kept for leaf in leaves_of(part)]
 
 
 def _absent(spec: DatasetSpec) -> Stage | Stages:
-    """The placeholder of a dataset, or a list of them, during tracing."""
+    """The placeholder for a dataset, or for a list of datasets, while tracing."""
     if not spec.shape.rank:
         return Absent(spec.element_spec)
     return Stages(Absent(spec.element_spec) for _ in range(spec.shape.num_elements() or 0))
 
 
 class Direct(Bindable):
-    """A function from or to elements that contain datasets: called without tracing."""
+    """A function of elements that contain datasets: called without tracing."""
 
     def __init__(
         self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
@@ -254,7 +254,7 @@ class Direct(Bindable):
         return specs[0]
 
     def __call__(self, leaves: Element) -> Element:
-        """The result's leaves for an element's."""
+        """The leaves of the result, from those of an element."""
         found = iter(leaves)
         arguments = [
             shown(next(found), self._public)
@@ -275,13 +275,13 @@ class Direct(Bindable):
         )
 
     def batched(self) -> None:
-        """None: it cannot be vectorised."""
+        """None: cannot be vectorised."""
 
 
 def element_function(
     function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
 ) -> Traced | Direct:
-    """The function of elements of `spec`, in its fastest form."""
+    """The fastest form of a function of elements of `spec`."""
     if holds_datasets(spec):
         return Direct(function, spec, who, public)
     try:
@@ -296,7 +296,7 @@ class StageMaker(Bindable):
     """A function from an element to a dataset: a template of stages, and a plan for its symbols.
 
     Attributes:
-        spec: of the elements of the datasets it makes.
+        spec: spec of the elements of the datasets it makes.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Datasets made of elements, and datasets joined by choice: flat_map, interleave, groups."""
+"""Datasets made from elements, and choices among datasets: flat_map, interleave, groups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _READY = 16
 
 
 class FlatMapped(Stage):
-    """The elements of the dataset made of each element, one dataset after the other."""
+    """The elements of the datasets made from each element, one dataset after the other."""
 
     def __init__(self, source: Stage, maker: StageMaker) -> None:
         super().__init__(maker.spec)
@@ -102,7 +102,7 @@ class Interleaved(Stage):
 
 
 class Chosen(Stage):
-    """The next element of one of several datasets, selected by another dataset."""
+    """Elements of several datasets; another dataset selects the next one."""
 
     def __init__(self, sources: Sequence[Stage], choice: Stage, stop_on_empty: bool) -> None:
         if choice.spec != INT64:
@@ -131,12 +131,12 @@ class Chosen(Stage):
                 return
 
     def cardinality(self) -> int:
-        """Unknown: it depends on the choice."""
+        """Unknown: it depends on the choices."""
         return UNKNOWN
 
 
 def common_spec(sources: Sequence[Stage], who: str) -> Any:
-    """The spec of the elements of any of the sources."""
+    """A spec for the elements of all sources."""
     if not sources:
         raise ValueError(f"{who}: at least one dataset is required, got none")
     spec = sources[0].spec

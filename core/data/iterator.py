@@ -1,4 +1,4 @@
-"""Iterators over datasets: one pass, whose position can be saved."""
+"""Iterators over datasets, with a position that can be saved."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def packer(stage: Stage, public: Callable[[Stage], Any]) -> Packer:
 
 
 class Pass:
-    """One pass over a stage: its elements for the user, their count, their seeds."""
+    """One pass over a stage: the elements for the user, their count, the seeds."""
 
     def __init__(self, stage: Stage, public: Callable[[Stage], Any]) -> None:
         self.stage = stage
@@ -98,7 +98,7 @@ class Pass:
         return self.refill()
 
     def refill(self) -> Any:
-        """The next element, when none is ready."""
+        """The next element, computed since none is buffered."""
         with self._lock:
             if self._blocks is None:
                 element = next(self._single)
@@ -120,7 +120,7 @@ class Pass:
         """Move to a saved position of a pass over the same stages.
 
         Raises:
-            DataLossError: these bytes are no position.
+            DataLossError: the bytes are no position.
         """
         try:
             value = json.loads(position)
@@ -240,7 +240,7 @@ class DatasetIterator(Trackable, CompositeTensor):
 
     @property
     def spec(self) -> IteratorSpec:
-        """The spec for functions that take it."""
+        """The spec of the iterator as a function's argument."""
         return IteratorSpec(self._spec)
 
     @property

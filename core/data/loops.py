@@ -33,7 +33,7 @@ def for_dataset(
     symbol_names: Any = None,
     opts: Any = None,
 ) -> None:
-    """`for x in iterated: body(x)` while `extra_test` holds; the arguments are AutoGraph's.
+    """`for x in iterated: body(x)` while `extra_test` holds; arguments as in AutoGraph.
 
     In a traced function a whole dataset becomes one `ReduceDataset`, and a loop that may stop early
     a `While` over an iterator that restarts at each run. Otherwise it is a Python loop.
@@ -57,7 +57,7 @@ def for_dataset(
 
 
 def register() -> None:
-    """Tell AutoGraph of loops over datasets and iterators, and of built-ins that take them."""
+    """Register datasets and iterators with AutoGraph: their loops and built-ins that take them."""
     for kind in (Dataset, DatasetIterator, traced_iterator.TracedIterator):
         operators.register_iteration(kind, for_dataset)
     operators.register_python_functions(

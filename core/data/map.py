@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class MappedRows(Rows):
-    """Mapped rows, computed when they are taken."""
+    """Rows to which a function is applied when they are taken."""
 
     def __init__(self, rows: Rows, function: BatchedFunction) -> None:
         self._rows = rows
@@ -42,7 +42,7 @@ class MappedRows(Rows):
         self.row_bytes = rows.row_bytes + sum(_bytes(leaf) for leaf in function.one.leaves)
 
     def take(self, indices: Indices) -> Columns:
-        """The function applied to the rows with these indices."""
+        """The function's results for the rows with these indices."""
         rows = self._rows.take(indices)
         try:
             return self._function(rows)
@@ -58,7 +58,7 @@ def _bytes(spec: Any) -> int:
 
 
 class MappedBlocks:
-    """Mapped blocks; a failing block is computed again row by row, to locate its errors."""
+    """Blocks of function results; a failing block is recomputed row by row to find the error."""
 
     __slots__ = ("_blocks", "_function", "_waiting")
 
@@ -160,7 +160,7 @@ class Filtered(Stage):
         return filter(lambda element: predicate(element)[0], self._source.open(run))
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
-        """The rows of each block that pass, if the predicate is vectorised."""
+        """The rows of each block for which a vectorised predicate holds."""
         predicate = self._predicate.batched()
         blocks = None if predicate is None else self._source.blocks(run)
         if predicate is None or blocks is None:
@@ -168,7 +168,7 @@ class Filtered(Stage):
         return _kept(blocks, predicate)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """None: the selected rows are known only after computing them."""
+        """None: which rows remain is known only after computing the predicate."""
         del run
         return None
 
@@ -226,7 +226,7 @@ class WithoutErrors(Stage):
         self._log = log_warning
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements without those that raise an error, which is optionally logged."""
+        """The elements; those that raise an error are skipped, and optionally logged."""
         import logging
 
         source = self._source.open(run)
@@ -248,7 +248,7 @@ class StateFunction:
     Args:
         initial: the state at the start, a structure.
         function: the user's.
-        spec: of elements.
+        spec: spec of elements.
         who: the transformation.
         gives: whether it gives (state, output); False: the state alone.
     """
@@ -290,12 +290,12 @@ class StateFunction:
 
 
 def _packed(arguments: tuple[Any, ...], spec: Any) -> tuple[Any, ...]:
-    """The element as the functions of `reduce` and `scan` take it: always one argument."""
+    """An element as `reduce` and `scan` pass it: always as one argument."""
     return (arguments,) if type(spec) is tuple else arguments
 
 
 class Scanned(Stage):
-    """The outputs of a function that carries a state from element to element."""
+    """The outputs of a function that passes a state on from element to element."""
 
     def __init__(self, source: Stage, step: StateFunction) -> None:
         super().__init__(step.output_spec)

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class NoneTensorSpec(TypeSpec):
-    """The spec of None, and of nothing else."""
+    """The spec of None."""
 
     __slots__ = ()
 
     @property
     def value_type(self) -> type:
-        """NoneType."""
+        """The class of None."""
         return NoneType
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
@@ -43,7 +43,7 @@ class NoneTensorSpec(TypeSpec):
         return ()
 
     def from_components(self, components: Sequence[object]) -> None:
-        """None."""
+        """None itself."""
         del components
 
     def __eq__(self, other: object) -> bool:

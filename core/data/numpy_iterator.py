@@ -51,12 +51,12 @@ class NumpyIterator:
         return next(self._elements)
 
     def next(self) -> Any:
-        """The next element, as `next(iterator)`."""
+        """The next element; equivalent to `next(iterator)`."""
         return next(self._elements)
 
 
 def _composite(leaf: Any) -> Any:
-    """A tensor as an array; a ragged one as rows, a sparse one with its zeros."""
+    """A tensor as an array; a ragged one as nested rows, a sparse one as a dense array."""
     return to_dense(leaf).numpy() if isinstance(leaf, SparseTensor) else leaf.numpy()
 
 

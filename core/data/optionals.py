@@ -1,4 +1,4 @@
-"""An element, or nothing: Optional, and its spec."""
+"""Optional, which holds an element or nothing, and its spec."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Optional(CompositeTensor):
     """An element, or nothing.
 
     Args:
-        element_spec: of the element.
+        element_spec: spec of the element.
         value: the element.
         present: whether there is one.
     """
@@ -117,7 +117,7 @@ class Optional(CompositeTensor):
         return wrap(np.array(self._present))
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value; InvalidArgumentError if there is none."""
+        """The value; InvalidArgumentError if empty."""
         del name
         if not self._present:
             raise InvalidArgumentError("Optional: there is no value")
@@ -128,11 +128,11 @@ class Optional(CompositeTensor):
 
 
 class VariantOptional(Optional):
-    """An element, or nothing, in a variant; which is known only when an op reads it.
+    """An element, or nothing, in a variant; its presence is known only when an op reads it.
 
     Args:
-        element_spec: of the element.
-        variant: what stands for it.
+        element_spec: spec of the element.
+        variant: the variant that holds it.
     """
 
     def __init__(self, element_spec: Nest, variant: Tensor) -> None:
@@ -150,7 +150,7 @@ class VariantOptional(Optional):
         return iterators.optional_has_value(self._variant)
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value; InvalidArgumentError when there is none, in a function when it runs."""
+        """The value; InvalidArgumentError if empty, inside a function only when it runs."""
         del name
         leaves = structure.flatten(self._spec, expand_composites=True)
         parts: Sequence[Tensor] = iterators.optional_value(
@@ -176,6 +176,6 @@ def kinds_and_shapes(spec: Nest, who: str) -> tuple[list[DType], list[Shape]]:
 
 
 def optional_of(handle: Tensor, spec: Nest) -> Optional:
-    """The next element of an iterator, or nothing, when the function runs."""
+    """The next element of an iterator as an Optional, computed when the function runs."""
     kinds, shapes = kinds_and_shapes(spec, "an iterator")
     return VariantOptional(spec, iterators.next_optional(handle, kinds, shapes))

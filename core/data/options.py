@@ -1,4 +1,4 @@
-"""Options of a pipeline: threads, memory, determinism; they do not change the elements."""
+"""Options of a pipeline: threads, memory, determinism. They do not change the elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AutoShardPolicy(IntEnum):
 
 
 class AutotuneAlgorithm(Enum):
-    """Accepted for TensorFlow's sake: threads are started where they pay."""
+    """Accepted for TensorFlow's sake; threads are started where measurements favour them."""
 
     DEFAULT = 0
     HILL_CLIMB = 1
@@ -33,7 +33,7 @@ class AutotuneAlgorithm(Enum):
 
 
 class ExternalStatePolicy(Enum):
-    """Accepted for TensorFlow's sake: an iterator's position is the same under each."""
+    """Accepted for TensorFlow's sake; has no effect on an iterator's saved position."""
 
     WARN = 0
     IGNORE = 1
@@ -41,7 +41,7 @@ class ExternalStatePolicy(Enum):
 
 
 class _Choices:
-    """Named options, each None until it is set; other names are refused."""
+    """Named options, None until they are set; unknown names are refused."""
 
     _names: ClassVar[tuple[str, ...]] = ()
     _parts: ClassVar[dict[str, type[_Choices]]] = {}
@@ -107,7 +107,7 @@ class AutotuneOptions(_Choices):
 
 
 class ThreadingOptions(_Choices):
-    """Accepted for TensorFlow's sake: `num_parallel_calls` says how many threads a map may use."""
+    """Accepted for TensorFlow's sake; `num_parallel_calls` sets the threads of a map."""
 
     _why = "num_parallel_calls says how many threads a map may use"
 
@@ -126,7 +126,7 @@ class DistributeOptions(_Choices):
 
 
 class OptimizationOptions(_Choices):
-    """Accepted for TensorFlow's sake: what can be done for many elements at once is."""
+    """Accepted for TensorFlow's sake; functions are vectorised whenever possible."""
 
     _why = "what can be done for many elements at once is"
 
@@ -147,18 +147,18 @@ class OptimizationOptions(_Choices):
 
 
 class ServiceOptions(_Choices):
-    """Accepted for TensorFlow's sake: there is no data service."""
+    """Accepted for TensorFlow's sake; there is no data service."""
 
     _names = ("pinned",)
 
 
 class Options(_Choices):
-    """Options of a pipeline: threads, memory, determinism; they do not change the elements.
+    """Options of a pipeline: threads, memory, determinism. They do not change the elements.
 
     Attributes:
         deterministic: False lets parallel stages give elements as they are ready.
         experimental_deterministic: an older name.
-        experimental_distribute: what each process of a job reads.
+        experimental_distribute: the shard that each process of a job reads.
         autotune, threading, experimental_optimization, others: accepted.
     """
 
@@ -200,5 +200,5 @@ class Options(_Choices):
         self.threading = value
 
     def merge(self, options: Options) -> Options:
-        """Options with those of `options` where they are set."""
+        """These options, overridden by those that are set in `options`."""
         return self._merged(options)

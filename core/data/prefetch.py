@@ -1,4 +1,4 @@
-"""Working ahead and remembering: prefetch, cache in memory, cache and snapshot in files."""
+"""Prefetching and caching: prefetch, cache in memory, cache and snapshot in files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READY = 2
 
 
 class Prefetched(Stage):
-    """The same elements, made ahead of time by a thread."""
+    """The same elements, computed in advance by a thread."""
 
     def __init__(self, source: Stage, buffer_size: Any) -> None:
         super().__init__(source.spec)
@@ -55,7 +55,7 @@ class Cached(Stage):
         self._rows: Rows | None = None
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The cached elements; in the first pass the source's."""
+        """The cached elements; the source's elements in the first pass."""
         if self._memory is not None:
             return iter(self._memory)
         return self._remembering(self._source.open(run))
@@ -84,7 +84,7 @@ class Cached(Stage):
         return rows
 
     def rows(self) -> Rows | None:
-        """The rows, once they are in memory."""
+        """The rows once they are in memory, else None."""
         return self._rows
 
     def cardinality(self) -> int:
@@ -93,7 +93,7 @@ class Cached(Stage):
 
 
 class _RowSequence:
-    """The elements of rows, made when they are read."""
+    """The elements of rows, created when they are accessed."""
 
     __slots__ = ("_rows",)
 
@@ -129,7 +129,7 @@ class CachedInFile(Stage):
         self._write = write
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements in the files; in the first pass the source's."""
+        """The elements in the files; the source's elements in the first pass."""
         if self._exists():
             return self._read()
         return self._write(self._source.open(run))

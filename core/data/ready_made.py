@@ -52,7 +52,7 @@ def make_csv_dataset(
     ignore_errors: bool = False,
     encoding: str = "utf-8",
 ) -> Dataset:
-    """Batches of the records of CSV files: a dictionary of columns, or (that, label).
+    """Batches of CSV records as dictionaries of columns, or (dictionary, label).
 
     Args:
         file_pattern: one or several patterns of file names.
@@ -62,22 +62,22 @@ def make_csv_dataset(
             None.
         label_name: the column to give apart.
         select_columns: names or numbers of the wanted columns; all if None.
-        field_delim: what separates fields.
+        field_delim: the separator of fields.
         use_quote_delim: whether quotes protect separators.
         na_value: a field that counts as empty.
         header: whether files begin with names.
         num_epochs: how often to go through the files; without end if None, and then every batch is
             full.
         shuffle: whether to shuffle files and records.
-        shuffle_buffer_size: of the records.
+        shuffle_buffer_size: number of buffered records.
         shuffle_seed: as in `Dataset.shuffle`.
         prefetch_buffer_size: batches made ahead of time; AUTOTUNE if None.
         num_parallel_reads: how many files to interleave.
         sloppy: whether the order may change with the time reading takes.
-        num_rows_for_inference: how many records tell the types; all if None.
+        num_rows_for_inference: number of records from which types are inferred; all if None.
         compression_type: None, "GZIP" or "ZLIB".
         ignore_errors: whether to leave out records that cannot be read.
-        encoding: of the header's names.
+        encoding: encoding of the header's names.
 
     Raises:
         ValueError: no file matches, names that are missing or twice, columns that are not there.
@@ -132,7 +132,7 @@ def _defaults(
     rows: Sequence[Sequence[str]],
     na_value: str,
 ) -> list[Any]:
-    """The defaults of the chosen columns: as given, in order or by name, or inferred."""
+    """The defaults of the selected columns: given in order or by name, or inferred."""
     if isinstance(given, (list, tuple)):
         return list(given)
     by_name = dict(given or {})
@@ -152,7 +152,7 @@ def _read(
     order: tuple[int, int | None] | None,
     epochs: int | None,
 ) -> Dataset:
-    """The records of files, one by one or interleaved, shuffled as `order` says, repeated."""
+    """The records of files, in order or interleaved, shuffled as `order` says, and repeated."""
     dataset = Dataset(Slices(list(files)))
     if order is not None:
         dataset = dataset.shuffle(len(files), order[1])
@@ -169,7 +169,7 @@ def _rows(name: str, dialect: tuple[str | None, str, bool]) -> Iterator[list[str
     compression, delimiter, quoted = dialect
 
     def read(file: IO[bytes]) -> Iterator[list[str]]:
-        # What is not CSV is an error when it is read as elements, not when types are guessed.
+        # Bytes that are not CSV raise when elements are read, not while types are guessed.
         return (record for _, record in csv_records(file, delimiter, quoted) if record is not None)
 
     return decoded(name, compression or "", "make_csv_dataset", read)
@@ -224,7 +224,7 @@ def _first_rows(
 
 
 def _inferred(fields: Sequence[str], na_value: str) -> list[Any]:
-    """A default of the narrowest type that holds all fields, as TensorFlow chooses it."""
+    """A default of the narrowest type that fits all fields, as TensorFlow infers it."""
     place = 0
     for field in fields:
         if field in {"", na_value}:
@@ -263,7 +263,7 @@ def make_batched_features_dataset(
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
 ) -> Dataset:
-    """Batches of the features of Example messages in files, or (features, label).
+    """Batches of features of Example messages in files, or (features, label).
 
     Args:
         file_pattern: one or several patterns of file names.
@@ -274,7 +274,7 @@ def make_batched_features_dataset(
         reader_args: more arguments of `reader`.
         num_epochs: how often to go through the files; without end if None.
         shuffle: whether to shuffle files and messages.
-        shuffle_buffer_size: of the messages.
+        shuffle_buffer_size: number of buffered messages.
         shuffle_seed: as in `Dataset.shuffle`.
         prefetch_buffer_size: batches made ahead of time; AUTOTUNE if None.
         reader_num_threads: how many files to interleave.

@@ -1,4 +1,4 @@
-"""Elements from files: TFRecord, lines of text, records of a fixed length."""
+"""Elements from files: TFRecords, lines of text, fixed-length records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Files(Stage):
 
     Args:
         filenames: string tensor, or a Stage of scalar strings.
-        who: for messages.
+        who: name of the caller in messages.
     """
 
     def __init__(self, filenames: Any, compression: Any, who: str) -> None:
@@ -113,7 +113,7 @@ class Records(Files):
 
 
 class TextLines(Files):
-    """The lines of text files, without their ends."""
+    """The lines of text files, without line endings."""
 
     def __init__(self, filenames: Any, compression: Any) -> None:
         super().__init__(filenames, compression, "TextLineDataset")
@@ -124,7 +124,7 @@ class TextLines(Files):
 
 
 class FixedRecords(Files):
-    """Parts of equal length of files, without header and footer."""
+    """Fixed-length records between a file's header and footer."""
 
     def __init__(
         self, filenames: Any, record_bytes: Any, header: Any, footer: Any, compression: Any

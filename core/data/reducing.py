@@ -1,4 +1,4 @@
-"""Elements reduced to one state: `reduce`, and `group_by_reducer` for each key."""
+"""Elements reduced to a state: `reduce`, and `group_by_reducer` per key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHO = "group_by_reducer"
 
 
 def reduced(stage: Stage, initial_state: Nest, reduce_func: Callable[..., Any]) -> Nest:
-    """The last state of `reduce_func(state, element) -> state`."""
+    """The final state of `reduce_func(state, element) -> state`."""
     step = StateFunction(initial_state, reduce_func, stage.spec, "reduce", gives=False)
     leaves: Sequence[Any] = step.initial
     for element in stage.open(Run()):
@@ -43,7 +43,7 @@ def traced_reduce(
 
     Args:
         handle: the dataset, a variant.
-        spec: of its elements.
+        spec: spec of its elements.
         initial_state: the state at the start.
         reduce_func: takes a state and an element, gives the new state.
     """
@@ -95,22 +95,22 @@ class Reducer:
 
     @property
     def init_func(self) -> Callable[..., Any]:
-        """Takes the key, gives the state at the start."""
+        """The function from a key to the initial state."""
         return self._functions[0]
 
     @property
     def reduce_func(self) -> Callable[..., Any]:
-        """Takes a state and an element, gives the new state."""
+        """The function from a state and an element to the next state."""
         return self._functions[1]
 
     @property
     def finalize_func(self) -> Callable[..., Any]:
-        """Takes the last state, gives the element."""
+        """The function from the final state to an element."""
         return self._functions[2]
 
 
 class Reduced(Stage):
-    """One element per key, by ascending key."""
+    """One element per key, in ascending order of keys."""
 
     def __init__(self, source: Stage, key: Traced | Direct, reducer: Reducer) -> None:
         number = TensorSpec.of(Shape(()), dtypes.int64)
@@ -133,7 +133,7 @@ class Reduced(Stage):
         self._finish = finish
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The reduced value of each key, after the whole source was read."""
+        """The reduced value of each key, computed after reading the whole source."""
         states: dict[int, Element] = {}
         for element in self._source.open(run):
             key = int(self._key(element)[0])

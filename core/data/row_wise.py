@@ -1,8 +1,8 @@
-"""Functions of batches that are row-wise: several batches are computed in one call.
+"""Row-wise functions of batches, applied to several batches in one call.
 
-Parsing a batch of messages mostly costs a fixed price per call. Where each row of the result
-depends on that row of the arguments alone, a few concatenated batches give the same rows for the
-price of one.
+Parsing a batch of messages has mostly a fixed cost per call. Where each row of the result depends
+only on the same row of the arguments, a few concatenated batches give the same rows for the cost of
+one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_row_wise(function: ConcreteFunction) -> bool:
 
 
 class CoalescedBatches:
-    """The function of a few batches at once; after an error, of each alone.
+    """The function applied to a few batches at once; after an error, to each alone.
 
     Args:
         batches: arrays with a common first axis, and reading a few ahead of time does no harm.

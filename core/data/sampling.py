@@ -1,4 +1,4 @@
-"""Datasets whose elements are drawn: by weights from several, by class from one."""
+"""Datasets with random elements: drawn by weight from several, or by class from one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHO = "sample_from_datasets"
 
 
 class Sampled(Stage):
-    """The next element of one of several datasets, drawn at random by weight."""
+    """Elements of several datasets; the next one is drawn at random by weight."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Sampled(Stage):
         self._stop = stop_on_empty
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Datasets that end are left out, or end the pass, as configured."""
+        """The elements; an ended dataset is skipped, or ends the pass."""
         generator = np.random.default_rng(run.seed(self._seeds))
         opened = [source.open(run) for source in self._sources]
         weights = self._weights.copy()
@@ -64,7 +64,7 @@ class Sampled(Stage):
 
 
 class SampledBy(Stage):
-    """The next element of a dataset drawn at random by the current weights."""
+    """Elements of several datasets; the next one is drawn at random by the current weights."""
 
     def __init__(
         self, sources: Sequence[Stage], weights: Stage, seeds: SeedSource, stop_on_empty: bool
@@ -118,14 +118,15 @@ class Resampled(Stage):
     """(class, element), with elements rejected so that classes have the target distribution.
 
     An element is kept with a probability proportional to target / initial of its class, which is 1
-    for the largest ratio. Without `initial` the distribution is estimated on the way.
+    for the largest ratio. Without `initial`, the distribution is estimated from the elements read
+    so far.
 
     Args:
         source: the elements.
         class_of: gives an element's class, an int32 or int64 scalar.
-        target: what the distribution shall be.
-        initial: what it is, None if that is not known.
-        seeds: of the draws.
+        target: the target distribution.
+        initial: its initial value; None if unknown.
+        seeds: seeds of the draws.
     """
 
     def __init__(
@@ -172,7 +173,7 @@ class Resampled(Stage):
         return found
 
     def cardinality(self) -> int:
-        """Unknown: it depends on what is drawn."""
+        """Unknown: it depends on the draws."""
         return INFINITE if self._source.cardinality() == INFINITE else UNKNOWN
 
 

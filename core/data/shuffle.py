@@ -25,7 +25,7 @@ _DRAWN = 1024
 
 
 def place_blocks(generator: np.random.Generator, size: int) -> Iterator[Array]:
-    """Random positions in [0, size), in blocks without repetition that are exchanged at once."""
+    """Random positions in [0, size), in blocks without repetition that are exchanged together."""
     length = max(1, min(_DRAWN, size // 4))
     while True:
         if length == 1:
@@ -56,12 +56,12 @@ class Shuffled(Stage):
         return size
 
     def _generators(self, run: Run) -> tuple[np.random.Generator, np.random.Generator]:
-        """Two generators: for the positions in the buffer, and for its remainder at the end."""
+        """The generators for positions in the buffer, and for the buffer's remainder at the end."""
         seed = run.seed(self._seeds)
         return np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements, moved through a buffer."""
+        """The elements, shuffled through a buffer."""
         size = self._checked()
         generator, last = self._generators(run)
         source = self._source.open(run)
@@ -76,7 +76,7 @@ class Shuffled(Stage):
             yield buffer[place]
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """The rows of the source, their indices shuffled through a buffer."""
+        """The source's rows, with indices shuffled through a buffer."""
         found = self._source.indexed(run)
         if found is None:
             return None
@@ -115,7 +115,7 @@ class Shuffled(Stage):
         yield buffer[last.permutation(len(buffer))]
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
-        """The columns of the source moved through a buffer of columns, where it has columns."""
+        """The source's columns, shuffled through a buffer of columns if it has columns."""
         found = super().blocks(run)
         if found is not None:
             return found
@@ -162,7 +162,7 @@ class Shuffled(Stage):
 
 
 class Unique(Stage):
-    """The elements, each once."""
+    """The distinct elements, in the order of their first occurrence."""
 
     def __init__(self, source: Stage) -> None:
         super().__init__(source.spec)
@@ -186,7 +186,7 @@ class Unique(Stage):
 
 
 class _Buffer:
-    """Rows in columns; in lists of rows from the moment on that their shapes differ."""
+    """Rows stored in columns; in a list from the first row of a different shape on."""
 
     def __init__(self, blocks: list[Columns]) -> None:
         self._columns: list[Array] | None = None

@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 
 
 def arrays_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """Arrays of tensors; symbolic ones and stages stay."""
+    """The arrays of tensors; symbolic tensors and stages unchanged."""
     kept = (SymbolicTensor, Stage, Stages)
     return tuple(leaf if isinstance(leaf, kept) else array_of_tensor(leaf) for leaf in leaves)
 
 
 def stage_in(value: Any) -> Stage | None:
-    """The stage of a dataset, None of any other value."""
+    """The stage of a dataset; None for any other value."""
     stage = getattr(value, "stage", None)
     return stage if isinstance(stage, Stage) else None
 
 
 def as_part(value: Any) -> Any:
-    """A leaf of an element: a tensor, a composite value, a stage, or several."""
+    """A value as a leaf of an element: a tensor, a composite value, a stage, or several."""
     if isinstance(value, (Stage, Stages)):
         return value
     stage = stage_in(value)
@@ -94,7 +94,7 @@ class Single(Stage):
         yield self.arrays
 
     def cardinality(self) -> int:
-        """The cardinality: 1."""
+        """1."""
         return 1
 
 
@@ -182,7 +182,7 @@ class RangeRows(Rows):
 
 
 class Range(Stage):
-    """Numbers from start up to stop."""
+    """Numbers from start up to, but excluding, stop."""
 
     def __init__(self, start: Any, stop: Any, step: Any, dtype: DType) -> None:
         super().__init__(TensorSpec.of(Shape(()), dtype))
@@ -226,7 +226,7 @@ class Counter(Stage):
             yield (kind(number),)
 
     def cardinality(self) -> int:
-        """The cardinality: it is infinite."""
+        """Infinite."""
         return INFINITE
 
 
@@ -245,7 +245,7 @@ class RandomNumbers(Stage):
                 yield (number,)
 
     def cardinality(self) -> int:
-        """The cardinality: it is infinite."""
+        """Infinite."""
         return INFINITE
 
 
@@ -267,7 +267,7 @@ class Generated(Stage):
         )
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The items of one call of the generator, converted to the specs."""
+        """The items of one call of the generator function, converted to the specs."""
         del run
         values = iter(
             self._generator(*[array[()] if not array.ndim else array for array in self._args])

@@ -1,4 +1,4 @@
-"""Stage: one step of a pipeline, without the public face.
+"""Stage: one step of a pipeline, the implementation behind Dataset.
 
 A stage can be read in three ways, each faster than the one before where it exists:
 
@@ -57,7 +57,7 @@ class SeedSource:
         return _derived([*self._pair, number])
 
     def again(self, base: int, times: int) -> int:
-        """The seed for restarting this stage within a pass, as `repeat` does."""
+        """The seed with which `repeat` restarts this stage within a pass."""
         return _derived([base, times]) if self._anew else base
 
 
@@ -66,7 +66,7 @@ def _derived(numbers: list[int]) -> int:
 
 
 class Run:
-    """One pass over a pipeline: the seeds of its stages, so that it can be repeated.
+    """One pass over a pipeline, with the seeds of its stages so that it can be repeated.
 
     Args:
         stage: the last stage; its pass is counted now, also if it never comes to the shuffles. None
@@ -85,7 +85,7 @@ class Run:
         self._lock = threading.Lock()
 
     def seed(self, source: SeedSource) -> int:
-        """The seed of a stage that begins now."""
+        """The seed for a stage that starts now."""
         with self._lock:
             base = self._bases.get(id(source))
             if base is None:
@@ -101,7 +101,7 @@ class Run:
 
 
 class Rows:
-    """Elements that can be taken in any order."""
+    """Elements that can be read in any order."""
 
     count: int
     row_bytes: int
@@ -112,11 +112,11 @@ class Rows:
 
 
 class Taken:
-    """Blocks of rows. A failing block is taken row by row, to locate its errors.
+    """Blocks of rows. A failing block is read row by row, to find the error.
 
     Args:
-        rows: where from.
-        numbers: of the rows of each block.
+        rows: the rows to read from.
+        numbers: numbers of the rows of each block.
     """
 
     __slots__ = ("_numbers", "_rows", "_waiting")
@@ -160,7 +160,7 @@ class Stage:
         raise NotImplementedError
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
-        """The elements in columns, None if the stage has no blocks."""
+        """The elements in columns, or None if the stage has no blocks."""
         found = self.indexed(run)
         if found is None:
             return None
@@ -168,17 +168,17 @@ class Stage:
         return Taken(rows, pieces(stream, block_length(rows.row_bytes)))
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """Rows and the indices to take, None if the stage has no rows."""
+        """Rows and the indices to read, or None if the stage has no rows."""
         del run
         rows = self.rows()
         return None if rows is None else (rows, iter((range(rows.count),)))
 
     def rows(self) -> Rows | None:
-        """All elements as rows, if they can be taken in any order and never change."""
+        """All elements as rows if they can be read in any order and never change, else None."""
         return None
 
     def open(self, run: Run) -> Iterator[Element]:
-        """The elements, the fastest way."""
+        """The elements, in the fastest available way."""
         blocks = self.blocks(run)
         return self.elements(run) if blocks is None else Flattened(blocks)
 
@@ -189,13 +189,13 @@ class Stage:
     # Parameters that are symbolic in a traced function that creates datasets.
 
     def symbols(self) -> list[SymbolicTensor]:
-        """The symbolic tensors it depends on, each once."""
+        """The symbolic tensors that it depends on, without duplicates."""
         found: dict[int, SymbolicTensor] = {}
         _collect(self, found, SymbolicTensor)
         return list(found.values())
 
     def seed_sources(self) -> list[SeedSource]:
-        """The seeds it depends on, each once."""
+        """The seeds that it depends on, without duplicates."""
         found: dict[int, SeedSource] = {}
         _collect(self, found, SeedSource)
         return list(found.values())
@@ -207,7 +207,7 @@ class Stage:
 
 
 class Bindable:
-    """A part of a stage that may capture symbolic tensors: a user's function."""
+    """A part of a stage that may capture symbolic tensors, such as a user's function."""
 
 
 class Stages(Bindable):
@@ -224,15 +224,15 @@ class Stages(Bindable):
 
 
 def shown(held: Stage | Stages, public: Callable[[Stage], Any]) -> Any:
-    """A dataset that an element holds, or the list of several."""
+    """The dataset, or the list of datasets, for a leaf of an element."""
     return [public(stage) for stage in held] if isinstance(held, Stages) else public(held)
 
 
 class Absent(Stage):
-    """Placeholder for a dataset that is an argument of a traced function."""
+    """The placeholder for a dataset that is an argument of a traced function."""
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Refused: the dataset is known only when the function runs."""
+        """Raises an error: the dataset is known only when the function runs."""
         del run
         raise RuntimeError("a dataset that a traced function was given was read while tracing")
 
@@ -272,7 +272,7 @@ def _bind(thing: Any, values: dict[int, Any]) -> Any:
 
 
 class Flattened:
-    """The elements of blocks; a failing block does not end it."""
+    """The elements of blocks; a failing block does not end the iteration."""
 
     __slots__ = ("_blocks", "_rows")
 
@@ -293,7 +293,7 @@ class Flattened:
 
 
 def block_length(row_bytes: int) -> int:
-    """The number of elements to process at once: a balance of call overhead and cache size."""
+    """The number of elements per block, which balances call overhead against cache size."""
     return max(1, min(_BLOCK, _BLOCK_BYTES // max(1, row_bytes)))
 
 

@@ -1,4 +1,4 @@
-"""Elements in folders: `save`, `load`, `snapshot`, caches in files.
+"""Elements in folders: `save`, `load`, `snapshot`, and caches in files.
 
 A folder has `dataset.json` (version, element spec, number of elements) and TFRecord files
 `elements-00000.tfrecord`, … Each record is one element: per leaf a uint32 number of axes, int64
@@ -137,7 +137,7 @@ def read_header(folder: Path) -> tuple[Nest, int, int]:
     """Element spec, number of elements, number of files.
 
     Raises:
-        NotFoundError: there is no saved dataset.
+        NotFoundError: no dataset is saved there.
         DataLossError: the header is damaged.
     """
     path = folder / _HEADER
@@ -156,7 +156,7 @@ def read_header(folder: Path) -> tuple[Nest, int, int]:
 
 
 class _Writer:
-    """Writes elements into a folder."""
+    """Writes elements to the files of a folder."""
 
     def __init__(self, folder: Path, spec: Nest, files: int, compression: str | None) -> None:
         self._folder = folder
@@ -209,7 +209,7 @@ def write_folder(
     compression: str | None,
     shard: Callable[[Element], int] | None = None,
 ) -> None:
-    """Write every element; the folder appears complete or not at all."""
+    """Write every element; the folder appears when it is complete."""
     encode_spec(stage.spec)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with replace_folder(folder) as made:
@@ -227,7 +227,7 @@ class Stored(Stage):
 
     Args:
         folder: the folder.
-        spec: what the elements must be, None to take what the folder says.
+        spec: required spec of the elements; that of the folder if None.
     """
 
     def __init__(self, folder: Path, spec: Nest = None) -> None:
@@ -241,12 +241,12 @@ class Stored(Stage):
         self._compression = json.loads((folder / _HEADER).read_text("utf-8")).get("compression")
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements, file by file."""
+        """The elements, file after file."""
         del run
         return read_files(self._folder, self.leaves, self._files, self._compression)
 
     def parts(self) -> list[StoredFile]:
-        """The files, one by one."""
+        """The files as stages."""
         return [
             StoredFile(self.spec, _file(self._folder, number), self._compression)
             for number in range(self._files)
@@ -304,14 +304,15 @@ def _elements_of(path: Path, leaves: tuple[Any, ...], compression: str | None) -
 
 
 class FolderCache:
-    """Elements that the first complete pass writes into a folder, and later ones read.
+    """Elements that the first complete pass writes into a folder, and later passes read.
 
     Args:
-        folder: where; its parent must exist.
-        spec: of the elements.
-        compression: of the files.
-        shard: gives the number of the file an element goes to; all to one if None.
-        reader: gives the elements, of a stage with one dataset per file; file by file if None.
+        folder: the folder to write.
+        spec: spec of the elements.
+        compression: compression of the files.
+        shard: returns the index of the file for an element; there is one file if None.
+        reader: turns a stage with one dataset per file into the elements; if None, the files are
+            read one after the other.
     """
 
     def __init__(
@@ -347,7 +348,7 @@ class FolderCache:
         return read_files(self._folder, self._leaves, files, self._compression)
 
     def write(self, source: Iterator[Element]) -> Iterator[Element]:
-        """The elements of `source`, written as they pass; an incomplete pass leaves nothing."""
+        """The elements of `source`, written as they are read; an incomplete pass leaves no file."""
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
             made = stack.enter_context(_abandoned_quietly(self._folder))

@@ -1,4 +1,4 @@
-"""Lookup tables whose entries are the elements of a dataset."""
+"""Lookup tables with the elements of a dataset as entries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DatasetInitializer(TableInitializer):
-    """Entries from a dataset, which is read when the first table is filled.
+    """Entries from a dataset, which is read when the first table is initialized.
 
     Args:
         dataset: its elements are (key, value), scalars.
@@ -46,7 +46,7 @@ class DatasetInitializer(TableInitializer):
         if self._entries is None:
             with init_scope():
                 self._entries = self._read()
-        # Tensors: a SavedModel has them as constants, and not the dataset.
+        # Imported as tensors: a SavedModel then holds constants and not the dataset.
         execute(tables.LOOKUP_TABLE_IMPORT, table.resource_handle, *self._entries)
 
     def _read(self) -> tuple[Tensor, Tensor]:
@@ -94,14 +94,14 @@ FAST_HASH = HasherSpec("fasthash")
 
 
 class HashedTable(StaticVocabularyTable):
-    """Ids of a dataset's keys; other keys share ids after those.
+    """Ids for the keys in a dataset; other keys share the ids after those.
 
     Args:
         initializer: the known keys and their ids.
         num_oov_buckets: how many ids there are for other keys.
         hasher_spec: how other keys are spread.
-        lookup_key_dtype: of the keys that are looked up.
-        name: what it is called.
+        lookup_key_dtype: dtype of the keys that are looked up.
+        name: its name.
     """
 
     def __init__(
@@ -143,13 +143,13 @@ def table_from_dataset(
         vocab_size: how many elements there must be; more are not read.
         default_value: for keys that are not there; -1 if None.
         hasher_spec: how other keys are spread over their ids.
-        key_dtype: of the keys that are looked up, where there are buckets.
-        name: what it is called.
+        key_dtype: dtype of the keys that are looked up, where there are buckets.
+        name: its name.
 
     Raises:
         ValueError: elements of another form; a number that cannot be.
         TypeError: `key_dtype` is neither an integer nor a string.
-        FailedPreconditionError: there are fewer elements than `vocab_size`.
+        FailedPreconditionError: the dataset has fewer elements than `vocab_size`.
     """
     value = _pair_of(dataset)[1].dtype
     if default_value is None:
@@ -205,8 +205,8 @@ def index_table_from_dataset(
         vocab_size: how many elements there must be; more are not read.
         default_value: for keys that are not there.
         hasher_spec: how other keys are spread over their ids.
-        key_dtype: of the keys that are looked up, where there are buckets.
-        name: what it is called.
+        key_dtype: dtype of the keys that are looked up, where there are buckets.
+        name: its name.
 
     Raises:
         ValueError: elements of another form; a number that cannot be.

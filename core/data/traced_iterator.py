@@ -1,4 +1,4 @@
-"""Iterators while a function is traced: handles, not elements."""
+"""Iterators in functions being traced: handles without elements."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def traced_next(handle: Tensor, spec: Nest) -> Any:
 
 
 class TracedIterator:
-    """A pass over a dataset that begins anew each time the traced function runs.
+    """An iterator over a dataset, created anew in each run of the traced function.
 
     Args:
         handle: resource.
-        element_spec: of the elements.
+        element_spec: spec of the elements.
     """
 
     def __init__(self, handle: Tensor, element_spec: Nest) -> None:
@@ -40,7 +40,7 @@ class TracedIterator:
 
     @property
     def handle(self) -> Tensor:
-        """The resource by which ops read this iterator."""
+        """The resource with which ops read this iterator."""
         return self._handle
 
     @property
@@ -62,7 +62,7 @@ class TracedIterator:
         return self.get_next()
 
     def get_next(self) -> Any:
-        """The next element; OutOfRangeError when the function runs after the last."""
+        """The next element; OutOfRangeError at run time after the last."""
         return traced_next(self._handle, self._spec)
 
     next = get_next
@@ -76,7 +76,7 @@ class TracedIterator:
 
 
 def only(variant: Tensor, spec: Nest) -> Any:
-    """The only element of a dataset, read when the function runs."""
+    """The single element of a dataset, read when the function runs."""
     iterator = begin(variant, spec)
     first = iterator.get_next_as_optional()
     Assert(first.has_value(), ["Dataset was empty."])
@@ -87,6 +87,6 @@ def only(variant: Tensor, spec: Nest) -> Any:
 
 
 def begin(variant: Tensor, spec: Nest) -> TracedIterator:
-    """A pass over a dataset, begun when the function runs."""
+    """An iterator over a dataset, created when the function runs."""
     kinds, shapes = kinds_and_shapes(spec, "an iterator")
     return TracedIterator(iterators.make_iterator(variant, kinds, shapes), spec)

@@ -1,4 +1,4 @@
-"""The spec of any value: `tf.type_spec_from_value`."""
+"""`tf.type_spec_from_value`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets as tensors: scalar variants, by which ops read them."""
+"""Datasets as scalar variant tensors for ops."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Readable:
-    """A dataset, as the op ReduceDataset reads it."""
+    """A dataset for the op ReduceDataset."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
 
     def element_arrays(self, turn: Turn) -> Iterator[tuple[Any, ...]]:
-        """The leaves of every element, in a new pass."""
+        """The leaves of each element, in a new pass."""
         del turn  # the functions of elements have their own plans
         for element in self.stage.open(Run()):
             yield tuple([np.asarray(leaf_array(leaf)) for leaf in element])

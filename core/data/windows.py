@@ -1,4 +1,4 @@
-"""Datasets of parts of another one: windows of consecutive elements, groups by key, buckets."""
+"""Datasets of parts of a dataset: windows of consecutive elements, groups by key, buckets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Held(Stage):
-    """Elements in memory: one window."""
+    """The elements of a window, in memory."""
 
     def __init__(self, spec: Nest, elements: Sequence[Element]) -> None:
         super().__init__(spec)
@@ -82,7 +82,7 @@ class Windows(Stage):
 
 
 class Grouped(Stage):
-    """Elements collected by key, and a dataset made of each full group."""
+    """Elements grouped by key, and a dataset made from each full group."""
 
     def __init__(
         self, source: Stage, key: Any, size: Any, make: Callable[[Any, Stage], Stage], spec: Any
@@ -94,7 +94,7 @@ class Grouped(Stage):
         self._make = make
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """A group's dataset when it is full, the others at the end in the order of their keys."""
+        """The dataset of each full group, then those of the other groups, ordered by key."""
         groups: dict[int, deque[Element]] = {}
         spec = self._source.spec
         for element in self._source.open(run):
@@ -117,7 +117,7 @@ class Grouped(Stage):
             yield from made.open(run)
 
     def cardinality(self) -> int:
-        """Infinite if the source is: how many groups there are depends on the keys."""
+        """Infinite if the source is, else unknown: the number of groups depends on the keys."""
         return INFINITE if self._source.cardinality() == INFINITE else UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""Threads of a pipeline: they work ahead, and stop when their reader is gone.
+"""Threads of pipelines: they compute in advance, and stop when their reader is gone.
 
 A thread refers to its source and a queue, never to the reader. When the reader is deleted or
 closed, a finalizer closes the queue; the thread notices at its next element and releases its
@@ -34,7 +34,7 @@ _MEASURED = 4
 
 
 class Failure:
-    """An exception, passed from a thread to the reader."""
+    """An exception passed from a thread to the reader."""
 
     __slots__ = ("error",)
 
@@ -53,7 +53,7 @@ class _Queue:
         self._ended = False
 
     def put(self, item: Any) -> bool:
-        """Wait for room and add; False if the consumer is gone."""
+        """Wait for room and add the item; False if the reader has closed the queue."""
         with self._changed:
             while len(self._items) >= self._capacity and not self._closed:
                 self._changed.wait()
@@ -64,7 +64,7 @@ class _Queue:
             return True
 
     def end(self) -> None:
-        """No more items will follow."""
+        """Mark the end: no items follow."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -110,7 +110,7 @@ class Ahead:
     """An iterator whose elements a thread produces ahead of time.
 
     Args:
-        source: where elements come from; used by that thread alone from now on.
+        source: the source of elements; used by that thread alone from now on.
         capacity: how many elements may wait.
     """
 
@@ -181,7 +181,7 @@ class Pool:
     """Daemon threads that call functions.
 
     Args:
-        count: how many.
+        count: the number.
     """
 
     def __init__(self, count: int) -> None:
@@ -215,7 +215,7 @@ class PendingCall:
         self._done = threading.Event()
 
     def run(self, when_done: Callable[[PendingCall], None] | None = None) -> None:
-        """Call it, in this thread."""
+        """Run the call in this thread."""
         try:
             if self._function is not None and self._element is not None:
                 self._result = self._function(self._element)
@@ -252,13 +252,13 @@ def _work(jobs: _Queue) -> None:
 
 
 class InParallel:
-    """function(element) for every element, several at once; in the order of the elements.
+    """function(element) for every element, several in parallel; results in the order of elements.
 
     Args:
         source: the elements.
-        function: what to call.
+        function: the function to call.
         count: how many threads.
-        in_order: False gives what is ready first.
+        in_order: False yields elements as they become ready.
     """
 
     def __init__(
@@ -309,7 +309,7 @@ class InParallel:
 
 
 class InParallelIfSlow:
-    """As `InParallel`, but with threads only once calls prove slow enough."""
+    """Like `InParallel`, but threads are started only if calls prove slow enough."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""`tf.distribute`: several replicas of a program, in one process or in several.
+"""`tf.distribute`: several replicas of a program, in one or several processes.
 
 A strategy has replicas (`strategies`), which run a function one after the other and synchronise at
 merge calls (`meeting`). A thread's context is in `framework/places.py`; variables (`variables`)

@@ -1,4 +1,4 @@
-"""`tf.distribute.cluster_resolver`: who says which processes there are."""
+"""`tf.distribute.cluster_resolver`: resolvers that describe a cluster's processes."""
 
 from pinnace.distribute.clusters import ClusterResolver as ClusterResolver
 from pinnace.distribute.clusters import SimpleClusterResolver as SimpleClusterResolver

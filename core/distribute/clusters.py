@@ -55,7 +55,7 @@ class ClusterSpec:
             self._jobs[str(job)] = dict(sorted(found.items()))
 
     def as_dict(self) -> dict[str, Any]:
-        """Job -> list of addresses; a dict by number where numbers are missing."""
+        """Job -> list of addresses; a dict by task number if numbers are missing."""
         return {
             job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
             for job, tasks in self._jobs.items()
@@ -113,7 +113,7 @@ class ClusterSpec:
 
 
 class ClusterResolver:
-    """Says which processes there are, and which one this is: a base class.
+    """Describes the cluster's processes, and which one this is; a base class.
 
     A subclass defines `cluster_spec` and `master`, and sets `task_type` and `task_id`.
     """
@@ -136,7 +136,7 @@ class ClusterResolver:
         Args:
             task_type: its job.
             task_id: its number there.
-            rpc_layer: what stands before the address, as `grpc`.
+            rpc_layer: prefix of the address, such as `grpc`.
         """
         raise NotImplementedError(f"{type(self).__name__} must define master")
 
@@ -158,12 +158,12 @@ class ClusterResolver:
 
     @property
     def environment(self) -> str:
-        """Empty: nothing depends on whose machines they are."""
+        """An empty string: no provider of machines is distinguished."""
         return ""
 
 
 class SimpleClusterResolver(ClusterResolver):
-    """A resolver that is told the cluster.
+    """A resolver for a given cluster.
 
     Args:
         cluster_spec: a ClusterSpec.
@@ -172,7 +172,7 @@ class SimpleClusterResolver(ClusterResolver):
         task_id: its number there.
         environment: accepted.
         num_accelerators: by kind, given back.
-        rpc_layer: what stands before addresses.
+        rpc_layer: prefix of addresses.
 
     Raises:
         TypeError: `cluster_spec` is something else.
@@ -239,7 +239,7 @@ class TFConfigClusterResolver(ClusterResolver):
     Args:
         task_type: instead of the one there.
         task_id: likewise.
-        rpc_layer: what stands before addresses.
+        rpc_layer: prefix of addresses.
         environment: instead of the one there.
 
     Raises:
@@ -266,7 +266,7 @@ class TFConfigClusterResolver(ClusterResolver):
         return self._environment or str(tf_config().get("environment", ""))
 
     def cluster_spec(self) -> ClusterSpec:
-        """The addresses of TF_CONFIG; none if it is not set."""
+        """The addresses in TF_CONFIG; empty if it is not set."""
         return ClusterSpec(tf_config().get("cluster", {}))
 
     def master(
@@ -275,7 +275,7 @@ class TFConfigClusterResolver(ClusterResolver):
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """The address of a task, this one's if none is named; empty for a cluster of one."""
+        """The address of a task, by default this one's; empty for a cluster of one process."""
         spec = self.cluster_spec()
         if not spec or (spec.jobs == ["worker"] and spec.num_tasks("worker") == 1):
             return ""
@@ -289,7 +289,7 @@ class TFConfigClusterResolver(ClusterResolver):
 
 
 class _JobResolver(SimpleClusterResolver):
-    """The processes that MPI knows, as a cluster of workers without addresses."""
+    """The processes of an MPI job as a cluster of workers without addresses."""
 
     def __init__(self, rank: int, size: int) -> None:
         spec = ClusterSpec({"worker": [f"process{number}" for number in range(size)]})
@@ -300,7 +300,7 @@ def tf_config() -> dict[str, Any]:
     """The environment variable TF_CONFIG, read; empty if it is not set.
 
     Raises:
-        ValueError: it is no JSON object.
+        ValueError: the variable does not hold a JSON object.
     """
     text = os.environ.get("TF_CONFIG", "{}") or "{}"
     try:
@@ -313,23 +313,23 @@ def tf_config() -> dict[str, Any]:
 
 
 def described_workers(given: Any) -> int:
-    """The number of training processes in the resolver, or in TF_CONFIG for None; 0 if none."""
+    """The number of training processes in the resolver (TF_CONFIG if None); 0 if there are none."""
     spec = ClusterSpec((TFConfigClusterResolver() if given is None else given).cluster_spec())
     return sum(spec.num_tasks(job) for job in spec.jobs if job in _WORKERS)
 
 
 def resolver_of(who: str, given: Any, rank: int, size: int) -> ClusterResolver:
-    """The resolver of a job, once it agrees with what MPI says.
+    """The resolver of a job, checked against MPI's information.
 
     Args:
-        who: for messages.
+        who: name of the caller in messages.
         given: the user's; else TF_CONFIG is asked, if it describes a cluster.
         rank: the number of this process, by MPI.
         size: how many there are, by MPI.
 
     Raises:
-        ValueError: another number of processes, another number of this one, or a task that does
-            not train.
+        ValueError: wrong number of processes, another number of this one, or a task that does not
+            train.
     """
     resolver: ClusterResolver = TFConfigClusterResolver() if given is None else given
     spec = ClusterSpec(resolver.cluster_spec())

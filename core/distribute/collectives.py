@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class AllReduce(CrossDeviceOps):
-    """Adds over the processes of a job, each of which has one replica.
+    """Sums over the processes of a job with one replica each.
 
     All tensors of a batch of values travel as one buffer for each dtype, after the last of them is
     computed; indexed slices are gathered.
 
     Args:
-        processes: of the job.
+        processes: the job's processes.
     """
 
     def __init__(self, processes: Processes) -> None:
@@ -91,8 +91,8 @@ def summed(processes: Processes, tensors: Sequence[Tensor]) -> list[Tensor]:
     """The sums of tensors over the processes.
 
     Args:
-        processes: of the job.
-        tensors: of the same shapes and dtypes on all of them.
+        processes: the job's processes.
+        tensors: tensors of the same shapes and dtypes on all of them.
     """
     what = f"the sum of {len(tensors)} tensors over the processes"
 
@@ -106,8 +106,8 @@ def gathered(processes: Processes, tensors: Sequence[Tensor], axis: int) -> list
     """The tensors of all processes one after the other, in the order of the processes.
 
     Args:
-        processes: of the job.
-        tensors: whose shapes may differ along `axis` only.
+        processes: the job's processes.
+        tensors: tensors whose shapes may differ along `axis` only.
         axis: to join them along.
     """
     what = "a gather over the processes"
@@ -133,9 +133,9 @@ def broadcast(processes: Processes, tensor: Tensor, what: str) -> Tensor:
     """The chief's tensor, on every process.
 
     Args:
-        processes: of the job.
-        tensor: of the same shape and dtype on all of them.
-        what: for messages.
+        processes: the job's processes.
+        tensor: a tensor of the same shape and dtype on all of them.
+        what: name in messages.
     """
 
     def send(array: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The strategy and the replica context of this thread; defaults if there are none."""
+"""The strategy and replica context of this thread, or the defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _DefaultExtended(StrategyExtended):
 
 
 class _DefaultStrategy(Strategy):
-    """The strategy outside of all scopes: one replica."""
+    """The strategy outside of all scopes, with one replica."""
 
     def __init__(self) -> None:
         super().__init__(_DefaultExtended(self))
@@ -44,11 +44,11 @@ class _DefaultStrategy(Strategy):
 
 
 class _DefaultReplicaContext(ReplicaContext):
-    """The one replica outside of all strategies."""
+    """The context of the only replica outside of all strategies."""
 
     @property
     def replica_id_in_sync_group(self) -> int:
-        """0."""
+        """Always 0."""
         return 0
 
 
@@ -59,19 +59,19 @@ _lasting: list[Scope] = []
 
 
 def get_strategy() -> Strategy:
-    """The strategy around: that of the scope or of the replica, else a default one."""
+    """The strategy of the enclosing scope or replica, else the default one."""
     place = current()
     return _default if place is None else place.strategy
 
 
 def has_strategy() -> bool:
-    """Whether there is a strategy around, other than the default one."""
+    """Whether a strategy other than the default one is active."""
     place = current()
     return place is not None and place.strategy is not _default
 
 
 def get_replica_context() -> ReplicaContext | None:
-    """The replica that runs; None between replicas. Outside of all strategies a default one."""
+    """The current replica's context; None in cross-replica code; a default without a strategy."""
     place = current()
     if place is None:
         return _default_context
@@ -81,13 +81,13 @@ def get_replica_context() -> ReplicaContext | None:
 
 
 def in_cross_replica_context() -> bool:
-    """Whether this is between replicas: in the scope of a strategy, or in a `merge_call`."""
+    """Whether this is cross-replica code: in a strategy's scope, or in a `merge_call`."""
     place = current()
     return place is not None and place.replica is None
 
 
 def experimental_set_strategy(strategy: Strategy | None) -> None:
-    """Enter the scope of a strategy without a block; None leaves it.
+    """Enter the scope of a strategy without a `with` block; None leaves it.
 
     Args:
         strategy: the strategy, which takes the place of one that was set before.

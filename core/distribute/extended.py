@@ -57,22 +57,22 @@ class StrategyExtended:
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        """The devices of the replicas, by name."""
+        """The names of the replicas' devices."""
         return self._devices
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
-        """The devices of the copies of a variable, by name."""
+        """The names of the devices that hold a variable's copies."""
         return self._devices
 
     @property
     def experimental_require_static_shapes(self) -> bool:
-        """False: shapes may be open."""
+        """False: shapes may be partly unknown."""
         return False
 
     @property
     def _replica_numbers(self) -> range:
-        """The replicas of this process, among those of all."""
+        """The global numbers of this process's replicas."""
         return range(self._num_replicas)
 
     @property
@@ -81,7 +81,7 @@ class StrategyExtended:
         return len(self._replica_numbers) < self._num_replicas
 
     def _in_multi_worker_mode(self) -> bool:
-        """Whether there are replicas in other processes, as packages ask it in TensorFlow."""
+        """TensorFlow's name for `_spans_processes`, which packages call."""
         return self._spans_processes
 
     def _summed(self, tensor: Tensor) -> Tensor:
@@ -89,12 +89,12 @@ class StrategyExtended:
         return tensor
 
     def _gathered(self, tensors: Sequence[Tensor], axis: int) -> list[Tensor]:
-        """Tensors of all processes one after the other along an axis."""
+        """Tensors of all processes, concatenated along an axis."""
         del axis
         return list(tensors)
 
     def _creator(self, next_creator: Callable[..., Any], **options: Any) -> Any:
-        """Makes the variables of the scope."""
+        """Creates the variables of the scope."""
         return next_creator(**options)
 
     def replica_context(self, replica: int | None) -> ReplicaContext:
@@ -117,7 +117,7 @@ class StrategyExtended:
         return Meeting(strategy, fn, arguments, named).run()
 
     def _function_around(self, fn: Function[..., Any]) -> Function[..., Any]:
-        """A graph of all replicas: each would trace its own otherwise, and could not meet."""
+        """One graph for all replicas; with a graph each they could not synchronise."""
         found = self._around.get(fn)
         if found is None:
             python_function, converts = fn.python_function, fn.converts
@@ -143,7 +143,7 @@ class StrategyExtended:
         Args:
             reduce_op: a ReduceOp or its name.
             value: a PerReplica of tensors or indexed slices.
-            destinations: what the result is for; all is in one memory.
+            destinations: without effect: there is one memory.
             options: hints, see `experimental.CommunicationOptions`.
 
         Raises:
@@ -167,8 +167,8 @@ class StrategyExtended:
     def _copies(self, op: ReduceOp, variable: DistributedVariable) -> PerReplica:
         if isinstance(variable, MirroredVariable) and op is ReduceOp.SUM:
             raise ValueError(
-                f"reduce: the copies of {variable.name!r} are equal, and their sum is as many "
-                "times its value\n  Try: variable.value()"
+                f"reduce: the copies of {variable.name!r} are equal, so their sum would be "
+                "a multiple of its value\n  Try: variable.value()"
             )
         return PerReplica([copy.read_value() for copy in variable.values])
 
@@ -195,11 +195,11 @@ class StrategyExtended:
         ]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """A tensor where all replicas find it.
+        """A tensor made available to all replicas.
 
         Args:
             tensor: the tensor.
-            destinations: what it is for; all is in one memory.
+            destinations: without effect: there is one memory.
         """
         return self._reducer.broadcast(tensor, destinations)
 
@@ -217,7 +217,7 @@ class StrategyExtended:
             var: a variable of this strategy.
             fn: takes the copy, then `args` and `kwargs`: of a PerReplica, what belongs to the copy.
             args: its arguments.
-            kwargs: likewise by name.
+            kwargs: keyword arguments, likewise.
             group: whether what `fn` gives is given as one value; else as a tuple.
 
         Raises:
@@ -239,7 +239,7 @@ class StrategyExtended:
         return results[0] if len(results) == 1 else PerReplica(results)
 
     def value_container(self, value: Any) -> Any:
-        """The variable that a copy belongs to; anything else as it is.
+        """The variable that a copy belongs to; other values unchanged.
 
         Args:
             value: a copy.
@@ -257,13 +257,13 @@ class StrategyExtended:
 
     @contextlib.contextmanager
     def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
-        """A block whose variables are near to another one, as all are.
+        """A block whose variables are placed with another one; all are in one memory.
 
         Args:
             colocate_with_variable: a variable of this strategy.
 
         Raises:
-            ValueError: it was not made in the scope of this strategy.
+            ValueError: the variable was not created in the scope of this strategy.
         """
         if not self.variable_created_in_scope(colocate_with_variable):
             raise ValueError(

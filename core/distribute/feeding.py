@@ -1,4 +1,4 @@
-"""Pipelines with one element per replica: batches that are split, elements dealt in turn."""
+"""Input pipelines with an element per replica: split batches, or elements in turn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Components = tuple[Array, ...]
 
 
 def split(dataset: Dataset, count: int) -> Dataset:
-    """Tuples of pieces of the batches of a dataset, one of each replica.
+    """Tuples of pieces of a dataset's batches, one for each replica.
 
     Raises:
         ValueError: the elements are no batches.
@@ -37,12 +37,12 @@ def split(dataset: Dataset, count: int) -> Dataset:
 
 
 def dealt(dataset: Dataset, count: int) -> Dataset:
-    """Tuples of elements that follow each other, one of each replica."""
+    """Tuples of consecutive elements, one for each replica."""
     return Dataset(Dealt(stage_of(dataset, "distribute_datasets_from_function"), count))
 
 
 class Split(Stage):
-    """Each batch in pieces of equal size, but for the last ones.
+    """Each batch in pieces of equal size, except the last ones.
 
     Args:
         source: its elements are batches.
@@ -65,7 +65,7 @@ class Split(Stage):
         super().__init__((structure.map_structure(piece, source.spec),) * count)
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The pieces of each batch, leaves of the first replica first."""
+        """The pieces of each batch, those of the first replica first."""
         groups = groups_of(self._source.spec)
         for element in self._source.open(run):
             parts = [
@@ -84,11 +84,11 @@ class Split(Stage):
 
 
 class Dealt(Stage):
-    """Elements that follow each other, as one.
+    """Consecutive elements as one.
 
     Args:
-        source: where they come from. If the shapes of its elements are known in full, what is left
-            of them in the end is dropped; else the last replicas get empty tensors.
+        source: their source. If the shapes of its elements are known in full, what is left of them
+            in the end is dropped; else the last replicas get empty tensors.
         count: how many are one.
     """
 
@@ -101,7 +101,7 @@ class Dealt(Stage):
         super().__init__((source.spec,) * count)
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The leaves of the first replica first."""
+        """The elements for all replicas, those of the first replica first."""
         source = self._source.open(run)
         while found := list(itertools.islice(source, self._count)):
             missing = self._count - len(found)
@@ -166,7 +166,7 @@ def _piece(part: Any, components: Components, replica: int, count: int) -> Compo
 
 
 def cut(part: Any, components: Components, between: Callable[[int], tuple[int, int]]) -> Components:
-    """Some rows of a part of an element.
+    """A range of rows of an element's part.
 
     Args:
         part: its spec.
@@ -206,7 +206,7 @@ def zeros(part: Any, sizes: list[int]) -> Components:
 
     Args:
         part: its spec.
-        sizes: of its axes.
+        sizes: sizes of its axes.
     """
     kind = part.dtype.numpy
     if isinstance(part, TensorSpec):
@@ -223,7 +223,7 @@ def zeros(part: Any, sizes: list[int]) -> Components:
 
 
 def pieces(value: Any, count: int) -> list[Any]:
-    """A batch in pieces, one of each replica.
+    """A batch split into pieces, one for each replica.
 
     Args:
         value: a tensor, or a ragged or sparse one.

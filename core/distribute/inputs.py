@@ -1,4 +1,4 @@
-"""Datasets of a strategy: each element is one of every replica."""
+"""Distributed datasets: each element holds a value per replica."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PER_REPLICA = (
 
 
 class InputReplicationMode(Enum):
-    """The number of input pipelines: one for all replicas, or one for each."""
+    """Whether there is one input pipeline for all replicas, or one for each."""
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"
@@ -41,11 +41,11 @@ class InputOptions(_InputOptions):
     """Options for the transfer of elements to devices.
 
     Args:
-        experimental_fetch_to_device: whether they are copied ahead, True if None; all is in one
-            memory.
+        experimental_fetch_to_device: whether they are copied ahead; True if None. Without effect:
+            there is one memory.
         experimental_replication_mode: an InputReplicationMode.
-        experimental_place_dataset_on_device: whether the pipeline runs there; likewise.
-        experimental_per_replica_buffer_size: how many are copied ahead; likewise.
+        experimental_place_dataset_on_device: whether the pipeline runs there; without effect.
+        experimental_per_replica_buffer_size: how many are copied ahead; without effect.
     """
 
     __slots__ = ()
@@ -73,7 +73,7 @@ class InputContext:
 
     Args:
         num_input_pipelines: how many such datasets there are.
-        input_pipeline_id: which of them this is, from 0.
+        input_pipeline_id: index of this one, from 0.
         num_replicas_in_sync: how many replicas there are.
     """
 
@@ -94,7 +94,7 @@ class InputContext:
 
     @property
     def input_pipeline_id(self) -> int:
-        """The index of this pipeline, from 0."""
+        """The index of this input pipeline, from 0."""
         return self._input_pipeline_id
 
     @property
@@ -109,7 +109,7 @@ class InputContext:
             global_batch_size: samples in a batch of all replicas.
 
         Raises:
-            ValueError: they cannot be divided evenly.
+            ValueError: the samples cannot be divided evenly.
         """
         count = self._num_replicas_in_sync
         if global_batch_size % count:
@@ -140,7 +140,7 @@ class ValueContext:
 
     @property
     def replica_id_in_sync_group(self) -> int:
-        """The replica, from 0."""
+        """The number of the replica, from 0."""
         return self._replica_id
 
     @property
@@ -210,7 +210,7 @@ class DistributedIterator(CompositeTensor):
 
     @property
     def spec(self) -> DistributedIteratorSpec:
-        """The spec by which a function knows it."""
+        """The spec of the iterator as a function's argument."""
         # Inside of a function the parts are a traced iterator, which has no spec of its own.
         return DistributedIteratorSpec(IteratorSpec(self.parts.element_spec))
 
@@ -230,7 +230,7 @@ class DistributedIterator(CompositeTensor):
 
 
 class _Optional:
-    """An element of all replicas, or nothing."""
+    """An Optional of the elements for all replicas."""
 
     def __init__(self, parts: Any, element_spec: Any) -> None:
         self.parts = parts
@@ -254,7 +254,7 @@ class DistributedIteratorSpec(CompositeSpec):
     """The spec of a DistributedIterator: that of its iterator over parts.
 
     Args:
-        parts: the spec of that.
+        parts: the spec of the iterator over parts.
     """
 
     __slots__ = ("_parts",)
@@ -349,7 +349,7 @@ def _mode(who: str, options: Any) -> InputReplicationMode:
 
 
 def shared_out(processes: Any, dataset: Any, options: InputOptions | None) -> DistributedDataset:
-    """One process's share of a dataset; see `experimental_distribute_dataset`."""
+    """One process's shard of a dataset; see `experimental_distribute_dataset`."""
     from pinnace.distribute import sharding  # for jobs of several processes
 
     who = "experimental_distribute_dataset"
@@ -362,7 +362,7 @@ def shared_out(processes: Any, dataset: Any, options: InputOptions | None) -> Di
 def from_function_of_process(
     processes: Any, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None
 ) -> DistributedDataset:
-    """A dataset of its own for each process; see `distribute_datasets_from_function`."""
+    """A dataset for each process; see `distribute_datasets_from_function`."""
     from pinnace.distribute import sharding
 
     who = "distribute_datasets_from_function"
@@ -375,5 +375,5 @@ def from_function_of_process(
 
 
 def _alone(stage: Stage) -> DistributedDataset:
-    """Elements of one replica."""
+    """The elements of a single replica."""
     return DistributedDataset(Dataset.zip((Dataset(stage),)))

@@ -21,7 +21,7 @@ def for_distributed(
     symbol_names: Any = None,
     opts: Any = None,
 ) -> None:
-    """`for x in iterated: body(x)`, a loop over the elements of all replicas, then of each step.
+    """`for x in iterated: body(x)` over the elements of all replicas, step by step.
 
     Args:
         iterated: a DistributedDataset, or a DistributedIterator, which goes on where it is.

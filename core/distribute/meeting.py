@@ -33,7 +33,7 @@ _INSIDE = (
 
 
 class _Ended(BaseException):
-    """Unwinds a replica whose run is over."""
+    """Unwinds the stack of a replica whose run was ended."""
 
 
 class Meeting:
@@ -41,9 +41,9 @@ class Meeting:
 
     Args:
         strategy: the strategy, which has more than one replica.
-        function: what each replica calls.
+        function: the function that each replica calls.
         args: its arguments, PerReplica values among them.
-        kwargs: likewise by name.
+        kwargs: keyword arguments, likewise.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Meeting:
 
     @contextlib.contextmanager
     def _sharing(self, replica: int) -> Iterator[None]:
-        """A variable that several replicas make is one: the first makes it, the others find it."""
+        """Shares variables among replicas: the first replica creates them, the others find them."""
         counts: dict[str, int] = {}
 
         def create(next_creator: Callable[..., Any], **options: Any) -> Any:
@@ -122,7 +122,7 @@ class Meeting:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """Wait for the others and give what a function makes of all: see `merge_call`.
+        """Wait for the other replicas and return the result of a function of all; see `merge_call`.
 
         Raises:
             RuntimeError: inside a graph that one replica makes alone, or the others do not merge.
@@ -149,7 +149,7 @@ class Meeting:
 
 
 class _Other:
-    """A replica in a thread of its own, which runs only while the first one waits for it."""
+    """A replica in its own thread, which runs only while the first one waits for it."""
 
     def __init__(self, meeting: Meeting, replica: int) -> None:
         self._meeting = meeting
@@ -187,7 +187,7 @@ class _Other:
         return self.answer
 
     def end(self) -> None:
-        """Stop it wherever it is."""
+        """End the replica wherever it is."""
         if self._thread is not None:
             self._ending = True
             self._go.release()

@@ -16,10 +16,10 @@ _PLACE = re.compile(
 
 
 def device_names(who: str, given: Sequence[str]) -> tuple[str, ...]:
-    """Devices by their whole names, `/job:localhost/replica:0/task:0/device:CPU:1`.
+    """Full names of devices, such as `/job:localhost/replica:0/task:0/device:CPU:1`.
 
     Args:
-        who: for messages.
+        who: name of the caller in messages.
         given: names such as "/CPU:1", "cpu:1", "GPU:0".
 
     Raises:

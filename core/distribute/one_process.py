@@ -1,4 +1,4 @@
-"""A job with one process: the collective operations without MPI."""
+"""Collective operations of a job with a single process, without MPI."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OneProcess(Processes):
         return list(arrays)
 
     def gather(self, arrays: Sequence[Array], what: str) -> list[list[Array]]:
-        """Each array, as the only one."""
+        """Lists with each array as the only item."""
         del what
         return [[array] for array in arrays]
 

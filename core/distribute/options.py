@@ -1,4 +1,4 @@
-"""Options of runs and communication; stored, and without effect in one process."""
+"""Options of runs and communication, stored without effect in a single process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class RunOptions(NamedTuple):
     Attributes:
         experimental_enable_dynamic_batch_size: whether batches may be smaller.
         experimental_bucketizing_dynamic_shape: whether shapes are rounded up.
-        experimental_xla_options: of the compiler.
+        experimental_xla_options: options of the compiler.
     """
 
     experimental_enable_dynamic_batch_size: bool = True
@@ -21,7 +21,7 @@ class RunOptions(NamedTuple):
 
 
 class CommunicationImplementation(Enum):
-    """The implementation of communication; unused in one process."""
+    """The implementation of communication; without effect in a single process."""
 
     AUTO = "AUTO"
     RING = "RING"

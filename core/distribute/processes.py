@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # The tag of the message by which a process says that it ends.
 _GOODBYE = 77
-# For how long a process asks again at once, before it sleeps between its questions (seconds).
+# How long a process polls without a pause, before it sleeps between polls (seconds).
 _EAGER_S = 2e-4
 _SLEEP_S = 2e-4
 # The time limit for pending exchanges after a process has announced its end (seconds).
@@ -38,11 +38,11 @@ _TELLING_S = 10.0
 
 
 class Processes:
-    """The processes of a job, each of which has one.
+    """The processes of a job, from the view of one of them.
 
     Args:
         mpi: the module `mpi4py.MPI`.
-        communicator: of all processes, for this object alone.
+        communicator: a communicator of all processes, for this object alone.
         timeout_s: how long to wait for the others at most, in seconds; None without end.
 
     Attributes:
@@ -67,29 +67,29 @@ class Processes:
 
     @property
     def has_failed(self) -> bool:
-        """Whether an exchange ended in an error, after which there is none."""
+        """Whether an exchange failed, so that no further one is possible."""
         return self._broken is not None
 
     def meet(self, what: str, *, or_gone: bool = False) -> None:
-        """Wait until all processes are here.
+        """Wait until all processes have arrived.
 
         Args:
-            what: what this process does, the same text on all.
+            what: the operation, the same text on all processes.
             or_gone: whether it is no error that others have ended.
 
         Raises:
             FailedPreconditionError: the others do something else.
             AbortedError: one of them has ended.
-            DeadlineExceededError: they are not here in time.
+            DeadlineExceededError: some have not arrived in time.
         """
         self._vote(what, 0, or_gone=or_gone)
 
     def any(self, flag: bool, what: str) -> bool:
-        """Whether the flag is set on one of the processes; raises what `meet` does."""
+        """Whether the flag is set in any process; raises the errors of `meet`."""
         return self._vote(what, -int(flag)) < 0
 
     def agreed(self, value: Any, what: str) -> Any:
-        """The chief's value, which pickle takes; raises what `meet` does."""
+        """The chief's value, sent by pickle; raises the errors of `meet`."""
         self._vote(what, 0)
         return self._communicator.bcast(value, root=0)
 
@@ -99,8 +99,8 @@ class Processes:
         Half precisions are added as float32.
 
         Args:
-            arrays: of the same shapes and dtypes on all processes.
-            what: for messages.
+            arrays: arrays of the same shapes and dtypes on all processes.
+            what: name in messages.
 
         Raises:
             InvalidArgumentError: a dtype that cannot be added; else what `meet` raises.
@@ -130,10 +130,10 @@ class Processes:
 
         Args:
             arrays: as many, of the same dtypes and ranks, on all processes.
-            what: for messages.
+            what: name in messages.
 
         Returns:
-            For each array that of every process, in their order.
+            For each array, the arrays of all processes, in their order.
         """
         kinds = ", ".join(f"{array.dtype} of rank {array.ndim}" for array in arrays)
         with self._lock:
@@ -175,13 +175,14 @@ class Processes:
     # How processes wait for each other.
 
     def _vote(self, what: str, vote: int, *, or_gone: bool = False) -> int:
-        """Meet, and give the lowest vote."""
+        """Meet the other processes, and return the lowest vote."""
         with self._lock:
             if self._broken is not None:
                 raise AbortedError(self._broken)
             self.exchanges += 1
             code = zlib.crc32(what.encode())
-            # The lowest and, negated, the highest: they differ where the processes do.
+            # The minimum of code and of -code: they are opposite only if all processes sent the
+            # same code.
             said = np.array([code, -code, vote], np.int64)
             heard = np.empty_like(said)
             request = self._communicator.Iallreduce(said, heard, self._mpi.MIN)
@@ -192,7 +193,7 @@ class Processes:
             return int(heard[2])
 
     def _wait(self, request: Any, what: str, limit_s: float | None, or_gone: bool = False) -> bool:
-        """Wait for a request; False if others have ended, where that is no error."""
+        """Wait for a request; False if other processes have ended and that is allowed."""
         began = time.monotonic()
         noticed: float | None = None
         while not request.Test():
@@ -230,7 +231,7 @@ class Processes:
         return bool(self._gone)
 
     def _explain(self, what: str) -> NoReturn:
-        """All processes are here, and not for the same reason: each says for which."""
+        """Raise an error in each process: all have met, but for different reasons."""
         width = 400
         own = np.frombuffer(what.encode()[:width].ljust(width), np.uint8)
         heard = np.empty((self.size, width), np.uint8)
@@ -257,10 +258,10 @@ class Processes:
         plural = "es" if len(ranks) > 1 else ""
         return f"process{plural} {', '.join(map(str, sorted(ranks)))} of {self.size}"
 
-    # How a process ends.
+    # The end of a process.
 
     def leave(self) -> None:
-        """Tell the others that this process ends."""
+        """Announce to the others that this process ends."""
         for other in range(self.size):
             if other != self.rank:
                 self._communicator.Isend([b"\0", self._mpi.BYTE], other, _GOODBYE)
@@ -271,7 +272,7 @@ class Processes:
 
 
 def _added_as(kind: np.dtype[Any], what: str) -> np.dtype[Any]:
-    """The dtype in which arrays are added."""
+    """The dtype in which arrays are summed."""
     if (kind.kind in "iufc" and kind.itemsize > 2) or kind.kind in "iu":
         return kind
     if kind.kind in "fV" and kind.name in {"float16", "bfloat16"}:

@@ -1,4 +1,4 @@
-"""Combining the values of replicas: ReduceOp and CrossDeviceOps."""
+"""Reductions over replicas: ReduceOp and CrossDeviceOps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ReduceOp(Enum):
-    """The reduction of the replicas' values: sum or mean."""
+    """The kind of reduction over replicas: sum or mean."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -30,7 +30,7 @@ class ReduceOp(Enum):
         """The op for a variable's aggregation.
 
         Raises:
-            ValueError: it is neither a sum nor a mean.
+            ValueError: the aggregation is neither a sum nor a mean.
         """
         names = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
         if aggregation not in names:
@@ -45,13 +45,13 @@ def known_op(given: Any) -> ReduceOp:
     """A ReduceOp, or its name in any case.
 
     Raises:
-        ValueError: another name.
+        ValueError: the name is that of no ReduceOp.
     """
     return ReduceOp(given.upper()) if isinstance(given, str) else ReduceOp(given)
 
 
 def total(values: Sequence[Any]) -> Any:
-    """The sum of tensors, of indexed slices (all of them, one after the other), or of numbers."""
+    """The sum of tensors, of indexed slices (concatenated), or of numbers."""
     if len(values) == 1:
         return values[0]
     if any(isinstance(value, IndexedSlices) for value in values):
@@ -84,10 +84,10 @@ def divided(value: Any, count: int) -> Any:
 
 
 class CrossDeviceOps:
-    """Combines values of several devices; a subclass defines the `_implementation` methods.
+    """Combines values of several devices; subclasses define the `_implementation` methods.
 
-    A strategy asks it for every sum and mean over its replicas. It is where a strategy over several
-    processes puts an exchange between them.
+    A strategy uses it for every sum and mean over its replicas; a strategy over several processes
+    exchanges values here.
     """
 
     def reduce(
@@ -132,7 +132,7 @@ class CrossDeviceOps:
         return self.batch_reduce_implementation(op, value_destination_pairs, options)
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
-        """A tensor where all replicas find it.
+        """A tensor made available to all replicas.
 
         Args:
             tensor: the tensor.
@@ -152,20 +152,20 @@ class CrossDeviceOps:
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: Any,
     ) -> list[Any]:
-        """See `batch_reduce`; one by one unless a subclass knows better."""
+        """See `batch_reduce`; reduces values one by one unless a subclass overrides it."""
         return [
             self.reduce_implementation(reduce_op, value, destinations, options)
             for value, destinations in value_destination_pairs
         ]
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
-        """See `broadcast`; one memory is everywhere."""
+        """See `broadcast`; all replicas share memory."""
         del destinations
         return tensor
 
 
 class ReductionToOneDevice(CrossDeviceOps):
-    """Adds where one of the values is.
+    """Sums on the device of one of the values.
 
     Args:
         reduce_to_device: accepted; all values are in one memory.
@@ -212,7 +212,7 @@ class _PackedAllReduce(CrossDeviceOps):
 
 
 class HierarchicalCopyAllReduce(_PackedAllReduce):
-    """The sum of all replicas for all of them; on one memory an addition.
+    """The sum over all replicas for all of them; with one memory, an addition.
 
     Args:
         num_packs: at least 0; gradients are not packed, since none travels.
@@ -225,7 +225,7 @@ class HierarchicalCopyAllReduce(_PackedAllReduce):
 
 
 class NcclAllReduce(_PackedAllReduce):
-    """The sum of all replicas for all of them; without GPUs an addition, as TensorFlow makes it.
+    """The sum over all replicas for all of them; without GPUs an addition, as in TensorFlow.
 
     Args:
         num_packs: at least 0; gradients are not packed, since none travels.

@@ -42,7 +42,7 @@ class ReplicaContext:
 
     @property
     def replica_id_in_sync_group(self) -> Any:
-        """The number of this one, a scalar of int32."""
+        """The number of this replica, an int32 scalar."""
         return convert_to_tensor(self._replica_id)
 
     @property
@@ -54,21 +54,21 @@ class ReplicaContext:
         raise RuntimeError("ReplicaContext: strategy.run enters it; it cannot be entered by hand")
 
     def __exit__(self, *_: object) -> None:
-        """Never reached."""
+        """Unreachable, since `__enter__` raises."""
 
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Wait until all replicas are here, and call a function once, between the replicas.
+        """Wait for all replicas, and call a function once in cross-replica context.
 
         Args:
             merge_fn: takes the strategy, then `args` and `kwargs` of all replicas: where they
                 differ, a PerReplica.
-            args: of this replica.
-            kwargs: likewise by name.
+            args: this replica's arguments.
+            kwargs: keyword arguments, likewise.
 
         Returns:
-            What `merge_fn` gives; of a PerReplica, what is this replica's.
+            The result of `merge_fn`; of a PerReplica, this replica's value.
 
         Raises:
             RuntimeError: not all replicas come here, or this one is inside of a graph that it
@@ -79,7 +79,7 @@ class ReplicaContext:
         place, meeting = current(), state.meeting
         if place is not None and meeting is not None:
             return meeting.merge(place.replica, function, arguments, named)
-        # Alone: there is nobody to wait for.
+        # Outside of `run` there are no other replicas to wait for.
         with entered(ReplicaPlace(self._strategy)):
             return function(self._strategy, *arguments, **named)
 
@@ -178,7 +178,7 @@ def _as_value(leaf: Any) -> Any:
 
 
 def _own(value: Any) -> Any:
-    """A value that is this replica's alone: what is the same object in all counts as one value."""
+    """A new object for this replica: an object shared by all counts as a single value."""
     if isinstance(value, IndexedSlices):
         return IndexedSlices(value.values, value.indices, value.dense_shape)
     with tapes_hidden():

@@ -1,4 +1,4 @@
-"""The share of a dataset that a process of a job reads: files of its own, or pieces of each batch.
+"""A process's share of a dataset: files of its own, or pieces of each batch.
 
 Source:
     TensorFlow `tf.data.experimental.AutoShardPolicy`, `tf.data.experimental.DistributeOptions`.
@@ -40,12 +40,12 @@ _TOO_FEW = (
 
 
 def share_of(dataset: Dataset, processes: Processes) -> Stage:
-    """The stage that gives a process its batches of a dataset whose batches are for all.
+    """The stage with a process's share of a dataset's global batches.
 
     Args:
         dataset: its options say how it is shared out: by files if its policy is AUTO and all of it
             is read from files, else by pieces of each batch.
-        processes: of the job.
+        processes: the job's processes.
 
     Raises:
         NotFoundError: the policy is FILE, and not all of it is read from files.
@@ -73,7 +73,7 @@ def share_of(dataset: Dataset, processes: Processes) -> Stage:
         cut = Recut(stage, rank, size)
     else:
         cut = Piece(stage, rank, size)
-    # Seeds are the chief's, so that all shuffle alike and no sample is seen twice.
+    # The chief's seeds: all processes shuffle alike, so that no sample is seen twice.
     same = policy not in {AutoShardPolicy.OFF, AutoShardPolicy.HINT}
     return InStep(cut, processes, same_seeds=same)
 
@@ -91,7 +91,7 @@ def by_files(stage: Stage, rank: int, size: int) -> Stage | None:
 
 
 def _find_readers(stage: Stage, rank: int, size: int, found: dict[int, Stage]) -> bool:
-    """Collect what reads files, and what does so in its place; whether nothing else is a source."""
+    """Collect stages that read files or replace such; return whether there are no other sources."""
     if id(stage) in found:
         return True
     if isinstance(stage, Files):
@@ -115,7 +115,7 @@ def _sources(parts: Any) -> Iterator[Stage]:
 
 
 def _makes_readers(thing: Any) -> bool:
-    """Whether a function that makes datasets makes some that read files."""
+    """Whether a function returns datasets that read files."""
     if isinstance(thing, Files):
         return True
     if isinstance(thing, (Stage, Bindable)):
@@ -136,7 +136,7 @@ def _own_files(stage: Files, rank: int, size: int) -> Files:
 
 
 class NotEmpty(Stage):
-    """The elements of a shard of files, of which there must be one.
+    """The elements of a shard of files, which must not be empty.
 
     Args:
         source: the shard.
@@ -149,7 +149,7 @@ class NotEmpty(Stage):
         self._size = size
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements; an error if there are none."""
+        """The elements; raises an error if there are none."""
         empty = True
         for element in self._source.open(run):
             empty = False
@@ -160,12 +160,12 @@ class NotEmpty(Stage):
             )
 
     def cardinality(self) -> int:
-        """As many as there are in the shard."""
+        """The number of elements in the shard."""
         return self._source.cardinality()
 
 
 class Piece(Stage):
-    """The piece of a process of each batch: of n rows, ceil(n / processes) or what is left.
+    """One process's piece of each batch: of n rows, ceil(n / processes) or the remainder.
 
     Args:
         source: its elements are batches.
@@ -179,18 +179,18 @@ class Piece(Stage):
         self._rank, self._size = rank, size
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """A piece of each batch, which may be empty."""
+        """A piece of each batch, possibly empty."""
         groups = groups_of(self._source.spec)
         for element in self._source.open(run):
             yield _cut(element, groups, lambda n: feeding.bounds(n, self._rank, self._size))
 
     def cardinality(self) -> int:
-        """As many as there are batches."""
+        """The number of batches."""
         return self._source.cardinality()
 
 
 class Recut(Stage):
-    """Batches for all processes, cut into those of one process, which takes all of them in turn.
+    """Global batches, re-cut into batches of one process, dealt to all in turn.
 
     Args:
         source: its elements are batches.
@@ -224,12 +224,12 @@ class Recut(Stage):
             start += length
 
     def cardinality(self) -> int:
-        """Not known: the last batch may have fewer pieces."""
+        """Unknown: the last batch may have fewer pieces."""
         return INFINITE if self._source.cardinality() == INFINITE else UNKNOWN
 
 
 def _sizes_for(batch: int | None, rank: int, size: int) -> list[int] | None:
-    """Rows of the pieces of a batch, so that in each step all processes take a batch together.
+    """The rows of a batch's pieces, so that all processes together consume one batch per step.
 
     None if the size of batches is not known.
     """
@@ -241,7 +241,7 @@ def _sizes_for(batch: int | None, rank: int, size: int) -> list[int] | None:
 
 
 def batch_size_of(stage: Stage) -> int | None:
-    """The number of rows in each batch but for the last one, None if that is not known."""
+    """The number of rows in all batches but the last; None if unknown."""
     sizes = {leaf.shape[0] if leaf.shape.rank else None for leaf in stage.leaves}
     if len(sizes) == 1 and None not in sizes:
         return sizes.pop()
@@ -286,11 +286,11 @@ def _cut(element: Element, groups: Any, bounds: Any) -> Element:
 
 
 class InStep(Stage):
-    """Elements of a process as long as one of the job has some: the others get empty batches.
+    """Elements for as long as any process of the job has some: the others get empty batches.
 
     Args:
-        source: of this process.
-        processes: of the job.
+        source: the data of this process.
+        processes: the job's processes.
         same_seeds: whether it shuffles as the chief does.
     """
 
@@ -305,7 +305,7 @@ class InStep(Stage):
         self._same = same_seeds
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements, then empty batches until all have ended."""
+        """The elements, then empty batches until all processes have finished."""
         if self._same:
             own = Run(self._source).bases(self._source)
             seeds = self._processes.agreed(own, "the seeds of a pass over a dataset")
@@ -334,7 +334,7 @@ class InStep(Stage):
         return tuple(leaves)
 
     def cardinality(self) -> int:
-        """As many as there are pieces, where all processes have as many."""
+        """The number of pieces, if it is the same in all processes."""
         return self._source.cardinality()
 
 

@@ -25,19 +25,20 @@ from pinnace.framework.logger import get_logger
 if TYPE_CHECKING:
     from types import TracebackType
 
-# How long the processes of a job may take to start, where nobody says otherwise (seconds).
+# The default time limit for the start of a job's processes (seconds).
 START_S = 300.0
-# Where launchers say how many processes they start: Open MPI, MPICH and Intel MPI, MVAPICH.
+# The variables in which launchers pass the number of processes: Open MPI, MPICH and Intel MPI,
+# MVAPICH.
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
-# How long a process waits to be ended, when the chief has the same error to tell (seconds).
+# How long a process waits to be ended if the chief reports the same error (seconds).
 _AFTER_CHIEF_S = 5.0
-# How long a launcher is given to pass on what a process said last (seconds).
+# How long a launcher gets to forward the last output of a process (seconds).
 _HEARD_S = 1.0
 _LIBRARY = str(Path(__file__).parents[1])
 
 
 class _Started:
-    """The processes of this job, once they have met; MPI begins once in a process."""
+    """The processes of this job once they have met; MPI can be initialised once per process."""
 
     processes: Processes | None = None
 
@@ -53,13 +54,13 @@ def processes_of_job(who: str, timeout_s: float | None, described: int = 0) -> P
     needs no MPI.
 
     Args:
-        who: for messages.
+        who: name of the caller in messages.
         timeout_s: how long to wait for the others now, in seconds (300 if None), and in each later
             exchange (without end if None).
         described: how many TF_CONFIG or a resolver says there are; 0 if neither says.
 
     Raises:
-        ImportError: there are several, and mpi4py or an MPI library is missing.
+        ImportError: the job has several processes, and mpi4py or an MPI library is missing.
         DeadlineExceededError: not all have come in time.
     """
     with _lock:
@@ -98,7 +99,7 @@ def _start(who: str, timeout_s: float | None, described: int) -> Processes:
 
 
 def _loaded(who: str) -> Any:
-    """The module mpi4py.MPI, which does not begin MPI by being imported."""
+    """The module mpi4py.MPI, imported without initialising MPI."""
     advice = (
         f"\n  Try: {install_command('mpi')}\n  and: mpirun -n 2 python program.py, where each "
         "process is a replica"
@@ -116,10 +117,10 @@ def _loaded(who: str) -> Any:
 
 
 def _begin(mpi: Any, who: str, limit_s: float) -> None:
-    """Begin MPI, which waits for the other processes, for a limited time."""
+    """Initialise MPI, which waits for the other processes, within a time limit."""
 
     def give_up() -> None:
-        # The main thread is inside of MPI: no exception reaches it.
+        # The main thread is blocked inside MPI, where no exception reaches it.
         sys.stderr.write(f"{DeadlineExceededError.__name__}: {_late(who, limit_s)}\n")
         sys.stderr.flush()
         os._exit(1)
@@ -128,7 +129,7 @@ def _begin(mpi: Any, who: str, limit_s: float) -> None:
     watch.daemon = True
     watch.start()
     begin: Any = None
-    # mpi4py holds Python's lock while it begins MPI: then no thread could watch.
+    # Called through ctypes: mpi4py would hold the GIL during MPI_Init, and the timer could not run.
     with contextlib.suppress(OSError, AttributeError):
         begin = ctypes.CDLL(mpi.__file__).MPI_Init_thread
     try:
@@ -151,7 +152,7 @@ def _late(who: str, limit_s: float) -> str:
 
 
 def _in_short(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> str:
-    """An error of the job, with the user's lines alone: what waited for whom says the message."""
+    """The text of an error of the job, with the frames of the user's code only."""
     whole = traceback.TracebackException(kind, error, trace)
     frames = [frame for frame in whole.stack if not frame.filename.startswith(_LIBRARY)]
     whole.stack = traceback.StackSummary.from_list(frames)
@@ -159,16 +160,16 @@ def _in_short(kind: type[BaseException], error: BaseException, trace: TracebackT
     return "".join(whole.format())
 
 
-# How a job ends.
+# The end of a job.
 
 
 def _end_together(processes: Processes) -> None:
-    """An exception that ends this process ends the job; the others hear of its end."""
+    """Have an exception that ends this process end the whole job."""
     told = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if processes.failed_together and processes.rank:
-            time.sleep(_AFTER_CHIEF_S)  # the chief tells of it, and ends this process
+            time.sleep(_AFTER_CHIEF_S)  # the chief reports the error and ends this process
         where = f"process {processes.rank} of {processes.size} on {socket.gethostname()}"
         sys.stderr.write(f"{where} ends the job:\n")
         if processes.has_failed:

@@ -1,4 +1,4 @@
-"""The strategies: several replicas, one replica, several replicas around one copy of variables."""
+"""Strategies: several replicas, one replica, and several replicas that share variables."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class MirroredStrategy(Strategy):
-    """Replicas on the devices of this machine, each with a copy of the variables.
+    """Replicas on this machine's devices, each with a copy of the variables.
 
     The replicas split each batch, and add up their gradients. The devices are parts of one CPU
-    (`config.set_logical_device_configuration`): the replicas take turns on its cores, so that the
-    numbers are those of several devices, and the time is not.
+    (`config.set_logical_device_configuration`): the replicas take turns on its cores, so the
+    results are those of several devices, but not the speed.
 
     Args:
         devices: a replica for each, by name; every logical CPU if None. A device of another kind is
@@ -75,7 +75,7 @@ class MirroredExtended(StrategyExtended):
 
 
 class OneDeviceStrategy(Strategy):
-    """One replica, with plain variables: programs for strategies, tried without one.
+    """A single replica with plain variables, to try programs written for strategies.
 
     Args:
         device: its name.
@@ -107,11 +107,11 @@ class OneDeviceExtended(StrategyExtended):
 
 
 class CentralStorageStrategy(Strategy):
-    """Replicas around one copy of the variables.
+    """Replicas that share one copy of the variables.
 
     Args:
         compute_devices: a replica for each, by name; the first CPU if None.
-        parameter_device: where the variables are; the first CPU if None.
+        parameter_device: the device of the variables; the first CPU if None.
 
     Raises:
         ValueError: a name that is none, or one that comes twice.
@@ -144,7 +144,7 @@ class CentralStorageExtended(StrategyExtended):
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
-        """The device of the variables, by name."""
+        """The name of the variables' device."""
         return self._home
 
     def _creator(self, next_creator: Callable[..., Any], **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Strategy: how a program runs on several replicas."""
+"""Strategy: running a program on several replicas."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Strategy:
     """The base class of strategies: `MirroredStrategy` and others run a program on replicas.
 
     Args:
-        extended: what it is made of, a StrategyExtended.
+        extended: its implementation, a StrategyExtended.
     """
 
     def __init__(self, extended: StrategyExtended) -> None:
@@ -66,18 +66,18 @@ class Strategy:
     ) -> Any:
         """Call a function once per replica.
 
-        The replicas take turns: they go on in one thread at a time, and share the cores.
+        The replicas take turns: one thread runs at a time, and they share the cores.
 
         Args:
             fn: a Python function or a `function`. Of a PerReplica among its arguments it gets what
                 is its replica's.
             args: its arguments.
-            kwargs: likewise by name.
+            kwargs: keyword arguments, likewise.
             options: hints for TPUs.
 
         Returns:
-            What `fn` gives, in its structure; PerReplica where the replicas' values are not the
-            same object. With one replica, what it gives.
+            The result of `fn`, in its structure; PerReplica where the replicas' values are
+            different objects. With one replica, the result itself.
 
         Raises:
             RuntimeError: inside a replica, or in the scope of another strategy; the replicas meet
@@ -122,7 +122,7 @@ class Strategy:
             return self._extended.reduce_to(op, value, value)
         axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
         local = self.experimental_local_results(value)
-        if len(local) == 1:  # every replica has it
+        if len(local) == 1:  # all replicas have the same value
             local *= len(self._extended._replica_numbers)
         tensors = [convert_to_tensor(one) for one in local]
         sums = total([reduction.reduce_sum(one, axis=axes) for one in tensors])
@@ -171,7 +171,7 @@ class Strategy:
             value: a PerReplica, a variable, or a structure of them.
 
         Returns:
-            A value per replica; of a value that does not differ, it alone.
+            A value per replica; for a value that does not differ between replicas, a single one.
         """
         leaves = structure.flatten(value)
         if not any(isinstance(leaf, DistributedValues) for leaf in leaves):
@@ -194,8 +194,8 @@ class Strategy:
             options: hints for devices of other kinds.
 
         Returns:
-            What can be iterated over, outside and inside of a `function`: PerReplica elements; with
-            one replica, those of the dataset.
+            An iterable of PerReplica elements, outside and inside of a `function`; with one
+            replica, of the dataset's elements.
 
         Raises:
             ValueError: the elements are no batches.
@@ -216,7 +216,7 @@ class Strategy:
                 `dataset_fn` is called for each replica, which reads its own dataset.
 
         Returns:
-            What can be iterated over: PerReplica elements.
+            An iterable of PerReplica elements.
         """
         return self._extended._dataset_from_function(self, dataset_fn, options)
 
@@ -240,7 +240,7 @@ class Strategy:
         return structure.map_structure(lambda *leaves: PerReplica(leaves), *values)
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """The configuration as it is: there are no servers.
+        """The configuration unchanged, since there are no servers.
 
         Args:
             config_proto: the message.
@@ -252,7 +252,7 @@ class Strategy:
 
 
 def _rows(tensor: Any, axes: tuple[int, ...]) -> Any:
-    """The number of elements that are summed into one along these axes, a scalar of int64."""
+    """The number of elements summed into one along these axes, an int64 scalar."""
     sizes = shapes.shape(tensor, out_type="int64")
     rank = tensor.shape.rank
     return reduction.reduce_prod(joining.stack([sizes[axis % rank] for axis in axes]))

@@ -1,4 +1,4 @@
-"""Values that differ from replica to replica, and how structures of them come and go."""
+"""Values that differ between replicas, and structures of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DistributedValues:
-    """A value per replica; the base of those and of the variables of a strategy.
+    """A value per replica; the base class of variables of a strategy.
 
     Args:
         values: one of each replica, in their order.
@@ -42,7 +42,7 @@ class DistributedValues:
 
 
 class PerReplica(DistributedValues, CompositeTensor):
-    """A value for each replica: an argument or result of `run` and `function`, a leaf to nest."""
+    """A composite value with a value per replica: an argument or result of `run` and `function`."""
 
     @property
     def spec(self) -> PerReplicaSpec:
@@ -53,7 +53,7 @@ class PerReplica(DistributedValues, CompositeTensor):
         """The value of the replica that runs.
 
         Raises:
-            ValueError: none does.
+            ValueError: no replica runs.
         """
         place = current()
         if place is None or place.replica is None:
@@ -118,21 +118,21 @@ def _listed(name: str, values: Sequence[Any], text: Callable[[Any], str]) -> str
 
 
 def described(name: str, values: Sequence[Any]) -> str:
-    """A value per replica as text, a line of each."""
+    """The values of all replicas as text, one line each."""
     return _listed(name, values, repr)
 
 
 def local_values(value: Any, count: int) -> list[Any]:
-    """The values of the replicas: of one that is no DistributedValues, the value alone."""
+    """The replicas' values; a single value if it is not a DistributedValues."""
     if isinstance(value, DistributedValues):
         return [value.of_replica(replica) for replica in range(count)]
     return [value]
 
 
 def select(replica: int, structured: Any) -> Any:
-    """A structure of values with those of one replica in the place of what has several.
+    """A structure in which values of several replicas are replaced by those of one.
 
-    Variables stay what they are: they know by themselves which replica reads them.
+    Variables are passed unchanged: they determine themselves which replica reads them.
     """
 
     def one(leaf: Any) -> Any:
@@ -142,10 +142,10 @@ def select(replica: int, structured: Any) -> Any:
 
 
 def regroup(results: Sequence[Any]) -> Any:
-    """The structures that the replicas gave as one; what is the same object in all stays it.
+    """The replicas' results combined into one structure; objects shared by all stay single.
 
     Raises:
-        ValueError: they are not of one structure.
+        ValueError: the results differ in structure.
         TypeError: likewise.
     """
     first = results[0]

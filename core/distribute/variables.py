@@ -1,4 +1,4 @@
-"""Variables of a strategy: a copy per replica, kept equal when written, or added up when read."""
+"""Variables of a strategy: one copy per replica, equal after each write or summed when read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SCATTERED_ALONE = (
     "{method} is only supported for mirrored variable (variable created within certain "
     "`tf.distribute.Strategy` scope) with NONE or `ONLY_FIRST_REPLICA` aggregation, got: {given}"
 )
-# Neither a sum nor a mean of slices is what these would have to be given.
+# Aggregations for which slices are neither summed nor averaged.
 _ALONE = (VariableAggregation.NONE, VariableAggregation.ONLY_FIRST_REPLICA)
 _NOT_ADDED = ("scatter_min", "scatter_max", "scatter_update")
 
@@ -41,7 +41,7 @@ _NOT_ADDED = ("scatter_min", "scatter_max", "scatter_update")
 class DistributedVariable(DistributedValues, Variable):
     """A variable with a copy per replica; read in a replica, it is that replica's.
 
-    Between the replicas, and outside, reading and saving see one value, and writing changes all
+    In cross-replica context and outside, reading and saving use one value, and writing changes all
     copies.
     """
 
@@ -54,17 +54,17 @@ class DistributedVariable(DistributedValues, Variable):
         return self._strategy
 
     def _present(self) -> Variable:
-        """The copy of the replica that runs, else the first one."""
+        """The copy of the current replica, else the first one."""
         return self._values[replica_of(self._strategy) or 0]
 
     @property
     def handle(self) -> Tensor:
-        """The resource tensor that ops take: of the replica that runs, else of the first."""
+        """The resource tensor for ops, of the current replica or else of the first."""
         return self._present()._handle
 
     @property
     def resource(self) -> Resource:
-        """The storage: of the replica that runs, else of the first."""
+        """The storage of the current replica, else of the first."""
         return self._present()._resource
 
     def numpy(self) -> Any:
@@ -77,12 +77,12 @@ class DistributedVariable(DistributedValues, Variable):
         return all(copy.is_initialized() for copy in self._values)
 
     def restore_value(self, value: Array) -> None:
-        """Take what was kept."""
+        """Write a value from a checkpoint."""
         for copy in self._values:
             copy._resource.write(value)
 
     def _merge(self, update: Callable[[Any], Any], value: Any) -> None:
-        """Write what the replicas assign, made one as the aggregation says."""
+        """Apply the update that replicas assign, combined by the variable's aggregation."""
         context = self._strategy.extended.replica_context(replica_of(self._strategy))
 
         def merged(strategy: Any, grouped: Any) -> None:
@@ -99,7 +99,7 @@ class DistributedVariable(DistributedValues, Variable):
             getattr(copy, method)(select(replica, value), **options)
 
     def _is_in_replica(self) -> bool:
-        """Whether a replica of this strategy runs, or its copies are updated alone."""
+        """Whether code of one of the replicas runs, or copies are being updated one by one."""
         return replica_of(self._strategy) is not None
 
     def _is_updated_alone(self) -> bool:
@@ -116,7 +116,7 @@ class DistributedVariable(DistributedValues, Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Replace the value; gives the variable back. In a replica, see `VariableAggregation`."""
+        """Assign the value and return the variable. In a replica, see `VariableAggregation`."""
         del use_locking
         self._change("assign", value, {"name": name})
         return self if read_value else None
@@ -128,7 +128,7 @@ class DistributedVariable(DistributedValues, Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """value + delta becomes the value; in a replica, see `VariableAggregation`."""
+        """Add delta to the value; in a replica, see `VariableAggregation`."""
         del use_locking
         self._change("assign_add", delta, {"name": name})
         return self if read_value else None
@@ -140,17 +140,17 @@ class DistributedVariable(DistributedValues, Variable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """value - delta becomes the value; in a replica, see `VariableAggregation`."""
+        """Subtract delta from the value; in a replica, see `VariableAggregation`."""
         del use_locking
         self._change("assign_sub", delta, {"name": name})
         return self if read_value else None
 
     def assign_part(self, value: Any, key: Any, name: str | None = None) -> None:
-        """Replace `variable[key]`, in each copy where the whole would be."""
+        """Replace `variable[key]` in each copy that a whole assignment would change."""
         self._change("assign_part", value, {"key": key, "name": name})
 
     def _work_places(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Change places of the copy of the replica that runs; else of every copy."""
+        """Scatter an update into the current replica's copy, else into every copy."""
         alone = self._is_in_replica()
         if alone and self._aggregation not in _ALONE:
             given = f"VariableAggregation.{self._aggregation.name}"
@@ -177,16 +177,16 @@ class DistributedVariable(DistributedValues, Variable):
 
 
 class MirroredVariable(DistributedVariable):
-    """A variable whose copies are equal: what is written to one is written to all.
+    """A variable with equal copies: writing to one writes to all.
 
-    A variable without aggregation is written in a replica as if it were that replica's own, and
-    stays so until it is written between them.
+    A variable without aggregation is written by a replica like that replica's own variable, and
+    keeps that value until it is written in cross-replica context.
     """
 
     _shown_as = "MirroredVariable"
 
     def stored_as(self) -> tuple[Resource, ...]:
-        """The resources of all copies: in a file they are one."""
+        """The resources of all copies, which are one in a file."""
         return tuple(copy._resource for copy in self._values)
 
     def _change(self, method: str, value: Any, options: dict[str, Any]) -> None:
@@ -206,7 +206,7 @@ class MirroredVariable(DistributedVariable):
 
 
 class AggregatingVariable(DistributedVariable):
-    """A variable with one copy for all replicas, which is what each of them reads."""
+    """A variable with a single copy, which all replicas read."""
 
     _shown_as = "AggregatingVariable"
 
@@ -230,8 +230,8 @@ class AggregatingVariable(DistributedVariable):
 class SyncOnReadVariable(DistributedVariable):
     """A variable whose copies differ, and are added up, or their mean taken, where it is read.
 
-    A replica reads and writes its own copy. Between the replicas the value is what the aggregation
-    makes of all; writing it makes copies whose aggregate it is.
+    A replica reads and writes its own copy. In cross-replica context, the value is the aggregate of
+    all copies; writing it sets copies whose aggregate is that value.
     """
 
     _shown_as = "SyncOnReadVariable"
@@ -241,7 +241,7 @@ class SyncOnReadVariable(DistributedVariable):
         """The copy of the replica that runs; else the aggregate of all.
 
         Raises:
-            ValueError: there is no aggregation, and no replica runs.
+            ValueError: no replica runs, and the variable has no aggregation.
         """
         if self._is_in_replica():
             return self._present().value()
@@ -253,7 +253,7 @@ class SyncOnReadVariable(DistributedVariable):
         return found
 
     def read_value(self) -> Tensor:
-        """As `value`, also where a subclass of Variable gives `value` another meaning."""
+        """The value, read the same way if a subclass redefines `value`."""
         return SyncOnReadVariable.value(self)
 
     def _change(self, method: str, value: Any, options: dict[str, Any]) -> None:
@@ -271,7 +271,7 @@ class SyncOnReadVariable(DistributedVariable):
         self._write_all(method, value, options)
 
     def _share(self, value: Any) -> Any:
-        """The share that is assigned to each copy, so that their sum is `value`."""
+        """The part of `value` for each copy, so that the copies add up to `value`."""
         shared = casting.cast(value, self.dtype) / self._strategy.num_replicas_in_sync
         return casting.cast(shared, self.dtype)
 
@@ -282,7 +282,7 @@ class SyncOnReadVariable(DistributedVariable):
             return found
 
     def restore_value(self, value: Array) -> None:
-        """Take what was kept; of a sum each copy takes its share."""
+        """Write a value from a checkpoint; for a sum, each copy gets its share."""
         if self._aggregation is VariableAggregation.SUM:
             with init_scope(), entered(ReplicaPlace(self._strategy)):
                 value = self._share(value)._array
@@ -331,7 +331,7 @@ for _name in (
 
 
 def distributed(kind: type[DistributedVariable], strategy: Any, made: Variable, copies: int) -> Any:
-    """A variable just made as one of a strategy.
+    """A newly created variable as a variable of a strategy.
 
     Args:
         kind: how its copies are kept.
@@ -347,7 +347,7 @@ def distributed(kind: type[DistributedVariable], strategy: Any, made: Variable, 
 
 @functools.cache
 def _class_of(kind: type[DistributedVariable], like: type[Variable]) -> Any:
-    """The class of such variables that has what a subclass of Variable adds."""
+    """A class of such variables that includes the members of a Variable subclass."""
     if like is Variable:
         return kind
     make: Any = type(like)
@@ -373,7 +373,7 @@ def _copy_of(primary: Variable, replica: int) -> Variable:
     copy._synchronization, copy._aggregation = primary._synchronization, primary._aggregation
     copy._autocasts = primary._autocasts
     if primary._resource.is_initialized:
-        copy._resource.write(primary._resource.read())  # nobody writes into what two have
+        copy._resource.write(primary._resource.read())  # shared arrays are never written into
     return copy
 
 
@@ -403,7 +403,7 @@ def made_in_scope(
     )
     if spread and options.get("trainable") is None:
         options["trainable"] = False
-    # Those who collect variables are told of the whole, not of its first copy.
+    # Collectors get the distributed variable, not its first copy.
     saved, state.collectors = state.collectors, ()
     try:
         made = next_creator(**options)
@@ -424,10 +424,10 @@ def made_in_scope(
 
 
 def checked(options: dict[str, Any]) -> tuple[VariableSynchronization, VariableAggregation]:
-    """Synchronization and aggregation among the arguments of `Variable`.
+    """The checked synchronization and aggregation among the arguments of `Variable`.
 
     Raises:
-        ValueError: there is to be no synchronization.
+        ValueError: the synchronization is NONE.
     """
     synchronization = VariableSynchronization(options.get("synchronization") or 0)
     aggregation = VariableAggregation(options.get("aggregation") or 0)

@@ -1,4 +1,4 @@
-"""MultiWorkerMirroredStrategy: a replica in each process of a job."""
+"""MultiWorkerMirroredStrategy: one replica in each process of a job."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class MultiWorkerMirroredStrategy(Strategy):
     which one this is. They split each batch and add up their gradients, all of a step in one
     buffer. A process that was started alone is one replica, and needs no MPI.
 
-    Every process takes part in whatever the strategy does: `fit`, `run`, `reduce`, and saving,
+    Every process takes part in all operations of the strategy: `fit`, `run`, `reduce`, and saving,
     where the first process, the chief, writes for all.
 
     Args:
         cluster_resolver: says which processes there are, if TF_CONFIG does not; both must agree
             with MPI.
-        communication_options: of its settings `timeout_seconds` has an effect: how long to wait
-            for the others, at the start (300 if it is not given) and in each exchange (without end
-            if it is not given).
+        communication_options: only `timeout_seconds` has an effect: how long to wait for the
+            others, at the start (300 if it is not given) and in each exchange (without end if it is
+            not given).
 
     Raises:
         ImportError: several processes are described, and mpi4py is missing.
@@ -60,7 +60,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
 
 class OlderMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
-    """As `tf.distribute.MultiWorkerMirroredStrategy`, with the arguments it once had.
+    """`tf.distribute.MultiWorkerMirroredStrategy` with its former arguments.
 
     Args:
         communication: a CollectiveCommunication; how arrays travel is for MPI to say.
@@ -84,7 +84,7 @@ class WorkersExtended(StrategyExtended):
 
     Args:
         container_strategy: the strategy it belongs to.
-        who: for messages.
+        who: name of the caller in messages.
         cluster_resolver: see the strategy.
         options: see the strategy.
     """
@@ -120,16 +120,16 @@ class WorkersExtended(StrategyExtended):
 
     @property
     def should_checkpoint(self) -> bool:
-        """Whether this process writes checkpoints: it is the chief."""
+        """Whether this process writes checkpoints: True for the chief."""
         return self._processes.rank == 0
 
     @property
     def should_save_summary(self) -> bool:
-        """Whether this process writes summaries: it is the chief."""
+        """Whether this process writes summaries: True for the chief."""
         return self._processes.rank == 0
 
     def replica_context(self, replica: int | None) -> ReplicaContext:
-        """The ReplicaContext of this process: there is no other replica in it."""
+        """The ReplicaContext of this process, which has a single replica."""
         del replica
         return _WorkerContext(self._container(), self._processes.rank)
 
@@ -142,7 +142,7 @@ class WorkersExtended(StrategyExtended):
         return made_in_scope(kinds, self._container(), 1, next_creator, options)
 
     def _of_chief(self, value: Any, dtype: Any, name: Any) -> Any:
-        """The first value of a variable as a function that asks the chief for it."""
+        """A variable's initial value as a function that gets it from the chief."""
 
         def first() -> Any:
             own = convert_to_tensor(value() if callable(value) else value, dtype=dtype)
@@ -160,7 +160,7 @@ class WorkersExtended(StrategyExtended):
     ) -> Any:
         """The sum or mean of one value over the processes; see StrategyExtended.
 
-        A value that is the same everywhere counts once for each process.
+        A value that is the same on all replicas counts once for each process.
         """
         if self._num_replicas == 1:
             return super().reduce_to(reduce_op, value, destinations, options)

@@ -1,4 +1,4 @@
-"""Estimators: model functions with a folder to resume from, `tf.estimator`."""
+"""`tf.estimator`: model functions with a folder from which training resumes."""
 
 from pinnace.estimator import export as export
 from pinnace.estimator import tpu as tpu

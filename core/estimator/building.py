@@ -1,4 +1,4 @@
-"""Building: a model function, run once on symbolic tensors, as something that can be stepped."""
+"""Building: runs a model function once on symbolic tensors, and makes steps of it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
 
-# What an optimizer that is given nothing but a loss differentiates with.
+# The tape from which an optimizer computes gradients if it is given only a loss.
 _tape: ContextVar[GradientTape | None] = ContextVar("tape of the model function", default=None)
 
 
 def tape_of_model() -> GradientTape | None:
-    """The tape that sees the model function being built; None outside of one."""
+    """The tape active while a model function is built; None otherwise."""
     return _tape.get()
 
 
@@ -50,13 +50,13 @@ class BuiltModel:
         exported: whether a step gives the signatures' outputs.
 
     Attributes:
-        spec: what the model function answered; its tensors are symbolic.
-        variables: those that a checkpoint holds, the global step among them.
+        spec: the model function's result; its tensors are symbolic.
+        variables: the variables of a checkpoint, the global step among them.
         global_step: steps so far.
 
     Raises:
         TypeError: the model function answered something else.
-        ValueError: it takes no labels, and there are some.
+        ValueError: the function takes no labels, but there are some.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class BuiltModel:
         return {name: metric for name, metric in given.items() if isinstance(metric, Metric)}
 
     def run(self, features: Any, labels: Any) -> dict[str, Any]:
-        """The result of the model function for one batch; may be called while tracing."""
+        """The model function's outputs for one batch; may be called while tracing."""
         found: dict[str, Any] = self._concrete.call_flat(_flat(features, labels))
         return found
 
@@ -147,7 +147,7 @@ class BuiltModel:
         return results, structure.pack_sequence_as(fetches, leaves)
 
     def _also(self, symbols: Sequence[SymbolicTensor]) -> ConcreteFunction:
-        """A copy of the graph with more outputs."""
+        """A copy of the graph with additional outputs."""
         key = tuple(id(symbol) for symbol in symbols)
         made = self._fetching.get(key)
         if made is None:
@@ -156,7 +156,7 @@ class BuiltModel:
 
 
 def with_outputs(concrete: ConcreteFunction, symbols: Sequence[SymbolicTensor]) -> ConcreteFunction:
-    """A function that answers (results, [values of these tensors of its graph]).
+    """A function that returns (results, [values of these tensors of its graph]).
 
     Raises:
         ValueError: a tensor of another graph.
@@ -221,8 +221,8 @@ def check_model_fn(model_fn: Any, has_params: bool) -> None:
     """Raise unless an estimator can call it.
 
     Raises:
-        TypeError: it is no function.
-        ValueError: it takes no features; it takes no params, and there are some.
+        TypeError: `model_fn` is no function.
+        ValueError: `model_fn` has no argument `features`, or none for the given params.
     """
     if not callable(model_fn):
         raise TypeError(f"Estimator: model_fn must be a function, got {type(model_fn).__name__}")

@@ -1,4 +1,4 @@
-"""Estimator: trains, evaluates, predicts with and exports what a model function builds."""
+"""Estimator: training, evaluation, prediction and export of a model function."""
 
 from __future__ import annotations
 
@@ -38,24 +38,23 @@ _log = logging.getLogger("pinnace")
 
 
 class Estimator:
-    """A model function with a folder: training resumes from what is there.
+    """A model function with a folder from which training resumes.
 
-    The model function is called anew by each method, for its mode, and traced: what it wrote runs
-    in each step, in the order it was written. So updates of moving averages need no
-    `control_dependencies`.
+    The model function is called anew by each method, for its mode, and traced: its effects run in
+    each step, in program order. So updates of moving averages need no `control_dependencies`.
 
     Args:
         model_fn: (features, labels, mode, params, config) → EstimatorSpec; it takes features, and
             any of the others by name.
         model_dir: folder of checkpoints and summaries; that of the config, or a temporary one.
         config: a RunConfig.
-        params: what the model function is given as `params`.
+        params: the `params` of the model function.
         warm_start_from: a checkpoint, or a folder of them, whose values variables of the same name
             begin with when there is nothing to resume.
 
     Raises:
         TypeError: the model function is no function.
-        ValueError: it does not take what there is; two folders.
+        ValueError: the model function lacks an argument, or two folders are given.
 
     Source:
         TensorFlow 2.15 `tf.estimator.Estimator`. There are no sessions and no graphs that others
@@ -95,12 +94,12 @@ class Estimator:
 
     @property
     def config(self) -> RunConfig:
-        """The configuration of its runs; `model_dir` filled in."""
+        """The configuration of runs, with `model_dir` filled in."""
         return self._config
 
     @property
     def params(self) -> dict[str, Any]:
-        """A copy of what the model function is given."""
+        """A copy of the params of the model function."""
         return copy.deepcopy(self._params)
 
     @property
@@ -116,7 +115,7 @@ class Estimator:
         return call
 
     def _known(self, mode: str) -> dict[str, Any]:
-        """The optional arguments by name of the model function and the input functions."""
+        """Values for optional arguments of the model function and of input functions, by name."""
         return {"mode": mode, "params": self.params, "config": self._config}
 
     def _build(self, mode: str, batches: Batches) -> BuiltModel:
@@ -129,14 +128,14 @@ class Estimator:
             return BuiltModel(self._model_fn, features, labels, known, exported)
 
     def latest_checkpoint(self) -> str | None:
-        """Path of the newest checkpoint; None if there is none."""
+        """The path of the newest checkpoint; None if there is none."""
         return latest_checkpoint(self.model_dir)
 
     def get_variable_names(self) -> list[str]:
         """The names in the newest checkpoint.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is no checkpoint.
         """
         return [name for name, _ in list_variables(self._trained("get_variable_names"))]
 
@@ -292,7 +291,7 @@ class Estimator:
 
         Args:
             input_fn: see `train`; labels, if there are any, are not looked at.
-            predict_keys: those of a dict of predictions that are wanted.
+            predict_keys: the wanted keys of a dict of predictions.
             hooks: told of each batch.
             checkpoint_path: the newest if None; without any, the untrained model predicts.
             yield_single_examples: False gives batches.
@@ -351,7 +350,8 @@ class Estimator:
             The path, as bytes.
 
         Raises:
-            ValueError: there is no checkpoint; another mode; a receiver that is none.
+            ValueError: there is no checkpoint; the mode is unknown; the receiver function is
+                invalid.
         """
         if experimental_mode != ModeKeys.PREDICT or as_text:
             raise ValueError(
@@ -377,7 +377,7 @@ class Estimator:
 
 @contextlib.contextmanager
 def _seeded(seed: int | None) -> Iterator[None]:
-    """Fix the seeds of ops and of Keras' initializers inside the block."""
+    """Sets the seeds of ops and of Keras' initializers inside the block."""
     if seed is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Exporting: what a trained model predicts, as a SavedModel."""
+"""Exporting the predictions of a trained model as a SavedModel."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _by_keyword(receiving: Receiving) -> Callable[..., Any]:
 def _signature(
     name: str, features: ConcreteFunction, model: BuiltModel, specs: dict[str, TensorSpec]
 ) -> ConcreteFunction:
-    """Request → the outputs of one signature."""
+    """A function from a request to the outputs of one signature."""
 
     def serve(**request: Any) -> Any:
         tensors = [request[key] for key in sorted(request)]
@@ -84,7 +84,7 @@ def _signature(
 
 
 def _new_folder(base: Path) -> Path:
-    """`base/<seconds since 1970>`, later if that is taken."""
+    """`base/<seconds since 1970>`, or a later number if that exists."""
     base.mkdir(parents=True, exist_ok=True)
     number = int(time.time())
     while (base / str(number)).exists() or (base / f"temp-{number}").exists():

@@ -1,4 +1,4 @@
-"""The global step: how many training steps a model has behind it."""
+"""The global step: the number of training steps so far."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def new_global_step() -> Variable:
 
 @contextlib.contextmanager
 def global_step_is(step: Variable) -> Iterator[None]:
-    """`get_global_step` answers `step` inside the block."""
+    """Makes `get_global_step` return `step` inside the block."""
     token = _current.set(step)
     try:
         yield
@@ -44,7 +44,7 @@ def get_global_step(graph: object = None) -> Variable | None:
 
 
 def get_or_create_global_step(graph: object = None) -> Variable:
-    """The step of the model that is being built, or else one of this thread's own.
+    """The step of the model that is being built, otherwise this thread's own.
 
     Args:
         graph: accepted for TensorFlow's sake.

@@ -1,4 +1,4 @@
-"""Hooks: objects that are told of each step, may read values, and may stop the loop."""
+"""Hooks: objects that are called around each step, and may read values or stop the loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger("pinnace")
 
 
 class NanLossDuringTrainingError(RuntimeError):
-    """The loss is not a number: training would only go on with nonsense."""
+    """The loss is NaN, so that further training is pointless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SessionRunArgs:
 
 @dataclass(frozen=True, slots=True)
 class SessionRunValues:
-    """The values of a step that a hook asked for.
+    """The values of a step that a hook requested.
 
     Attributes:
         results: the fetches' values, as arrays, in their structure.
@@ -54,10 +54,10 @@ class SessionRunValues:
 
 
 class SessionRunContext:
-    """The context of a step, by which a hook asks the loop to stop.
+    """The context of a step, in which a hook can request the end of the loop.
 
     Args:
-        original_args: what the step would have computed without hooks.
+        original_args: the fetches of the step without hooks.
     """
 
     def __init__(self, original_args: SessionRunArgs) -> None:
@@ -77,16 +77,16 @@ class SessionRunContext:
 
 
 class SessionRunHook:
-    """Does nothing at each of the moments; subclasses define those they want."""
+    """The base class of hooks: all methods do nothing."""
 
     def begin(self) -> None:
-        """The model was built, and nothing has run."""
+        """Called after the model is built, before the first step."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """The variables have their values; both arguments are None."""
+        """Called when the variables have values; both arguments are None."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """A step will run; gives what the hook wants to see of it."""
+        """Called before a step; returns the tensors whose values `after_run` is given."""
         del run_context
         return None
 
@@ -123,13 +123,13 @@ class StopAtStepHook(SessionRunHook):
             raise RuntimeError("StopAtStepHook: there is no global step here")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Count from here."""
+        """Start counting from the current step."""
         del session, coord
         if self._last_step is None:
             self._last_step = self._now() + (self._num_steps or 0)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Stop if it is time."""
+        """Stop at the last step."""
         del run_values
         if self._now() >= (self._last_step or 0):
             run_context.request_stop()
@@ -181,16 +181,16 @@ class LoggingTensorHook(SessionRunHook):
         self._latest: dict[str, Any] | None = None
 
     def begin(self) -> None:
-        """Count from here."""
+        """Start counting from the current step."""
         self._count, self._last_s, self._latest = 0, None, None
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Ask for the tensors."""
+        """Request the tensors that are logged."""
         del run_context
         return SessionRunArgs(self._tensors)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Log if it is time."""
+        """Log the values if they are due."""
         del run_context
         self._latest = run_values.results
         if self._due():
@@ -198,7 +198,7 @@ class LoggingTensorHook(SessionRunHook):
         self._count += 1
 
     def end(self, session: Any) -> None:
-        """Log what came last, if that is wanted."""
+        """Log the last values if `at_end` is set."""
         del session
         if self._at_end and self._latest is not None:
             self._write()
@@ -224,18 +224,18 @@ class LoggingTensorHook(SessionRunHook):
 
 
 class CheckpointSaverListener:
-    """Told of each checkpoint; subclasses define the moments they want."""
+    """The base class of objects that are called around checkpoints: all methods do nothing."""
 
     def begin(self) -> None:
-        """Training begins."""
+        """Called when training begins."""
 
     def before_save(self, session: Any, global_step_value: int) -> None:
         """A checkpoint will be written."""
 
     def after_save(self, session: Any, global_step_value: int) -> bool | None:
-        """A checkpoint was written; True stops training."""
+        """Called after a checkpoint was written; returning True stops training."""
         del session, global_step_value
         return None
 
     def end(self, session: Any, global_step_value: int) -> None:
-        """Training ends."""
+        """Called when training ends."""

@@ -52,7 +52,7 @@ class Batches:
         return element[0], element[1]
 
     def drop_labels(self) -> None:
-        """Replace labels by None from here on."""
+        """Replace labels by None from now on."""
         self.labels = None
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -71,8 +71,8 @@ def batches_of(input_fn: Callable[..., Any], known: dict[str, Any], who: str) ->
         who: begins error messages.
 
     Raises:
-        TypeError: it is no function.
-        ValueError: it gave something else than batches.
+        TypeError: the input function is no function.
+        ValueError: the input function returned something other than batches.
     """
     if not callable(input_fn):
         raise TypeError(f"{who}: input_fn must be a function, got {type(input_fn).__name__}")
@@ -80,7 +80,7 @@ def batches_of(input_fn: Callable[..., Any], known: dict[str, Any], who: str) ->
 
 
 def accepted(function: Callable[..., Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Those of `known` that a function takes by name."""
+    """The items of `known` that a function accepts by name."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # a built-in without a signature

@@ -1,4 +1,4 @@
-"""Steps, one after another, with the hooks around them."""
+"""The loop over steps, with hooks around each."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def stepped(
     """The results of each step, until the batches end, the steps are done or a hook stops it.
 
     Args:
-        model: what is stepped; its variables have their values.
+        model: the model to step; its variables have their values.
         batches: one per step.
-        hooks: what is told of it.
-        steps: at most so many; None: all batches.
+        hooks: the hooks that are notified.
+        steps: number of steps, at most; None for all batches.
     """
     told = list(hooks)
     with global_step_is(model.global_step):

@@ -1,4 +1,4 @@
-"""NamedVariables: a model's variables in a checkpoint, under their own names."""
+"""NamedVariables: a checkpoint of a model's variables under their own names."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class NamedVariables:
                 name = f"{stem}_{number}"
             self.by_name[name] = variable
         with init_scope():
-            # What a CheckpointManager counts with; the files are numbered by the global step.
+            # CheckpointManager increments this counter; the files are numbered by the global step.
             self.save_counter = Variable(0, trainable=False, dtype=dtypes.int64)
 
     def write(self, file_prefix: str, options: object = None) -> str:
-        """Write all values; gives the path."""
+        """Write all values and return the path."""
         del options
         with BundleWriter(file_prefix) as bundle:
             for name, variable in sorted(self.by_name.items()):

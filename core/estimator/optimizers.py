@@ -1,6 +1,6 @@
-"""Optimizers as model functions of version 1 use them: `minimize(loss, global_step)`.
+"""Optimizers for model functions of version 1: `minimize(loss, global_step)`.
 
-They differentiate what the model function did, and count in the global step.
+They differentiate the ops of the model function, and count in the global step.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Optimizer(AutoTrackable):
-    """Changes variables by their gradients; a subclass defines `_update`.
+    """Changes variables by their gradients; subclasses define `_update`.
 
     Args:
         learning_rate: a number, a tensor, a variable, or a function that gives one.
-        name: ends the names of what is kept per variable.
+        name: suffix of the names of slots.
         use_locking: accepted for TensorFlow's sake.
     """
 
@@ -44,7 +44,7 @@ class Optimizer(AutoTrackable):
         self._kept: list[Variable] = []
 
     def get_name(self) -> str:
-        """Its name."""
+        """The optimizer's name."""
         return self._name
 
     def minimize(
@@ -58,7 +58,7 @@ class Optimizer(AutoTrackable):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Any:
-        """One step towards a smaller loss; see `compute_gradients` and `apply_gradients`."""
+        """Reduce the loss by one step; see `compute_gradients` and `apply_gradients`."""
         _tell_ignored("minimize", gate_gradients, aggregation_method, colocate_gradients_with_ops)
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         if all(gradient is None for gradient, _ in pairs):
@@ -75,7 +75,7 @@ class Optimizer(AutoTrackable):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Variable]]:
-        """Pairs of gradient and variable.
+        """The pairs of gradient and variable.
 
         Args:
             loss: a scalar of the model function that runs, or a function that gives one.
@@ -83,10 +83,11 @@ class Optimizer(AutoTrackable):
             gate_gradients: accepted for TensorFlow's sake.
             aggregation_method: accepted for TensorFlow's sake.
             colocate_gradients_with_ops: accepted for TensorFlow's sake.
-            grad_loss: what the loss's gradient is multiplied with.
+            grad_loss: factor of the loss's gradient.
 
         Raises:
-            RuntimeError: a tensor, outside of a model function: nobody saw how it was made.
+            RuntimeError: the loss is a tensor outside of a model function, whose ops were not
+                recorded.
         """
         _tell_ignored(
             "compute_gradients", gate_gradients, aggregation_method, colocate_gradients_with_ops
@@ -110,7 +111,7 @@ class Optimizer(AutoTrackable):
         global_step: Variable | None = None,
         name: str | None = None,
     ) -> Variable | None:
-        """One step.
+        """Apply one step.
 
         Args:
             grads_and_vars: pairs; variables without a gradient stay as they are.
@@ -154,19 +155,19 @@ class Optimizer(AutoTrackable):
         raise NotImplementedError(f"{type(self).__name__} must define _update")
 
     def _finish(self) -> None:
-        """After the last variable."""
+        """Called after the last variable of a step."""
 
     def get_slot_names(self) -> list[str]:
-        """The names of the slots that are kept per variable."""
+        """The names of the slots of each variable."""
         return list(self._slot_names)
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The slot of a variable; None before the first step."""
+        """A variable's slot; None before the first step."""
         found: Variable | None = self._slots.get(name, {}).get(id(var))
         return found
 
     def variables(self) -> list[Variable]:
-        """All that it keeps."""
+        """All variables of the optimizer."""
         return list(self._kept)
 
     _slots: dict[str, dict[int, Variable]]
@@ -223,7 +224,7 @@ class MomentumOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """Kingma and Ba, 2014, with epsilon after the root of the uncorrected spread.
+    """Kingma and Ba, 2014, with epsilon after the root of the uncorrected second moment.
 
     Args:
         learning_rate: see Optimizer.

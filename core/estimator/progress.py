@@ -1,4 +1,4 @@
-"""Progress: the steps of a training are counted, logged and written as summaries."""
+"""Progress of training: counts steps, logs them, writes summaries."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _log = logging.getLogger("pinnace")
 class Counting(SessionRunHook):
     """Counts steps for a model function whose optimizer does not.
 
-    TensorFlow: a step that nobody counts is step 0 for ever, and training does not end. A Keras
-    optimizer counts in a variable of its own, and so would never end.
+    TensorFlow: without an increment, the global step stays 0, and training does not end. A Keras
+    optimizer counts in its own variable, so such training would never end.
     """
 
     def __init__(self, model: BuiltModel) -> None:
@@ -36,14 +36,14 @@ class Counting(SessionRunHook):
         self._before = int(self._step.numpy())
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Count, if the step did not."""
+        """Increment the step unless the model did."""
         del run_context, run_values
         if int(self._step.numpy()) == self._before:
             self._step.assign_add(np.int64(1))
 
 
 class Progress:
-    """The loss as summaries and as log lines."""
+    """Writes the loss as summaries and log lines."""
 
     def __init__(self, config: RunConfig, writer: SummaryWriter) -> None:
         self._summary_steps = config.save_summary_steps or 0

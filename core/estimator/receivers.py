@@ -1,4 +1,4 @@
-"""Serving input receivers: what a request holds, and how features come out of it."""
+"""Serving input receivers: the tensors of a request, and the features made from them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ONLY = "input"
 
 @dataclass(frozen=True, slots=True)
 class ServingInputReceiver:
-    """Features, and the tensors of a request that they are made from.
+    """Features, and the tensors of a request from which they are computed.
 
     Attributes:
-        features: what the model function is given: a tensor or a dict.
+        features: the model function's features: a tensor or a dict.
         receiver_tensors: placeholders: one, or name -> placeholder.
         receiver_tensors_alternatives: must be None.
     """
@@ -52,7 +52,7 @@ class ServingInputReceiver:
 
 
 class _Placeholders:
-    """Makes placeholders the first time, and hands out tensors in their place the second time.
+    """Creates placeholders in the first pass, and returns tensors in their place in the second.
 
     Args:
         given: the tensors of the second time, in the order of the first.
@@ -75,14 +75,14 @@ _placeholders: ContextVar[_Placeholders | None] = ContextVar("placeholders", def
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A value that a request will hold, or that `prune` makes an argument.
+    """A value that a request will contain, or an argument for `prune`.
 
-    Inside a serving_input_receiver_fn, in a Graph that is the default, or in a `wrap_function`.
+    For use inside a serving_input_receiver_fn, in the default Graph, or in a `wrap_function`.
 
     Args:
-        dtype: of the value.
+        dtype: dtype of the value.
         shape: None: any.
-        name: of the node.
+        name: name of the node.
 
     Raises:
         RuntimeError: outside of such a function.
@@ -110,7 +110,7 @@ class Receiving:
         specs: name -> spec of a request's tensors.
 
     Raises:
-        ValueError: it gives something else, or a tensor of a request that is no placeholder.
+        ValueError: its result is no receiver, or a tensor of a request is no placeholder.
     """
 
     def __init__(self, receiver_fn: Callable[[], Any]) -> None:
@@ -161,7 +161,7 @@ class Receiving:
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, Any] | Any, default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A receiver function for requests that hold the features as they are.
+    """A receiver function for requests that contain the features unchanged.
 
     Args:
         features: name -> tensor or TensorSpec, as examples of what comes; its first axis is the

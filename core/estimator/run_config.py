@@ -1,4 +1,4 @@
-"""RunConfig: how often an estimator writes, and where."""
+"""RunConfig: how often and where an estimator writes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RunConfig:
                 )
 
     def replace(self, **kwargs: Any) -> Self:
-        """Another one with some fields changed.
+        """A copy with some fields changed.
 
         Raises:
             ValueError: a field that does not exist.

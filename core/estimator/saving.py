@@ -1,4 +1,4 @@
-"""Saving: which checkpoints a training writes, and when."""
+"""When checkpoints are written during training."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Saving:
-    """Restores the newest checkpoint of a folder, and writes more as training goes on.
+    """Restores the newest checkpoint of a folder, and writes more during training.
 
     Args:
-        folder: where they are.
-        model: whose variables.
-        config: how often.
-        listeners: who is told.
+        folder: their folder.
+        model: the model with the variables.
+        config: the configuration, which says how often to save.
+        listeners: the listeners notified of saves.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Saving:
             self.save()
 
     def after_step(self) -> bool:
-        """Write if it is time; whether a listener wants to stop."""
+        """Write a checkpoint if one is due; True if a listener wants to stop."""
         step = int(self._step.numpy())
         since = step - (self._saved_step or 0)
         due = self._every_steps is not None and since >= self._every_steps
@@ -71,7 +71,7 @@ class Saving:
         return self.save() if due else False
 
     def end(self) -> None:
-        """Write the last state, unless it is written."""
+        """Write the final state unless it was written already."""
         step = int(self._step.numpy())
         if step != self._saved_step:
             self.save()
@@ -79,7 +79,7 @@ class Saving:
             listener.end(None, step)
 
     def save(self) -> bool:
-        """Write; whether a listener wants to stop."""
+        """Write a checkpoint; True if a listener wants to stop."""
         step = int(self._step.numpy())
         for listener in self._listeners:
             listener.before_save(None, step)

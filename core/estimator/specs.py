@@ -1,4 +1,4 @@
-"""EstimatorSpec: what a model function answers; ModeKeys: what it is asked for."""
+"""EstimatorSpec: the result of a model function; ModeKeys: its modes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pinnace.estimator.hooks import SessionRunHook
 
-# `group` and optimizers may answer None, so None does not say that nothing was given.
+# The default of omitted arguments. None does not work: `group` and optimizers may return it.
 _MISSING: Any = object()
 
 
@@ -38,8 +38,8 @@ class EstimatorSpec:
         mode: one of ModeKeys.
         predictions: a tensor, or a dict of them; needed to predict.
         loss: a scalar; needed to train and to evaluate.
-        train_op: what changes the variables; needed to train. Whatever the model function wrote
-            runs in each step, in the order it was written, and this with it.
+        train_op: the op that changes the variables; needed to train. Whatever the model function
+            wrote runs in each step, in the order it was written, and this with it.
         eval_metric_ops: name -> Keras metric that was updated, or (value, update) tensors.
         export_outputs: name of a signature -> outputs, see `export`; from `predictions` if None.
         training_chief_hooks: as `training_hooks`.
@@ -49,7 +49,7 @@ class EstimatorSpec:
         prediction_hooks: hooks while predicting.
 
     Raises:
-        ValueError: what the mode needs is missing; the loss is no scalar.
+        ValueError: an argument that the mode needs is missing; the loss is no scalar.
         TypeError: a metric that is neither a metric nor a pair.
     """
 

@@ -1,4 +1,4 @@
-"""The names of programs for TPUs, run on the processor: `use_tpu=False`."""
+"""Names of programs for TPUs, which run on the CPU: `use_tpu=False`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class InputPipelineConfig:
-    """Names for the calls of input functions on TPU hosts; of no consequence here."""
+    """Names for the ways TPU hosts call input functions; without effect here."""
 
     PER_SHARD_V1 = 1
     PER_HOST_V1 = 2
@@ -34,7 +34,7 @@ class InputPipelineConfig:
 
 @dataclass(frozen=True)
 class TPUConfig:
-    """Settings for TPUs; on the processor there is one shard, and one step at a time.
+    """Settings for TPUs; on the CPU there is one shard, and one step at a time.
 
     Attributes:
         iterations_per_loop: steps between two returns to the host.
@@ -67,7 +67,7 @@ class TPUConfig:
 
 @dataclass(frozen=True)
 class RunConfig(_RunConfig):
-    """A RunConfig that also says how to run on TPUs.
+    """A RunConfig with settings for TPUs.
 
     Attributes:
         tpu_config: see TPUConfig.
@@ -93,7 +93,7 @@ class TPUEstimatorSpec:
         mode: one of ModeKeys.
         predictions: see EstimatorSpec, as for the others.
         loss: a scalar.
-        train_op: what changes the variables.
+        train_op: the op that changes the variables.
         eval_metrics: (function, tensors): the function gives `eval_metric_ops`; the tensors are
             its arguments, a list by position or a dict by name.
         export_outputs: signature -> outputs.
@@ -147,7 +147,7 @@ def _called(what: str, pair: tuple[Callable[..., Any], Any]) -> Any:
 
 
 class TPUEstimator(Estimator):
-    """An Estimator whose model function may also answer with a TPUEstimatorSpec.
+    """An Estimator whose model function may also return a TPUEstimatorSpec.
 
     The model function and the input function find the size of a batch in
     `params["batch_size"]`.
@@ -210,7 +210,7 @@ class TPUEstimator(Estimator):
         for size in sizes.values():
             if size is not None and size < 1:
                 raise ValueError(f"TPUEstimator: batch sizes must be at least 1, got {size}")
-        # A model function for TPUs takes params, since they hold the batch's size.
+        # Model functions for TPUs always take params, which contain the batch size.
         super().__init__(model_fn, model_dir, config or RunConfig(), params or {}, warm_start_from)
         self._batch_sizes = sizes
 
@@ -223,7 +223,7 @@ class TPUEstimator(Estimator):
 
 
 class CrossShardOptimizer:
-    """Applies the mean over all shards of each gradient.
+    """Applies the mean of each gradient over all shards.
 
     The shards are the replicas of a strategy, in one process or in several. Outside of all
     strategies the processor is one shard, whose gradients are the mean.
@@ -235,7 +235,7 @@ class CrossShardOptimizer:
         group_assignment: must be None: groups are of several shards.
 
     Raises:
-        ValueError: another reduction, groups.
+        ValueError: unknown reduction, groups.
     """
 
     def __init__(
@@ -257,11 +257,11 @@ class CrossShardOptimizer:
         self._adds = reduction in {"weighted_sum", "sum"}
 
     def minimize(self, *args: Any, **kwargs: Any) -> Any:
-        """As the optimizer inside."""
+        """See the wrapped optimizer's `minimize`."""
         return self._opt.minimize(*args, **kwargs)
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """As the optimizer inside."""
+        """See the wrapped optimizer's `compute_gradients`."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
@@ -270,7 +270,7 @@ class CrossShardOptimizer:
         global_step: Variable | None = None,
         name: str | None = None,
     ) -> Any:
-        """One step by the optimizer inside, with the gradients of all shards."""
+        """Apply the gradients of all shards by the wrapped optimizer."""
         if replicas.in_several():
             grads_and_vars = self._over_shards(list(grads_and_vars))
         if global_step is None:

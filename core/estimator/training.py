@@ -1,4 +1,4 @@
-"""train_and_evaluate: training with an evaluation at each checkpoint."""
+"""train_and_evaluate: training with an evaluation of each checkpoint."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class EvalSpec:
             raise ValueError(f"EvalSpec: steps must be above 0, got {self.steps}")
 
     def all_exporters(self) -> tuple[Any, ...]:
-        """The exporters, however they were given."""
+        """The exporters as a list, whatever form they were given in."""
         given = self.exporters
         return tuple(given) if isinstance(given, (list, tuple)) else (given,) if given else ()
 
@@ -72,7 +72,7 @@ class FinalExporter:
     """Exports after the last evaluation.
 
     Args:
-        name: of the folder below `<model_dir>/export`.
+        name: name of the folder below `<model_dir>/export`.
         serving_input_receiver_fn: see `Estimator.export_saved_model`.
         assets_extra: likewise.
         as_text: likewise.
@@ -98,7 +98,7 @@ class FinalExporter:
         eval_result: dict[str, Any],
         is_the_final_export: bool,
     ) -> bytes | None:
-        """Export if it is time; gives the path."""
+        """Export if it is due, and return the path."""
         del eval_result
         if not is_the_final_export:
             return None
@@ -121,13 +121,13 @@ class LatestExporter(FinalExporter):
         eval_result: dict[str, Any],
         is_the_final_export: bool,
     ) -> bytes | None:
-        """Export; gives the path."""
+        """Export and return the path."""
         del eval_result, is_the_final_export
         return self._write(estimator, export_path, checkpoint_path)
 
 
 class _Evaluating(CheckpointSaverListener):
-    """Evaluates each checkpoint but the untrained one."""
+    """Evaluates each checkpoint, except that of the untrained model."""
 
     def __init__(self, estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
         self._estimator = estimator
@@ -174,12 +174,13 @@ def train_and_evaluate(
     """Train, and evaluate at each checkpoint.
 
     Args:
-        estimator: what is trained; its config says how often checkpoints are written.
-        train_spec: what on, and how long.
-        eval_spec: what is evaluated.
+        estimator: the estimator to train; its config says how often checkpoints are written.
+        train_spec: the training data, and the number of steps.
+        eval_spec: the evaluation.
 
     Returns:
-        The metrics of the last evaluation, None if nothing was trained; what each exporter gave.
+        The metrics of the last evaluation, None if nothing was trained; the results of the
+        exporters.
 
     Raises:
         TypeError: the specs are none.

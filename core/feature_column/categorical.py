@@ -1,4 +1,4 @@
-"""Categories: hashed, numbered already, weighted, crossed, and in sequences."""
+"""Categorical columns: hashed, identity, weighted, crossed, and sequences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_KEYS = 2
 
 
 class KeyedCategoricalColumn(CategoricalColumn):
-    """A categorical column of one feature: a subclass says how its values become ids."""
+    """A categorical column of one feature; subclasses convert its values to ids."""
 
     key: str
 
@@ -69,7 +69,7 @@ def string_or_int(dtype: Any, prefix: str) -> DType:
     """A dtype that categories may have.
 
     Raises:
-        ValueError: it is neither string nor an integer's.
+        ValueError: the dtype is neither string nor an integer type.
     """
     kind = dtypes.as_dtype(dtype)
     if kind is not dtypes.string and not kind.is_integer:
@@ -78,10 +78,10 @@ def string_or_int(dtype: Any, prefix: str) -> DType:
 
 
 def require_same_kind(column: Any, x: SparseTensor) -> None:
-    """Refuse values of another kind than the column's: strings or integers.
+    """Raise unless the values are of the column's kind, strings or integers.
 
     Raises:
-        ValueError: they are.
+        ValueError: the values are of the other kind.
     """
     string_or_int(x.dtype, f"column_name: {column.key} input_tensor")
     if column.dtype.is_integer != x.dtype.is_integer:
@@ -93,7 +93,7 @@ def require_same_kind(column: Any, x: SparseTensor) -> None:
 
 @dataclass(frozen=True)
 class HashedCategoricalColumn(KeyedCategoricalColumn):
-    """Categories by hash; see `categorical_column_with_hash_bucket`."""
+    """Categories by hash bucket; see `categorical_column_with_hash_bucket`."""
 
     key: str
     hash_bucket_size: int
@@ -123,7 +123,7 @@ def categorical_column_with_hash_bucket(
     """A column of categories without a vocabulary: ids are hashes.
 
     Args:
-        key: of the feature.
+        key: key of the feature.
         hash_bucket_size: how many ids there are; two categories may share one.
         dtype: string, or an integer's.
 
@@ -143,7 +143,7 @@ def categorical_column_with_hash_bucket(
 
 @dataclass(frozen=True)
 class IdentityCategoricalColumn(KeyedCategoricalColumn):
-    """Categories that are ids already; see `categorical_column_with_identity`."""
+    """Categories that are given as ids; see `categorical_column_with_identity`."""
 
     key: str
     number_buckets: int
@@ -160,7 +160,7 @@ class IdentityCategoricalColumn(KeyedCategoricalColumn):
         return self.number_buckets
 
     def ids(self, x: SparseTensor, state_manager: StateManager | None) -> SparseTensor:
-        """The values; the default in place of those out of range, if there is one."""
+        """The values; those out of range become the default, if there is one."""
         del state_manager
         if not x.dtype.is_integer:
             raise ValueError(f"Invalid input, not integer. key: {self.key} dtype: {x.dtype.name}")
@@ -180,7 +180,7 @@ def categorical_column_with_identity(
     """A column of integers that are ids: 0 to `num_buckets` - 1.
 
     Args:
-        key: of the feature.
+        key: key of the feature.
         num_buckets: how many ids there are.
         default_value: the id of values out of range; if None they stay as they are, and whoever
             looks them up fails.
@@ -236,7 +236,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
     def transform_feature(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> tuple[SparseTensor, SparseTensor]:
-        """The ids, and their weights as floats; weights of 0 are left out of dense features."""
+        """The ids, and their weights as floats; zero weights of dense features are omitted."""
         weights = transformation_cache.get(self.weight_feature_key, state_manager)
         if self.dtype is not weights.dtype:
             raise ValueError(
@@ -263,11 +263,11 @@ def weighted_categorical_column(
 
     Args:
         categorical_column: the categories.
-        weight_feature_key: key of the weights: as many, at the same places.
-        dtype: of the weights: an integer's or a float's.
+        weight_feature_key: key of the weights, one for each category, at the same indices.
+        dtype: dtype of the weights, integer or float.
 
     Raises:
-        ValueError: another dtype.
+        ValueError: unsupported dtype.
     """
     kind = None if dtype is None else dtypes.as_dtype(dtype)
     if kind is None or not (kind.is_integer or kind.is_floating):
@@ -291,7 +291,7 @@ class CrossedColumn(CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """The parsing spec of the crossed columns: keys are strings of any number."""
+        """The parsing spec of the crossed columns: any number of strings per key."""
         found: dict[str, Any] = {}
         for key in self.keys:
             one = {key: VarLenFeature(dtypes.string)} if isinstance(key, str) else None
@@ -309,7 +309,7 @@ class CrossedColumn(CategoricalColumn):
         return self.hash_bucket_size
 
     def _leaves(self) -> list[Any]:
-        """The keys and columns that are crossed, those of crossed columns among them."""
+        """The crossed keys and columns, with crossed columns replaced by theirs."""
         found: list[Any] = []
         for key in self.keys:
             found.extend(key._leaves() if isinstance(key, CrossedColumn) else [key])
@@ -349,7 +349,7 @@ def crossed_column(
         keys: two or more; feature keys of strings or integers, and categorical columns but hashed
             ones.
         hash_bucket_size: how many ids there are.
-        hash_key: another key gives other hashes.
+        hash_key: key of the hash function.
 
     Raises:
         ValueError: fewer than two keys or 1 bucket; a key that cannot be crossed.
@@ -420,7 +420,7 @@ def sequence_categorical_column_with_identity(
     """A column of sequences of ids, for `SequenceFeatures`; see `categorical_column_with_identity`.
 
     Args:
-        key: of the feature, [b, t] or [b, t, n].
+        key: key of the feature, [b, t] or [b, t, n].
         num_buckets: how many ids there are.
         default_value: the id of values out of range.
     """
@@ -435,7 +435,7 @@ def sequence_categorical_column_with_hash_bucket(
     """A column of sequences of hashes; see `categorical_column_with_hash_bucket`.
 
     Args:
-        key: of the feature, [b, t] or [b, t, n].
+        key: key of the feature, [b, t] or [b, t, n].
         hash_bucket_size: how many ids there are.
         dtype: string, or an integer's.
     """

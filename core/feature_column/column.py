@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class IdWeights(NamedTuple):
-    """The ids of a batch, a SparseTensor, and weights at the same places; None for ones."""
+    """The ids of a batch, a SparseTensor, and their weights at the same places; None for ones."""
 
     id_tensor: SparseTensor
     weight_tensor: SparseTensor | None
 
 
 class PaddedSequences(NamedTuple):
-    """Sequences that are filled up to one length, [b, t, ...], and their own lengths, [b]."""
+    """Sequences padded to a common length, [b, t, ...], and their lengths, [b]."""
 
     dense_tensor: Tensor
     sequence_length: Tensor
@@ -44,13 +44,13 @@ class StateManager(Protocol):
         """A new variable of a column."""
 
     def get_variable(self, feature_column: FeatureColumn, name: str) -> Any:
-        """A variable that `create_variable` made."""
+        """The variable of this name that `create_variable` made."""
 
     def add_resource(self, feature_column: FeatureColumn, name: str, resource: Any) -> None:
-        """Keep a table of a column."""
+        """Store a table for a column."""
 
     def has_resource(self, feature_column: FeatureColumn, name: str) -> bool:
-        """Whether `add_resource` was given one of that name."""
+        """Whether `add_resource` stored a table of this name."""
 
     def get_resource(self, feature_column: FeatureColumn, name: str) -> Any:
         """A resource given to `add_resource`."""
@@ -75,7 +75,7 @@ class FeatureColumn(ABC):
     @property
     @abstractmethod
     def parents(self) -> list[Any]:
-        """The columns and feature keys that it is made of."""
+        """The columns and feature keys from which it is made."""
 
     @abstractmethod
     def transform_feature(
@@ -84,7 +84,7 @@ class FeatureColumn(ABC):
         """The transformed features.
 
         Args:
-            transformation_cache: the features, and what columns have made of them so far.
+            transformation_cache: the features, and the columns' results so far.
             state_manager: holds variables and tables.
         """
 
@@ -108,7 +108,7 @@ class DenseColumn(FeatureColumn):
     def get_dense_tensor(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> Tensor:
-        """Its values for a batch, [b, *variable_shape], float32.
+        """The column's values for a batch, [b, *variable_shape], float32.
 
         Args:
             transformation_cache: the features.
@@ -147,7 +147,7 @@ class SequenceDenseColumn(FeatureColumn):
     def get_sequence_dense_tensor(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> PaddedSequences:
-        """Its sequences for a batch, and their lengths.
+        """The column's sequences for a batch, and their lengths.
 
         Args:
             transformation_cache: the features.
@@ -156,13 +156,13 @@ class SequenceDenseColumn(FeatureColumn):
 
 
 def sorted_columns(columns: Any) -> list[Any]:
-    """Columns as a list, by their names.
+    """Columns as a list, sorted by name.
 
     Args:
         columns: one or more columns.
 
     Raises:
-        ValueError: there are none, two of one name, or something else among them.
+        ValueError: there are no columns, two have the same name, or an item is no column.
     """
     if isinstance(columns, FeatureColumn):
         columns = [columns]
@@ -188,10 +188,10 @@ def sorted_columns(columns: Any) -> list[Any]:
 
 
 def require_string_key(key: Any) -> None:
-    """Refuse a feature key that is no string.
+    """Raise unless the feature key is a string.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the key is no string.
     """
     if not isinstance(key, str):
         raise ValueError(  # noqa: TRY004 (TensorFlow's class)

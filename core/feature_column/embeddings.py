@@ -40,14 +40,14 @@ _MATRIX = 2
 
 
 class _OfCategories(DenseColumn, SequenceDenseColumn):
-    """A dense column of a categorical one: rows of a batch, or of the steps of sequences."""
+    """A dense column made from a categorical one, for rows of a batch or steps of sequences."""
 
     categorical_column: CategoricalColumn
     _suffix = ""
 
     @property
     def name(self) -> str:
-        """The categorical column's name, and what this one makes of it."""
+        """The categorical column's name with a suffix."""
         return f"{self.categorical_column.name}{self._suffix}"
 
     @property
@@ -66,7 +66,7 @@ class _OfCategories(DenseColumn, SequenceDenseColumn):
     def get_dense_tensor(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> Tensor:
-        """Rows for a batch.
+        """The rows of a batch.
 
         Raises:
             ValueError: the categories are sequences.
@@ -82,7 +82,7 @@ class _OfCategories(DenseColumn, SequenceDenseColumn):
     def get_sequence_dense_tensor(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> PaddedSequences:
-        """Rows for each step, and the lengths of the sequences.
+        """The rows of each step, and the lengths of the sequences.
 
         Raises:
             ValueError: the categories are no sequences.
@@ -118,7 +118,7 @@ class IndicatorColumn(_OfCategories):
     def transform_feature(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> Tensor:
-        """[..., ids]: how often each occurs in a row, or the sum of its weights."""
+        """[..., ids]: the count of each id in a row, or the sum of its weights."""
         pair = self.categorical_column.get_sparse_tensors(transformation_cache, state_manager)
         size = self.categorical_column.num_buckets
         if pair.weight_tensor is not None:
@@ -138,7 +138,7 @@ def _weight_sums(pair: IdWeights, size: int) -> Tensor:
     inside = logic.logical_and(
         comparison.greater_equal(values, np.int64(0)), comparison.less(values, np.int64(size))
     )
-    # Ids out of range are no categories: their weights count as 0 of the first.
+    # Ids out of range are no categories: they become id 0 with weight 0.
     known = selecting.where(inside, values, np.int64(0))
     counted = selecting.where(inside, weights.values, casting.cast(0, weights.dtype))
     places = joining.concat([ids.indices[:, :-1], reshaping.expand_dims(known, 1)], 1)
@@ -147,13 +147,13 @@ def _weight_sums(pair: IdWeights, size: int) -> Tensor:
 
 
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
-    """A dense column of how often each category occurs in an example: multi-hot.
+    """A dense column of the number of occurrences of each category in an example: multi-hot.
 
     Args:
         categorical_column: the categories.
 
     Raises:
-        ValueError: another column.
+        ValueError: unknown column.
     """
     if not isinstance(categorical_column, CategoricalColumn):
         raise ValueError(  # noqa: TRY004 (TensorFlow's class)
@@ -177,8 +177,8 @@ class TruncatedNormal:
         """The numbers.
 
         Args:
-            shape: of the result.
-            dtype: of the result.
+            shape: shape of the result.
+            dtype: dtype of the result.
         """
         return random.truncated_normal(shape, 0.0, self.stddev, dtype)
 
@@ -190,7 +190,7 @@ def _checked(
     tensor_name_in_ckpt: str | None,
     name: str,
 ) -> Callable[..., Any]:
-    """The initializer of a table: the given one, or the default."""
+    """The initializer of a table, or the default one."""
     if dimension is None or dimension < 1:
         raise ValueError(f"Invalid dimension {dimension}.")
     if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):
@@ -207,7 +207,7 @@ def _checked(
 def _started(
     initializer: Callable[..., Any], checkpoint: str | None, tensor: str | None
 ) -> Callable[..., Any]:
-    """The initial value of a table: from a checkpoint, if one is given."""
+    """The initial value of a table, from a checkpoint if one is given."""
     if checkpoint is None or tensor is None:
         return initializer
 
@@ -237,7 +237,7 @@ def _looked_up(column: Any, weights: Any, pair: IdWeights) -> Tensor:
 
 @dataclass(frozen=True)
 class EmbeddingColumn(_OfCategories):
-    """Rows of a table by categories, combined; see `embedding_column`."""
+    """Rows of a table by category, combined; see `embedding_column`."""
 
     categorical_column: CategoricalColumn
     dimension: int
@@ -296,9 +296,10 @@ def embedding_column(
 
     Args:
         categorical_column: the categories.
-        dimension: of a row, at least 1.
+        dimension: size of a row, at least 1.
         combiner: "mean", "sqrtn" or "sum": of the rows of one example.
-        initializer: of the table; truncated normal with a deviation of 1 / sqrt(dimension) if None.
+        initializer: initializer of the table; truncated normal with a deviation of 1 /
+            sqrt(dimension) if None.
         ckpt_to_load_from: a checkpoint with the table to begin with.
         tensor_name_in_ckpt: its name there.
         max_norm: rows that are longer are scaled down to it.
@@ -322,9 +323,9 @@ class SharedEmbeddings(Module):
 
     Args:
         shape: [ids, dimension].
-        initializer: of the table.
+        initializer: initializer of the table.
         trainable: whether training changes it.
-        name: of the variable.
+        name: name of the variable.
     """
 
     def __init__(
@@ -392,16 +393,17 @@ def shared_embeddings(
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> list[SharedEmbeddingColumn]:
-    """Dense columns that look their categories up in one table, such as words of two texts.
+    """Dense columns that share one table, such as for words of two texts.
 
-    TensorFlow has them in graphs only; here they are there in eager execution too.
+    TensorFlow has them in graphs only; here they also work in eager execution.
 
     Args:
-        categorical_columns: the categories: columns of one type, with as many ids each.
-        dimension: of a row, at least 1.
+        categorical_columns: categorical columns of one type, with the same number of ids.
+        dimension: size of a row, at least 1.
         combiner: "mean", "sqrtn" or "sum": of the rows of one example.
-        initializer: of the table; truncated normal with a deviation of 1 / sqrt(dimension) if None.
-        shared_embedding_collection_name: of the table; the columns' names joined if None.
+        initializer: initializer of the table; truncated normal with a deviation of 1 /
+            sqrt(dimension) if None.
+        shared_embedding_collection_name: name of the table; the columns' names joined if None.
         ckpt_to_load_from: a checkpoint with the table to begin with.
         tensor_name_in_ckpt: its name there.
         max_norm: rows that are longer are scaled down to it.

@@ -98,12 +98,12 @@ def numeric_column(
     """A column of numbers.
 
     Args:
-        key: of the feature.
-        shape: of the numbers of one example: an integer, or several.
-        default_value: what stands in where an example lacks the feature: a number, or numbers of
-            that shape; None if none may lack it.
-        dtype: of the numbers as they are parsed: integers or floats.
-        normalizer_fn: is called with the numbers, [b, *shape], and gives what is used.
+        key: key of the feature.
+        shape: shape of the numbers of one example: an integer, or several.
+        default_value: the value if an example lacks the feature: a number, or numbers of that
+            shape; None if none may lack it.
+        dtype: dtype of the numbers as they are parsed: integers or floats.
+        normalizer_fn: is called with the numbers, [b, *shape], and returns the normalized ones.
 
     Raises:
         ValueError: a dtype that is no number's; a shape with a size below 1; a default of another
@@ -141,7 +141,7 @@ def _require_callable(normalizer_fn: Any) -> None:
 
 
 def _checked_default(shape: tuple[int, ...], value: Any, dtype: DType, key: str) -> Any:
-    """The default as nested tuples of that shape."""
+    """The default as nested tuples of the given shape."""
     if value is None:
         return None
     numbers = np.asarray(value)
@@ -166,7 +166,7 @@ def _as_tuples(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class BucketizedColumn(DenseColumn, CategoricalColumn):
-    """Numbers by the bucket that they are in; see `bucketized_column`."""
+    """Numbers replaced by their bucket; see `bucketized_column`."""
 
     source_column: NumericColumn
     boundaries: tuple[float, ...]
@@ -193,7 +193,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 
     @property
     def num_buckets(self) -> int:
-        """Buckets of each of the source's numbers, one after the other."""
+        """The number of buckets over all of the source's numbers."""
         return (len(self.boundaries) + 1) * self.source_column.shape[0]
 
     def transform_feature(
@@ -213,7 +213,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
     def get_sparse_tensors(
         self, transformation_cache: FeatureTransformationCache, state_manager: StateManager | None
     ) -> IdWeights:
-        """The bucket of each number as an id; those of the second number follow the first's."""
+        """The bucket of each number as an id; the second number's ids follow the first's."""
         buckets = transformation_cache.get(self, state_manager)
         size = self.source_column.shape[0]
         ids = arithmetic.add(buckets, np.arange(size, dtype=np.int32) * (len(self.boundaries) + 1))
@@ -235,7 +235,7 @@ def bucketized_column(
         boundaries: a sorted list or tuple of numbers.
 
     Raises:
-        ValueError: another column, no boundaries, or some that do not rise.
+        ValueError: unknown column, no boundaries, or some that do not rise.
     """
     if not isinstance(source_column, NumericColumn):
         raise ValueError(  # noqa: TRY004 (TensorFlow's class)
@@ -317,10 +317,10 @@ def sequence_numeric_column(
     """A column of sequences of numbers, for `SequenceFeatures`.
 
     Args:
-        key: of the feature: a SparseTensor, [b, values] or [b, t, *shape].
-        shape: of one step.
+        key: key of the feature: a SparseTensor, [b, values] or [b, t, *shape].
+        shape: shape of one step.
         default_value: fills up sequences that are shorter than the longest.
-        dtype: of the numbers.
+        dtype: dtype of the numbers.
         normalizer_fn: is called with the SparseTensor and gives the one that is used.
 
     Raises:

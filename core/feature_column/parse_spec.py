@@ -1,4 +1,4 @@
-"""The specs for `tf.io.parse_example` of columns."""
+"""`tf.io.parse_example` specs of columns."""
 
 from __future__ import annotations
 

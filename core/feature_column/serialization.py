@@ -1,4 +1,4 @@
-"""Columns as plain values, in the form that Keras 2 wrote into configurations, and back."""
+"""Conversion of columns to and from Keras 2's configurations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def serialize_feature_column(column: Any, encode: Callable[[Any], Any]) -> Any:
 
     Args:
         column: a column, or the key of a feature.
-        encode: of initializers and normalizers.
+        encode: encodes initializers and normalizers.
 
     Raises:
         ValueError: a column with a table that others share: each would get its own.
@@ -66,11 +66,11 @@ def serialize_feature_column(column: Any, encode: Callable[[Any], Any]) -> Any:
 
 
 def deserialize_feature_column(config: Any, decode: Callable[[Any], Any]) -> Any:
-    """The column that `serialize_feature_column` was given.
+    """The column given to `serialize_feature_column`.
 
     Args:
         config: its result.
-        decode: of initializers and normalizers.
+        decode: decodes initializers and normalizers.
 
     Raises:
         ValueError: a class that is no column's, or arguments that it does not take.

@@ -1,4 +1,4 @@
-"""The features of one batch, and what columns have made of them."""
+"""The features of a batch, and the transformed columns."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class FeatureTransformationCache:
             training: not used: no column looks at it.
 
         Returns:
-            Of a feature a tensor, SparseTensor, or the like: one of rank 1 has an axis of size 1
-            appended. Of a column what its `transform_feature` gives.
+            For a feature a tensor, SparseTensor, or the like; an axis of size 1 is appended to rank
+            1. For a column, the result of its `transform_feature`.
 
         Raises:
             ValueError: the features lack it, or it is a scalar.
@@ -94,7 +94,7 @@ def without_ignored(value: Any, ignored: Any = None) -> SparseTensor:
 
     Args:
         value: a SparseTensor, which is given back as it is, or a tensor.
-        ignored: what stands for none; if None, "" among strings, -1 among integers, 0 among
+        ignored: the value of missing entries; if None, "" among strings, -1 among integers, 0 among
             floats.
     """
     if isinstance(value, SparseTensor):
@@ -103,7 +103,7 @@ def without_ignored(value: Any, ignored: Any = None) -> SparseTensor:
     if ignored is None:
         ignored = "" if x.dtype is dtypes.string else -1 if x.dtype.is_integer else 0
     if x.dtype is not dtypes.string:
-        # As C does: -1 among unsigned integers is the greatest one.
+        # Converted as in C: -1 becomes the largest value of an unsigned dtype.
         ignored = np.asarray(ignored).astype(x.dtype.numpy)
     places = selecting.where(comparison.not_equal(x, convert_to_tensor(ignored, x.dtype)))
     sizes = shapes.shape(x, out_type=dtypes.int64)
@@ -128,6 +128,6 @@ def sequence_lengths(x: SparseTensor, elements: int = 1) -> Tensor:
 
 
 def as_steps(x: SparseTensor) -> SparseTensor:
-    """[b, t, ...] as [b, t, n]: what a step has is one axis, which may have to be added."""
+    """[b, t, ...] as [b, t, n]: the values of a step along one axis, which is added if missing."""
     step = reduction.reduce_prod(x.dense_shape[2:], keepdims=True)
     return sparse.reshape(x, joining.concat([x.dense_shape[:2], step], 0))

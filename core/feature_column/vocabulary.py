@@ -1,4 +1,4 @@
-"""Categories that are listed, in the program or in a file."""
+"""Categories listed in the program or in a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RECORDS = "tfrecord_gzip"
 
 
 class _VocabularyColumn(KeyedCategoricalColumn):
-    """Ids by a table, which the state manager keeps."""
+    """Ids by look-up in a table, which the state manager owns."""
 
     dtype: DType
     num_oov_buckets: int
@@ -54,7 +54,7 @@ class _VocabularyColumn(KeyedCategoricalColumn):
         raise NotImplementedError
 
     def ids(self, x: SparseTensor, state_manager: StateManager | None) -> SparseTensor:
-        """The places of values in the vocabulary."""
+        """The indices of values in the vocabulary."""
         require_same_kind(self, x)
         values, kind = x.values, self.dtype
         if kind.is_integer:
@@ -137,7 +137,7 @@ class VocabularyFileCategoricalColumn(_VocabularyColumn):
 def _checked_outside(
     key: str, num_oov_buckets: int | None, default_value: Any, no_default: Any
 ) -> int:
-    """The number of ids beyond the vocabulary."""
+    """The checked number of ids beyond the vocabulary."""
     if not num_oov_buckets:
         return 0
     if default_value != no_default:
@@ -157,9 +157,9 @@ def categorical_column_with_vocabulary_list(
     """A column of categories that are listed: ids are places in the list.
 
     Args:
-        key: of the feature.
+        key: key of the feature.
         vocabulary_list: strings or integers, each once.
-        dtype: of the feature; that of the list if None.
+        dtype: dtype of the feature; that of the list if None.
         default_value: the id of values that are not listed; -1 counts as no value.
         num_oov_buckets: how many ids after the list such values share, by hash, instead.
 
@@ -196,7 +196,7 @@ def categorical_column_with_vocabulary_file(
     """A column of categories that a file lists: ids are numbers of lines, from 0.
 
     Args:
-        key: of the feature.
+        key: key of the feature.
         vocabulary_file: a file with a category in each line, which SavedModels take along; or a
             TFRecord file, compressed by gzip, with one in each record.
         vocabulary_size: how many there are; all if None.
@@ -245,9 +245,9 @@ def sequence_categorical_column_with_vocabulary_list(
     """A column of sequences of listed categories, for `SequenceFeatures`.
 
     Args:
-        key: of the feature, [b, t] or [b, t, n].
+        key: key of the feature, [b, t] or [b, t, n].
         vocabulary_list: strings or integers, each once.
-        dtype: of the feature; that of the list if None.
+        dtype: dtype of the feature; that of the list if None.
         default_value: the id of values that are not listed.
         num_oov_buckets: how many ids after the list such values share instead.
     """
@@ -269,7 +269,7 @@ def sequence_categorical_column_with_vocabulary_file(
     """A column of sequences of categories that a file lists, for `SequenceFeatures`.
 
     Args:
-        key: of the feature, [b, t] or [b, t, n].
+        key: key of the feature, [b, t] or [b, t, n].
         vocabulary_file: a file with a category in each line.
         vocabulary_size: how many there are; all if None.
         num_oov_buckets: how many ids after the file's such values share.

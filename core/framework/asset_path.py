@@ -1,4 +1,4 @@
-"""Paths that the program vouches for: files that ops with a path as input may read."""
+"""Trusted paths: files that ops with a path as input may read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AssetPath(bytes):
 class AssetFolder(bytes):
     """The folder of an asset, as the asset's path without its name.
 
-    Ops that read models of several files take it: they look there for files of known names.
+    Ops that read models of several files take it: they look there for files with known names.
     """
 
     __slots__ = ()
@@ -68,7 +68,7 @@ class Asset(Trackable):
         return self._path
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Tensor:
-        """The path, where an op takes a tensor."""
+        """The path as an argument of an op."""
         del name
         if dtype is not None and as_dtype(dtype) is not string:
             raise TypeError(f"an Asset is a tensor of strings, not of {as_dtype(dtype).name}")

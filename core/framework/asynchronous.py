@@ -1,4 +1,4 @@
-"""Blocks in which eager ops need not have run when their call returns: here they always have."""
+"""TensorFlow's blocks of asynchronous execution; here, ops are done when their call returns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 def async_scope() -> Iterator[None]:
     """A block whose eager ops TensorFlow may run later; when it is left all have run.
 
-    Here an op has run when its call returns, inside of the block too: an error is raised where it
-    happens, which is as early as TensorFlow allows.
+    Here an op has run when its call returns, also inside of the block: an error is raised by the
+    call itself, which is as early as TensorFlow allows.
     """
     yield
 
 
 def async_clear_error() -> None:
-    """Forget errors of ops that ran later than their calls: there are none here."""
+    """Does nothing: errors are raised by the call of an op."""

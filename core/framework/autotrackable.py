@@ -29,7 +29,7 @@ class AutoTrackable(Trackable):
     _self_setattr_tracking = True
 
     def _no_dependency(self, value: object) -> object:
-        """The value as an attribute that is no child; TensorFlow's name, which packages call."""
+        """The value without dependency tracking; TensorFlow's name, which packages call."""
         return NoDependency(value)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -51,7 +51,7 @@ class AutoTrackable(Trackable):
         super().__delattr__(name)
 
     def _tracked_value(self, name: str, value: object) -> object:
-        """The object to store for `value`, after its child was recorded."""
+        """The object to store for `value`, after recording it as a child."""
         if isinstance(value, NoDependency):
             self._untrack(name)
             return value.value
@@ -69,7 +69,7 @@ class AutoTrackable(Trackable):
 def no_automatic_dependency_tracking(
     method: Callable[Concatenate[AutoTrackable, P], R],
 ) -> Callable[Concatenate[AutoTrackable, P], R]:
-    """The method, with attributes it sets neither tracked nor wrapped."""
+    """The method, with tracking and wrapping of the attributes it sets disabled."""
 
     @functools.wraps(method)
     def untracked(self: AutoTrackable, /, *args: P.args, **kwargs: P.kwargs) -> R:

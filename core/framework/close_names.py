@@ -1,4 +1,4 @@
-"""The name that was probably meant by one that is not known."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A line of an error with the known name that is most like this one; nothing if none is.
+    """A line for error messages with the most similar known name; empty if none is similar.
 
     Args:
-        name: what was given.
-        names: what is known.
+        name: the given name.
+        names: the known names.
     """
     lower = {known.lower(): known for known in sorted(names)}
     close = difflib.get_close_matches(name.lower(), lower, n=1)
@@ -26,15 +26,15 @@ def unknown_arguments(who: str, unknown: Iterable[str], known: Iterable[str]) ->
     """The message for unknown arguments, with the closest known name.
 
     Args:
-        who: what was called.
+        who: name of the called function.
         unknown: the names that it does not take, at least one.
-        known: those that it takes.
+        known: the accepted ones.
     """
     names = sorted(unknown)
     return f"{who}: unknown arguments {', '.join(names)}{did_you_mean(names[0], known)}"
 
 
 def arguments_of(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's arguments, `*args` and `**kwargs` left out."""
+    """The names of a function's arguments, without `*args` and `**kwargs`."""
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if p.kind not in {p.VAR_KEYWORD, p.VAR_POSITIONAL}]

@@ -1,4 +1,4 @@
-"""Columns: arrays of NumPy, pandas, Polars and Arrow as arrays whose dtype a tensor can have.
+"""Columns of NumPy, pandas, Polars and Arrow as arrays with dtypes of tensors.
 
 Everything that takes arrays (tensors, functions, signatures, Datasets, `fit`, `adapt`) uses this
 module, so that text is encoded to the same bytes everywhere.
@@ -31,15 +31,15 @@ def is_column(value: object) -> bool:
 
 
 def column_array(value: Any, what: str = "an array") -> Array:
-    """`value` as an array of numbers, or as an object array of bytes: text is written as UTF-8.
+    """`value` as an array of numbers, or as an object array of bytes, with text in UTF-8.
 
     Args:
         value: an array of any dtype; a column or table of pandas, Polars or Arrow.
-        what: what messages call it: `fit: x['colour']`.
+        what: its name in messages: `fit: x['colour']`.
 
     Returns:
-        The array itself, or a view, where nothing is to convert. Objects that are all numbers get
-        the dtype that NumPy gives them.
+        The array itself, or a view, if nothing has to be converted. An object array of numbers gets
+        the dtype that NumPy infers.
 
     Raises:
         ValueError: missing values, objects that are neither text nor numbers, or both kinds.
@@ -66,7 +66,7 @@ def column_array(value: Any, what: str = "an array") -> Array:
 
 
 def _missing_in(column: Any) -> int:
-    """The number of declared missing values, besides NaN in columns of NumPy floats."""
+    """The number of missing values that the column declares; NaN in NumPy floats does not count."""
     count = getattr(column, "null_count", None)
     if count is not None:  # an attribute of Arrow's, a method of Polars'; tables answer per column
         found: Any = count() if callable(count) else count

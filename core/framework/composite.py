@@ -1,4 +1,4 @@
-"""Values made of several tensors: their base class and the base class of their specs.
+"""Composite values, made of several tensors: their base class and that of their specs.
 
 A composite value is a structure to `nest` under `expand_composites`, one argument to `function`,
 one element to a Dataset and one leaf in a SavedModel. All of these use its spec: the specs of its
@@ -33,7 +33,7 @@ class CompositeTensor:
 
     @property
     def spec(self) -> TypeSpec:
-        """The static type of the value, and how to take it apart."""
+        """The static type of the value, with the specs of its components."""
         raise NotImplementedError(f"{type(self).__name__} has no spec")
 
     @property
@@ -42,15 +42,15 @@ class CompositeTensor:
         return self.spec
 
     def gradient_part(self) -> Any:
-        """The tensor through which gradients flow; the value itself if there is no such."""
+        """The tensor through which gradients flow; the value itself if there is none."""
         return self
 
     def with_gradient_part(self, gradient: Any) -> Any:
-        """The gradient of the value, made of that of its tensor."""
+        """The gradient of the value, from that of its `gradient_part`."""
         return gradient
 
     def _components(self) -> tuple[Any, ...]:
-        """The tensors it is made of, those of composite components too."""
+        """The tensors it is made of, including those of composite components."""
         return tuple(components_of(self))
 
     def _shape_invariant_to_type_spec(self, shape: Any) -> TypeSpec:
@@ -73,11 +73,11 @@ class CompositeSpec(TypeSpec):
 
     @abstractmethod
     def _serialize(self) -> tuple[Any, ...]:
-        """The arguments that make an equal spec."""
+        """The arguments that recreate the spec."""
 
     @classmethod
     def _deserialize(cls, state: tuple[Any, ...]) -> Self:
-        """The spec made from these; the inverse of `_serialize`."""
+        """The spec made from such arguments; the inverse of `_serialize`."""
         return cls(*state)
 
     @abstractmethod
@@ -122,7 +122,7 @@ class CompositeSpec(TypeSpec):
         return len(mine) == len(theirs) and all(map(_subtype, mine, theirs))
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> Self | None:
-        """The narrowest spec that describes the values of this and all others, if there is one."""
+        """The narrowest spec for values of this spec and of all others; None if there is none."""
         joined = self._serialize()
         for other in others:
             if type(other) is not type(self):
@@ -212,12 +212,12 @@ def spec_of(x: Any) -> Any:
 
 
 def gradient_part(x: Any) -> Any:
-    """The part of `x` that a tape watches: the values of a composite that has some, else `x`."""
+    """The part of `x` that a tape watches: of a composite, its float values; else `x` itself."""
     return x.gradient_part() if isinstance(x, CompositeTensor) else x
 
 
 def components_of(x: Any) -> list[Any]:
-    """The tensors a composite value is made of, to the last; a list of `x` alone for others."""
+    """All tensors that a composite value is made of; [x] for other values."""
     if not is_composite(x):
         return [x]
     return [leaf for part in x.spec.to_components(x) for leaf in components_of(part)]
@@ -250,7 +250,7 @@ def registered_as(name: str) -> Callable[[type[CompositeSpec]], type[CompositeSp
 
     Raises:
         TypeError: the name is no string.
-        ValueError: it is no name like `project.Type.Spec`, or another class has it.
+        ValueError: the name is not of the form `project.Type.Spec`, or belongs to another class.
     """
     if not isinstance(name, str):
         raise TypeError(f"__name__ of an extension type must be a string, got {name!r}")
@@ -270,10 +270,10 @@ def registered_as(name: str) -> Callable[[type[CompositeSpec]], type[CompositeSp
 
 
 def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
-    """The class that files name so, if this library has it.
+    """The class with this name in files, if this library has it.
 
     Args:
-        name: of the enumeration of struct.proto.
+        name: name of the enumeration of struct.proto.
         written: the name that a program gave it, for one of an extension type.
     """
     if name in {EXTENSION, REGISTERED}:
@@ -294,7 +294,7 @@ def registered_name(kind: type) -> str | None:
 
 
 def refuse_conversion(value: Any, advice: str) -> NoReturn:
-    """Say that a composite value is no tensor.
+    """Raise an error: a composite value is not a tensor.
 
     Raises:
         TypeError: always.

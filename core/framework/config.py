@@ -64,7 +64,7 @@ class Settings:
             with NaN before (integers with 0xAA): a number that was not written is seen. Slow.
         check: whether each call of a network, a table or a region runs the plan as well, gives its
             results, and compares: what does not agree is logged, and not used any more. Slow.
-        caches: where folders of caches are, by their variables of the environment.
+        caches: the folders of caches, by their environment variables.
     """
 
     tier: Tier = "auto"
@@ -88,7 +88,7 @@ class Settings:
 
     @property
     def pinned_tier(self) -> Tier:
-        """The tier to run by: `plan` where determinism rules out a choice by measurement."""
+        """The tier to use: `plan` if determinism excludes a choice by measurement."""
         return "plan" if self.tier == "auto" and self.deterministic else self.tier
 
 
@@ -138,7 +138,7 @@ def _count(who: str, value: str | int) -> int:
 
 
 def _cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """The cache folder of the user or the system; None for a user without a home."""
+    """The user's or the system's cache folder; None for a user without a home."""
     from pathlib import Path  # a thirtieth of the time that `import pinnace` takes
 
     asked = environment.get("PINNACE_CACHE")
@@ -190,12 +190,12 @@ def experimental_functions_run_eagerly() -> bool:
 
 
 def enable_op_determinism() -> None:
-    """From now on, make a program with fixed seeds give the same bits in every run."""
+    """Have programs with fixed seeds give the same bits in every run, from now on."""
     settings.deterministic = True
 
 
 def disable_op_determinism() -> None:
-    """Take `enable_op_determinism` back."""
+    """Undo `enable_op_determinism`."""
     settings.deterministic = False
 
 
@@ -219,13 +219,13 @@ def set_tier(tier: Tier) -> None:
             either: each kernel by itself.
 
     Raises:
-        InvalidArgumentError: there is no such tier.
+        InvalidArgumentError: the tier is unknown.
     """
     settings.tier = _tier("set_tier: tier", tier)
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """Threads of one op; 0 leaves it to the libraries."""
+    """The number of threads of one op; 0 leaves it to the libraries."""
     return settings.intra_op_threads
 
 

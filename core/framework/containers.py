@@ -1,4 +1,4 @@
-"""Tracked lists, dicts and tuples: real ones, whose trackable elements are their children.
+"""Tracked lists, dicts and tuples, whose trackable items are children.
 
 The children are computed from the content each time, so they are never stale. Nested containers are
 wrapped when they are inserted.
@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 def wrap(value: object) -> object:
-    """`value` ready to be tracked.
+    """`value` in a form that can be tracked.
 
     A plain list or dict becomes a tracked copy, and so does a tuple that contains, at any depth,
     something to track; anything else is returned unchanged, including subclasses of list and dict.
@@ -46,7 +46,7 @@ class ListWrapper(Trackable, list[T]):
     """A list whose trackable elements are its children, named by their indices.
 
     Args:
-        items: what it holds at first.
+        items: its initial elements.
     """
 
     _plain_type: ClassVar[type] = list
@@ -87,7 +87,7 @@ class ListWrapper(Trackable, list[T]):
         return self
 
     def copy(self) -> ListWrapper[T]:
-        """Another tracked list with the same elements."""
+        """A copy as a tracked list."""
         return ListWrapper(self)
 
     __hash__ = None  # a list has none
@@ -125,13 +125,13 @@ class DictWrapper(Trackable, dict[K, V]):
         self._children_changed()
 
     def setdefault(self, key: K, default: Any = None, /) -> Any:
-        """The value of `key`, which is `default` if it had none."""
+        """The value of `key`, set to `default` if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Take over all entries, as `dict.update`."""
+        """Add or replace entries, like `dict.update`."""
         new: dict[Any, Any] = dict(*args, **kwargs)
         for key, value in new.items():
             self[key] = value
@@ -141,19 +141,19 @@ class DictWrapper(Trackable, dict[K, V]):
         return self
 
     def copy(self) -> DictWrapper[K, V]:
-        """Another tracked dict with the same entries."""
+        """A copy as a tracked dict."""
         return DictWrapper(self)
 
     __hash__ = None  # a dict has none
 
 
 class OrderedDictWrapper(DictWrapper[K, V], OrderedDict[K, V]):
-    """An OrderedDict that is tracked as DictWrapper is."""
+    """A tracked OrderedDict, like DictWrapper."""
 
     _plain_type: ClassVar[type] = OrderedDict
 
     def copy(self) -> OrderedDictWrapper[K, V]:
-        """Another tracked OrderedDict with the same entries."""
+        """A copy as a tracked OrderedDict."""
         return OrderedDictWrapper(self)
 
 
@@ -187,7 +187,7 @@ class TupleWrapper(Trackable, tuple[T, ...]):
 
 
 def _named_wrapper(kind: type) -> type:
-    """A class that is both `kind`, a named tuple, and tracked."""
+    """A subclass of the named tuple `kind` whose items are tracked."""
     return type(kind.__name__, (TupleWrapper, kind), {"_plain_type": kind})
 
 

@@ -30,7 +30,7 @@ class Tracer(Protocol):
         ...
 
     def constant(self, array: Any, dtype: Any, name: str | None) -> Tensor:
-        """A constant of the graph; of the array's own type if `dtype` is None."""
+        """A constant of the graph; `dtype` None means the array's own."""
         ...
 
 
@@ -49,7 +49,7 @@ class Tape(Protocol):
         outputs: tuple[Tensor, ...],
         backward: Callable[..., Sequence[Tensor | None]],
     ) -> None:
-        """Remember something that is no single op and brings its own gradient."""
+        """Remember a call that is not a single op and has its own gradient."""
         ...
 
     def record_customised(
@@ -59,7 +59,7 @@ class Tape(Protocol):
         backward: Callable[..., Sequence[Tensor | None]],
         computed: Sequence[Tensor],
     ) -> None:
-        """Record results of `custom_gradient`, computed while this observed its inputs."""
+        """Record results of a `custom_gradient`, computed while this tape observed its inputs."""
         ...
 
     def watch_variable(self, variable: Variable) -> None:
@@ -91,7 +91,7 @@ class State(threading.local):
     graphs: list[Any] | None = None
     # The stop flag by which another thread cancels runs of this one (`ops/running.Stop`).
     stop: Any = None
-    # Whether the runs are not repeated: a form would cost more than it gains.
+    # Whether graphs run once: preparing a form would cost more than it gains.
     once: bool = False
     # Counts memory that NumPy does not allocate, in advance (`ops/memory.py`).
     claim: Callable[[int], None] | None = None
@@ -117,12 +117,12 @@ _carried: list[threading.local] = [state]
 
 
 def carried(local: threading.local) -> None:
-    """Have `local` taken along when a thread goes on with the work of another one."""
+    """Have threads that continue the work of others inherit `local`."""
     _carried.append(local)
 
 
 def taken_along() -> Callable[[], None]:
-    """The context of this thread: a call in another thread enters it too."""
+    """The context of this thread, for threads that continue its work."""
     held = [(local, dict(vars(local))) for local in _carried]
 
     def put() -> None:
@@ -134,7 +134,7 @@ def taken_along() -> Callable[[], None]:
 
 @contextlib.contextmanager
 def tracing(tracer: Tracer | None) -> Iterator[None]:
-    """Ops go to `tracer` inside the block; None lets them run."""
+    """Redirects ops in the block to `tracer`; None lets them run."""
     saved, state.tracer = state.tracer, tracer
     try:
         yield
@@ -144,7 +144,7 @@ def tracing(tracer: Tracer | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def not_repeated() -> Iterator[None]:
-    """Say that the runs inside the block are not repeated: they run step by step."""
+    """Declares that runs inside the block are not repeated, so that they run step by step."""
     saved, state.once = state.once, True
     try:
         yield
@@ -164,7 +164,7 @@ def tapes_hidden() -> Iterator[None]:
 
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """Run the body eagerly, even while a function is traced, and unseen by any tape."""
+    """Runs the block eagerly even while a function is traced, unseen by tapes."""
     tracer, tapes, scope = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = None, state.observers, ""
     try:
@@ -175,7 +175,7 @@ def init_scope() -> Iterator[None]:
 
 @contextlib.contextmanager
 def variables_collected() -> Iterator[list[Variable]]:
-    """Yields a list to which each variable that is made inside the block is added."""
+    """Yields a list of the variables that are created inside the block."""
     found: list[Variable] = []
     saved, state.collectors = state.collectors, (*state.collectors, found.append)
     try:
@@ -206,7 +206,7 @@ class name_scope(contextlib.AbstractContextManager[str, None]):  # noqa: N801 --
 
     @property
     def name(self) -> str:
-        """The name, as it was given."""
+        """The name as given."""
         return self._name
 
     def __enter__(self) -> str:
@@ -222,7 +222,7 @@ class name_scope(contextlib.AbstractContextManager[str, None]):  # noqa: N801 --
 
 
 def executing_eagerly() -> bool:
-    """Whether an op would run now instead of becoming a node."""
+    """Whether an op would run now, instead of becoming a node."""
     return state.tracer is None
 
 
@@ -232,12 +232,12 @@ def inside_function() -> bool:
 
 
 def get_current_name_scope() -> str:
-    """The scope of the block that is run, `a/b`; empty outside of all."""
+    """The current name scope, such as `a/b`; empty outside of all."""
     return state.scope.rstrip("/")
 
 
 def push_tape(tape: Tape) -> None:
-    """`tape` sees the following ops."""
+    """Have `tape` see the following ops."""
     state.tapes = (*state.tapes, tape)
 
 

@@ -1,4 +1,4 @@
-"""Conversion of Python values to tensors: inputs of ops that are not tensors yet."""
+"""Conversion of Python values to tensors, for inputs of ops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pinnace.framework.tensor import Array, Operands, Tensor, wrap
 _INT32 = np.iinfo(np.int32)
 _OPAQUE = frozenset({dtypes.variant, dtypes.resource})
 _DOUBLES = frozenset({dtypes.float64, dtypes.complex128})
-# Integers of Python lose their high bits in these.
+# Dtypes in which large Python integers wrap around.
 _WRAPPING = frozenset(
     {dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32}
 )
@@ -75,7 +75,7 @@ def _natural(value: object) -> Array:
 
 
 def _natural_nested(value: object) -> Array:
-    """A nested sequence, or what NumPy converts."""
+    """A nested sequence, or a value that NumPy converts."""
     array = _nested(value)
     if array.dtype.kind in "SUO":
         return _nested_strings(value, array.dtype.kind != "O")
@@ -157,7 +157,7 @@ def _bytes(item: object) -> bytes:
 
 
 def _as_dtype(value: object, dtype: DType, *, exact: bool = False) -> Array:
-    """The array of that dtype; where it must be exact no integer loses bits."""
+    """An array of the dtype; if exact, no integer may lose bits."""
     if isinstance(value, np.ndarray) and dtype in _OPAQUE:
         return _cast_array(value, dtype, value)
     if is_column(value):
@@ -214,7 +214,7 @@ def _cast_column(array: Array, dtype: DType, value: object) -> Array:
 
 
 def _cast_array(array: Array, dtype: DType, value: object, *, exact: bool = False) -> Array:
-    """Kinds that lose nothing but high bits: ints to ints, ints to floats, real to complex."""
+    """Casts that lose at most high bits: integers to integers or floats, real to complex."""
     if array.dtype == dtype.numpy:
         return np.array(array)
     source = array.dtype.kind
@@ -299,7 +299,7 @@ def convert_to_tensor(
 
 
 def holds_tensor(value: object) -> bool:
-    """Whether a nested sequence has a tensor or a variable among its leaves."""
+    """Whether a nested sequence contains a tensor or a variable."""
     if isinstance(value, (list, tuple)):
         return any(holds_tensor(item) for item in value)
     return isinstance(value, Operands) or hasattr(value, "__tf_tensor__")

@@ -1,4 +1,4 @@
-"""Coordinator: threads that stop together."""
+"""Coordinator: stopping several threads together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Coordinator:
-    """Tells threads to stop, waits for them, and raises what one of them could not handle.
+    """Stops threads, waits for them, and raises the exception of one that failed.
 
     Any thread may request a stop; each thread polls `should_stop()`. `join` raises the first
     reported error.
@@ -56,7 +56,7 @@ class Coordinator:
             ex: the error that is the reason, or what `sys.exc_info()` gave; None for none.
 
         Raises:
-            BaseException: `ex`, if `join` has returned already: nobody else would raise it.
+            BaseException: `ex`, if `join` has returned already and would not raise it.
         """
         error = ex[1] if isinstance(ex, tuple) else ex
         if error is not None and not isinstance(error, BaseException):
@@ -76,7 +76,7 @@ class Coordinator:
                 get_logger().info("Error reported to Coordinator after it stopped: %s", error)
 
     def clear_stop(self) -> None:
-        """Clear the request to stop, and its reason."""
+        """Clear the request to stop and its reason."""
         with self._lock:
             self._joined = False
             self._error = None
@@ -84,7 +84,7 @@ class Coordinator:
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """A block whose errors are reported, and raised by `join` instead."""
+        """Reports an exception of the block, which `join` raises."""
         try:
             yield
         except BaseException as error:
@@ -97,7 +97,7 @@ class Coordinator:
             timeout: how long, in seconds; None for ever.
 
         Returns:
-            Whether somebody did.
+            Whether a stop was requested.
         """
         return self._stop.wait(timeout)
 
@@ -116,16 +116,16 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait until threads have ended, then raise the error that was reported, if any.
+        """Wait until threads have ended, then raise the reported error, if any.
 
         Args:
             threads: which, beside those that are registered.
-            stop_grace_period_secs: how long to wait for them once somebody asked to stop.
+            stop_grace_period_secs: how long to wait for them after a stop was requested.
             ignore_live_threads: whether those that still run then are no error.
 
         Raises:
             RuntimeError: some still run.
-            BaseException: what was reported.
+            BaseException: the reported error.
         """
         with self._lock:
             waiting = [*dict.fromkeys([*self._threads, *(threads or ())])]
@@ -148,7 +148,7 @@ class Coordinator:
             raise RuntimeError(f"Coordinator stopped with threads still running: {' '.join(alive)}")
 
     def raise_requested_exception(self) -> None:
-        """Raise the error that was reported, if any."""
+        """Raise the reported error, if any."""
         with self._lock:
             error = self._error
         if error is not None:

@@ -1,4 +1,4 @@
-"""Creation of variables, through the active variable creators if there are any."""
+"""Creation of variables, through the active variable creators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Created(type):
-    """The metaclass of variables: a call goes through the creators of this thread, if any."""
+    """The metaclass of variables: calls go through the creators of this thread."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """A variable of this class, or the result of a creator."""
@@ -46,14 +46,14 @@ def _maker(cls: type) -> type:
 
 
 def _is_plainly_made(cls: type) -> bool:
-    """Whether the constructor is that of Variable: others may have other parameters."""
+    """Whether the constructor is Variable's, and not one with other parameters."""
     owner = _maker(cls)
     return type(owner) is Created and not any(type(kind) is Created for kind in owner.__mro__[1:])
 
 
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Variables made inside the block are made by a function.
+    """Variables created inside the block are created by a function.
 
     Args:
         variable_creator: takes `next_creator` and, by name, the arguments of `Variable`; gives a

@@ -48,7 +48,7 @@ _SPACE = 32
 
 
 class _Way(NamedTuple):
-    """Functions that read and write the floating-point environment, by address, and our setting."""
+    """The addresses of functions that access the floating-point environment, and our setting."""
 
     read: Callable[[int], object]
     write: Callable[[int], object]
@@ -59,7 +59,7 @@ class _Way(NamedTuple):
 
 @functools.cache
 def _way() -> _Way | None:
-    """The way to flush denormals on this machine; None if it is not supported."""
+    """The functions and setting for this machine; None if it is not supported."""
     register = _REGISTERS.get(platform.machine())
     if register is None or not sys.platform.startswith("linux"):
         return None
@@ -88,14 +88,14 @@ def _way() -> _Way | None:
 
 
 def _flushes() -> bool:
-    """Whether this thread flushes denormal operands, and denormal results."""
+    """Whether this thread flushes denormal operands and denormal results."""
     operand, small = np.float32(1e-40), np.float32(1e-30)
     kept = operand * np.float32(2), small * np.float32(1e-10)
     return not any(one.view(np.uint32) for one in kept)
 
 
 class Mode:
-    """A thread's previous mode, and whether it is in a run."""
+    """A thread's previous mode, and whether the thread is in a run."""
 
     __slots__ = ("_memory", "_ours", "_read", "_theirs", "_write", "is_inside")
 
@@ -131,10 +131,10 @@ _threads = _Threads()
 
 
 def begin() -> Mode | None:
-    """Flush denormals from here on.
+    """Flush denormals from now on.
 
     Returns:
-        Whose `end` the caller calls; None inside another run, which goes on.
+        An object whose `end` the caller calls; None inside another run, which continues.
     """
     mode = _threads.mode
     if mode is None or mode.is_inside:
@@ -144,7 +144,7 @@ def begin() -> Mode | None:
 
 
 def flushing(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel in whose calls denormals are zeros."""
+    """The kernel, with denormals flushed to zero in its calls."""
 
     @functools.wraps(kernel)
     def call(*arrays: Any, **options: Any) -> Any:
@@ -160,9 +160,9 @@ def flushing(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def theirs() -> Iterator[None]:
-    """Inside a run: restore the previous mode for user code and for new threads.
+    """Restore the previous mode inside a run, for user code and new threads.
 
-    A thread begins with what its maker has set.
+    A new thread starts with the mode of the thread that created it.
     """
     mode = _threads.mode
     if mode is None or not mode.is_inside:
@@ -176,7 +176,7 @@ def theirs() -> Iterator[None]:
 
 
 def flush_thread() -> None:
-    """Denormals are zeros in this thread, which is our own, from here on."""
+    """Flush denormals to zero in this thread, one of our own, from now on."""
     begin()
 
 

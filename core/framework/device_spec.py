@@ -17,7 +17,7 @@ class DeviceSpec:
         replica: number of the replica, None for any.
         task: number of the task, None for any.
         device_type: such as "CPU", None for any.
-        device_index: which of that type, None for any.
+        device_index: index of the device of that type; None for any.
     """
 
     job: str | None = None
@@ -48,7 +48,7 @@ class DeviceSpec:
         object.__setattr__(self, name, value)
 
     def to_string(self) -> str:
-        """The name of the components that are set: `/job:worker/replica:0/task:0/device:CPU:0`."""
+        """The components that are set as text: `/job:worker/replica:0/task:0/device:CPU:0`."""
         return self._text
 
     @classmethod
@@ -56,7 +56,8 @@ class DeviceSpec:
         """The device of a name.
 
         Args:
-            spec: as `to_string` writes it, or with `/CPU:0` for `/device:CPU:0`; `*` is any index.
+            spec: a name as `to_string` writes it, or with `/CPU:0` for `/device:CPU:0`; `*` is any
+                index.
 
         Raises:
             ValueError: a part is unknown, or two name a type.
@@ -68,14 +69,14 @@ class DeviceSpec:
         return cls(**found)
 
     def parse_from_string(self, spec: str | None) -> DeviceSpec:
-        """`from_string`: a spec never changes."""
+        """Like `from_string`, since specs are immutable."""
         return self.from_string(spec)
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """This spec, with components replaced by those that `dev` has.
+        """This spec, with components overridden by those set in `dev`.
 
         Args:
-            dev: another spec.
+            dev: the other spec.
         """
         return self.replace(**{k: v for k, v in dev._parts().items() if v is not None})
 

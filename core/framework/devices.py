@@ -1,4 +1,4 @@
-"""Devices, under TensorFlow's names: the CPU, which can be split into logical devices.
+"""Devices by TensorFlow's names: the CPU, which can be split into logical devices.
 
 Programs list and configure GPUs before anything else; since there are none, the lists are empty and
 most settings are stored without effect. A setting for a device that does not exist is an error.
@@ -32,7 +32,7 @@ class LogicalDevice(NamedTuple):
 
 
 class LogicalDeviceConfiguration(NamedTuple):
-    """The options of a logical device; for GPUs."""
+    """The options of a logical device, which concern GPUs."""
 
     memory_limit: int | None = None
     experimental_priority: int | None = None
@@ -45,7 +45,7 @@ CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 
 @dataclass(slots=True)
 class _Kept:
-    """Settings that change nothing, for those who read them again."""
+    """Settings without effect, stored so that they can be read back."""
 
     soft_placement: bool = True
     logged: bool = False
@@ -57,15 +57,15 @@ _kept = _Kept()
 
 @contextlib.contextmanager
 def device(device_name: Any) -> Iterator[None]:
-    """Ops of the block run on the CPU, whatever device is named.
+    """Accept any device for the block's ops, which run on the CPU.
 
-    TensorFlow puts an op elsewhere too if the device named is not there.
+    TensorFlow also places an op elsewhere if the named device does not exist.
 
     Args:
         device_name: a device such as "/GPU:0", a DeviceSpec, or None, or a function that names one.
 
     Raises:
-        ValueError: it is no name of a device.
+        ValueError: the name is not that of a device.
     """
     name = getattr(device_name, "name", device_name)
     if isinstance(name, DeviceSpec):
@@ -80,7 +80,7 @@ def device(device_name: Any) -> Iterator[None]:
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of this machine that are used: the CPU.
+    """The devices of this machine in use: the CPU.
 
     Args:
         device_type: only those of this type; there are none of "GPU" and "TPU".
@@ -101,12 +101,12 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices that may be used: all there are."""
+    """The devices that may be used: always all."""
     return list_physical_devices(device_type)
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Say which devices may be used: of a type that there is none of, none; else the CPU.
+    """Set which devices may be used: the CPU, or none of a type without devices.
 
     Raises:
         ValueError: a device that is not there, or not of that type.
@@ -135,7 +135,7 @@ def get_logical_device_configuration(
 def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration] | None
 ) -> None:
-    """Divide the CPU into several by name, which `list_logical_devices` tells.
+    """Divide the CPU into several named devices, which `list_logical_devices` returns.
 
     They share its cores and memory, as in TensorFlow: a program for several devices can be tried on
     one. A tensor's `device` stays CPU:0. The configuration can be changed at any time.
@@ -145,7 +145,7 @@ def set_logical_device_configuration(
         logical_devices: one entry per logical device; None for one device.
 
     Raises:
-        ValueError: there is no such device, no entry, or a limit of memory is set for the CPU.
+        ValueError: no such device exists, the list is empty, or the CPU gets a memory limit.
     """
     _check("set_logical_device_configuration", device)
     wanted = None if logical_devices is None else list(logical_devices)
@@ -162,22 +162,22 @@ def set_logical_device_configuration(
 
 
 def get_soft_device_placement() -> bool:
-    """Whether an op may run on another device than requested; stored without effect."""
+    """Whether an op may run on another device than requested; without effect."""
     return _kept.soft_placement
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Let ops run elsewhere than the program says; everything runs on the CPU."""
+    """Allow ops to run on another device than requested; without effect, all run on the CPU."""
     _kept.soft_placement = bool(enabled)
 
 
 def get_log_device_placement() -> bool:
-    """Whether placements are logged; stored without effect."""
+    """Whether op placements are logged; without effect."""
     return _kept.logged
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Request a log of op placements: all run on the CPU, so nothing is logged."""
+    """Request a log of op placements; without effect, all ops run on the CPU."""
     _kept.logged = bool(enabled)
 
 
@@ -193,7 +193,7 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Take a GPU's memory as it is needed.
+    """Set whether a GPU's memory is allocated on demand; without effect.
 
     Raises:
         ValueError: the device is not a GPU, or there is no such device.
@@ -203,24 +203,24 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
 
 
 def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
-    """The details of a device; none are known of a CPU."""
+    """The details of a device; empty for a CPU."""
     _check("get_device_details", device)
     return {}
 
 
 def get_memory_info(device: str) -> dict[str, int]:
-    """Bytes in use and most in use; of a CPU they are not counted, and 0."""
+    """Current and peak memory in bytes; 0 for a CPU, whose memory is not counted."""
     _check_name("get_memory_info", device)
     return {"current": 0, "peak": 0}
 
 
 def get_memory_usage(device: str) -> int:
-    """Bytes in use; of a CPU they are not counted, and 0."""
+    """Memory in use in bytes; 0 for a CPU, whose memory is not counted."""
     return get_memory_info(device)["current"]
 
 
 def reset_memory_stats(device: str) -> None:
-    """Start to count anew; of a CPU nothing is counted."""
+    """Reset the peak of memory use; does nothing, since a CPU's memory is not counted."""
     _check_name("reset_memory_stats", device)
 
 

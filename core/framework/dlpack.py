@@ -1,4 +1,4 @@
-"""`tf.experimental.dlpack`: tensors as DLPack's capsules, which other libraries take."""
+"""`tf.experimental.dlpack`: tensors as DLPack capsules for other libraries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def to_dlpack(tf_tensor: Tensor) -> Any:
         tf_tensor: numbers or bools, not bfloat16, which NumPy's DLPack lacks.
 
     Returns:
-        A capsule named `dltensor`, to be taken once. It holds a copy: who takes it may write.
+        A capsule named `dltensor`, to be consumed once. It holds a copy, which the consumer may
+        write.
 
     Raises:
         InvalidArgumentError: no tensor, one of a function that is being traced, or a dtype that
@@ -56,10 +57,10 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
     """The tensor of a capsule.
 
     Args:
-        dlcapsule: a capsule of DLPack's on the CPU that nobody has taken yet.
+        dlcapsule: a DLPack capsule on the CPU that was not consumed yet.
 
     Returns:
-        A tensor with a copy of the values: tensors never change, the memory of others may.
+        A tensor with a copy of the values, since tensors are immutable and foreign memory is not.
 
     Raises:
         TypeError: no capsule, or one of a dtype that no tensor can have.

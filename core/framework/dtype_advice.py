@@ -1,4 +1,4 @@
-"""Advice in errors for arguments that must have the same dtype."""
+"""Advice in error messages about arguments whose dtypes must agree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def to_one_dtype(first: tuple[str, DType], other: tuple[str, DType]) -> str:
 
     Args:
         first: name and dtype of an argument.
-        other: of another, which has another dtype.
+        other: the same for another one, of another dtype.
     """
     wide = _wider(first[1], other[1])
     if wide is None:
@@ -32,7 +32,7 @@ def _wider(one: DType, other: DType) -> DType | None:
     if not (_is_number(one) and _is_number(other)):
         return None
     for exact, real in ((one, other), (other, one)):
-        # Not float64, NumPy's promotion of int32 and float32: programs want float32.
+        # NumPy promotes int32 and float32 to float64; programs want float32.
         if exact.is_integer or exact.is_bool:
             if real.is_floating or real.is_complex:
                 return real

@@ -102,17 +102,17 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> type[Any]:
-        """The NumPy scalar type that carries the values: `np.float32`."""
+        """The NumPy scalar type of the values, such as `np.float32`."""
         return self.numpy.type
 
     @property
     def base_dtype(self) -> DType:
-        """The type itself: reference types, which TensorFlow 1 had, do not exist here."""
+        """The dtype itself: TensorFlow 1's reference types do not exist here."""
         return self
 
     @property
     def real_dtype(self) -> DType:
-        """The dtype of the parts of a complex number; a real dtype itself."""
+        """The dtype of a complex number's parts; a real dtype itself."""
         if self is complex64:
             return float32
         if self is complex128:
@@ -143,7 +143,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """(least, greatest) intensity in an image: 0 to 1, or 0 to the largest integer.
+        """(lowest, highest) intensity of images: 0 to 1, or 0 to the largest integer.
 
         Raises:
             ValueError: pictures are not made of this type.
@@ -155,7 +155,7 @@ class DType:
         raise ValueError(f"{self.name} has no intensity limits: only integers, floats and bool do")
 
     def is_compatible_with(self, other: DTypeLike) -> builtins.bool:
-        """Whether a value of `other` may be used where this dtype is expected: only if equal."""
+        """Whether values of `other` may be used in place of this dtype: only if both are equal."""
         return as_dtype(other) is self
 
     def is_subtype_of(self, other: DType) -> builtins.bool:
@@ -163,7 +163,7 @@ class DType:
         return self is other
 
     def most_specific_common_supertype(self, others: Iterable[DType]) -> DType | None:
-        """The type itself if all are the same, else None."""
+        """The dtype itself if all are equal, else None."""
         return self if all(other is self for other in others) else None
 
     def __eq__(self, other: object) -> builtins.bool:
@@ -297,7 +297,7 @@ _BY_KEY.update(
 def by_enum(dtypes: Iterable[DType]) -> list[DType]:
     """The dtypes in order of their numbers.
 
-    Sets have no order that stays from run to run, and messages should.
+    The order of a set differs between runs; messages should not.
     """
     return sorted(dtypes, key=lambda dtype: dtype.enum)
 
@@ -306,7 +306,7 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     """The type of an array's elements.
 
     Args:
-        dtype: of the array. Text, bytes and objects are `string`; byte order is ignored.
+        dtype: dtype of the array. Text, bytes and objects are `string`; byte order is ignored.
 
     Raises:
         TypeError: TensorFlow has no such type: dates, records, extended precision.
@@ -338,7 +338,7 @@ def as_dtype(type_value: object) -> DType:
             The numbers 101 and up, TensorFlow 1's references, mean the type referred to.
 
     Raises:
-        TypeError: it names no type.
+        TypeError: the value is not that of a dtype.
     """
     if type(type_value) is DType:
         return type_value
@@ -380,7 +380,7 @@ def _find(type_value: object) -> DType:
 
 
 def _from_text(text: str) -> DType:
-    """NumPy's own notations: "<f4", "i8"."""
+    """The dtype for NumPy's notations, such as "<f4" and "i8"."""
     try:
         return from_numpy(np.dtype(text))
     # Exceptions that np.dtype raises for some strings instead of TypeError; the last for NumPy's
@@ -397,7 +397,7 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> object:
-        """`dtypes.cast` and its like, which are ops."""
+        """Functions such as `dtypes.cast`, which are ops and imported late."""
         if name in {"cast", "complex", "saturate_cast"}:
             return getattr(late, name)
         if name == "experimental":

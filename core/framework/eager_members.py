@@ -1,4 +1,4 @@
-"""Members of tensors and variables that only a graph, or only an eager value, can answer for."""
+"""Members of tensors and variables that exist only in graphs, or only eagerly."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class TensorMembers:
 
     @property
     def graph(self) -> Any:
-        """Only a symbolic tensor has one."""
+        """Raises an error: only symbolic tensors have a graph."""
         raise _meaningless("Tensor.graph")
 
     @property
     def value_index(self) -> int:
-        """Only a symbolic tensor has one."""
+        """Raises an error: only symbolic tensors have a value index."""
         raise _meaningless("Tensor.value_index")
 
     def consumers(self) -> Any:
-        """Refused: only a symbolic tensor has some.
+        """Raises an error: only symbolic tensors have consumers.
 
         Raises:
             NotImplementedError: always; TensorFlow's class.
@@ -70,7 +70,7 @@ class TensorMembers:
         raise NotImplementedError(str(_meaningless("Tensor.consumers")))
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
-        """Refused: there are no sessions.
+        """Raises an error: there are no sessions.
 
         Raises:
             NotImplementedError: always; TensorFlow's class.
@@ -80,12 +80,12 @@ class TensorMembers:
 
     @property
     def backing_device(self) -> str:
-        """The device of its memory, as in TensorFlow: always the CPU."""
+        """The device of the tensor's memory, as in TensorFlow: always the CPU."""
         return self.device
 
     @property
     def is_packed(self) -> bool:
-        """False: no tensor is one of several devices."""
+        """False: no tensor is packed from several devices."""
         return False
 
     def cpu(self) -> Tensor:
@@ -109,12 +109,12 @@ class VariableMembers:
 
     @property
     def graph(self) -> Any:
-        """Raises an error: it belongs to no graph."""
+        """Raises an error: a variable belongs to no graph."""
         raise _meaningless("Variable.graph")
 
     @property
     def op(self) -> Any:
-        """Raises an error: it is not the output of an operation in a graph."""
+        """Raises an error: a variable is not the output of an op in a graph."""
         raise _meaningless("Variable.op")
 
     @property
@@ -141,10 +141,10 @@ class VariableMembers:
         """Check that the shape fits.
 
         Args:
-            shape: of any value.
+            shape: shape of any value.
 
         Raises:
-            ValueError: it does not.
+            ValueError: the shape does not fit.
         """
         self.shape.assert_is_compatible_with(type(self.shape)(shape))
 
@@ -152,14 +152,14 @@ class VariableMembers:
         """Assign a value.
 
         Args:
-            value: of the shape and dtype of the variable.
+            value: a value of the shape and dtype of the variable.
             session: without effect: there are no sessions.
         """
         ignored("Variable.load", "there are no sessions", session=session)
         self.assign(value)
 
     def eval(self, session: Any = None) -> NoReturn:
-        """Refused: there are no sessions.
+        """Raises an error: there are no sessions.
 
         Raises:
             RuntimeError: always; TensorFlow's class.

@@ -1,4 +1,4 @@
-"""Every exception of the library: TensorFlow's classes, each also the built-in it refines.
+"""All exceptions of the library: TensorFlow's classes, each also a built-in exception.
 
   Exception
   ├── OpError                          an op, a graph or a file failed
@@ -100,7 +100,7 @@ class UnknownError(OpError):
 
 
 class InvalidArgumentError(OpError, ValueError):
-    """An argument that is wrong whatever the state of the program."""
+    """An argument that is invalid in any state of the program."""
 
     error_code = INVALID_ARGUMENT
 
@@ -118,7 +118,7 @@ class NotFoundError(OpError, LookupError):
 
 
 class MissingFileError(NotFoundError, FileNotFoundError):
-    """A file or folder is not there: also an OSError, which TensorFlow raises when it loads."""
+    """A file or folder is missing; also an OSError, like the one TensorFlow raises on loading."""
 
 
 class AlreadyExistsError(OpError):
@@ -128,43 +128,43 @@ class AlreadyExistsError(OpError):
 
 
 class PermissionDeniedError(OpError, PermissionError):
-    """The caller is not allowed to do this."""
+    """The caller has no permission to do this."""
 
     error_code = PERMISSION_DENIED
 
 
 class ResourceExhaustedError(OpError, MemoryError):
-    """Memory, a quota or a limit is used up."""
+    """Memory, a quota or a limit is exhausted."""
 
     error_code = RESOURCE_EXHAUSTED
 
 
 class FailedPreconditionError(OpError, RuntimeError):
-    """The call is right, the state is not: a variable without a value, a closed writer."""
+    """The state does not permit the call: a variable without a value, a closed writer."""
 
     error_code = FAILED_PRECONDITION
 
 
 class AbortedError(OpError):
-    """The work was stopped by a concurrent change."""
+    """The work was aborted by a concurrent change."""
 
     error_code = ABORTED
 
 
 class OutOfRangeError(OpError, IndexError):
-    """Past the end: of a dataset, a file or an axis."""
+    """An access beyond the end of a dataset, a file or an axis."""
 
     error_code = OUT_OF_RANGE
 
 
 class UnimplementedError(OpError, NotImplementedError):
-    """Not supported by this library (yet)."""
+    """A feature that this library does not support."""
 
     error_code = UNIMPLEMENTED
 
 
 class InternalError(OpError):
-    """A fault of the library, not of its caller."""
+    """A defect of the library, not of the calling program."""
 
     error_code = INTERNAL
 
@@ -176,13 +176,13 @@ class UnavailableError(OpError):
 
 
 class DataLossError(OpError):
-    """Bytes that are damaged: a checksum that differs, a file that ends too early."""
+    """Damaged bytes: a wrong checksum, or a file that ends too early."""
 
     error_code = DATA_LOSS
 
 
 class UnauthenticatedError(OpError):
-    """The caller did not say, or could not prove, who it is."""
+    """The caller gave no credentials, or invalid ones."""
 
     error_code = UNAUTHENTICATED
 

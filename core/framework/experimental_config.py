@@ -1,4 +1,4 @@
-"""`tf.config.experimental`: older names, and settings of computers with GPUs."""
+"""`tf.config.experimental`: older names, and settings that concern GPUs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _POLICIES = ("explicit", "warn", "silent", "silent_for_int32")
 
 @dataclass(slots=True)
 class _Kept:
-    """Settings that change nothing, for those who read them again."""
+    """Settings without effect, stored so that they can be read back."""
 
     policy: str = "silent"
     tensor_float: bool = True
@@ -70,10 +70,10 @@ def get_device_policy() -> str:
 
 
 def set_device_policy(device_policy: str | None) -> None:
-    """Set what happens to tensors on another device; with one device it has no effect.
+    """Set the handling of tensors on other devices; without effect, as there is one device.
 
     Raises:
-        ValueError: there is no such policy.
+        ValueError: the policy is unknown.
     """
     chosen = device_policy or "silent"
     if chosen not in _POLICIES:
@@ -89,7 +89,7 @@ def get_synchronous_execution() -> bool:
 
 
 def set_synchronous_execution(enable: bool | None) -> None:
-    """Choose whether ops are done when they return.
+    """Set whether ops have finished when they return.
 
     Raises:
         ValueError: asked for ops that are not: there is no such mode.
@@ -104,13 +104,13 @@ def tensor_float_32_execution_enabled() -> bool:
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Let GPUs round factors of float32 products; stored without effect."""
+    """Allow GPUs to round factors of float32 products; stored without effect."""
     _kept.tensor_float = bool(enabled)
 
 
 def enable_mlir_bridge() -> None:
-    """Accepted, and without effect: it chooses between compilers of TensorFlow."""
+    """Accepted without effect: it selects a compiler of TensorFlow."""
 
 
 def disable_mlir_bridge() -> None:
-    """Accepted, and without effect: it chooses between compilers of TensorFlow."""
+    """Accepted without effect: it selects a compiler of TensorFlow."""

@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.dtypes.experimental`: dtypes of 8 bits and less."""
+"""TensorFlow's `tf.dtypes.experimental`: dtypes of at most 8 bits."""
 
 from pinnace.framework.dtypes import float4_e2m1fn as float4_e2m1fn
 from pinnace.framework.dtypes import float8_e4m3b11fnuz as float8_e4m3b11fnuz

@@ -22,11 +22,11 @@ def install_command(extra: str) -> str:
     may not have it.
 
     Args:
-        extra: of pyproject.toml, `onnx`.
+        extra: an extra of pyproject.toml, such as `onnx`.
 
     Returns:
-        `pip install 'pinnace[onnx]'`, or what does the same where uv, pipx or conda installed it,
-        and with the place that the package was installed from.
+        `pip install 'pinnace[onnx]'`, or the equivalent for uv, pipx or conda, with the source that
+        the package was installed from.
     """
     from importlib import metadata  # seldom needed, and slow to import
 
@@ -55,7 +55,7 @@ def _origin(installed: Distribution) -> dict[str, Any]:
 
 
 def _source(origin: dict[str, Any], extra: str) -> str:
-    """The package with the extra, as an argument of pip in a shell."""
+    """The package with the extra, as a shell argument of pip."""
     url = origin.get("url", "")
     named = f"{_NAME}[{extra}]"
     address = urlparse(url)

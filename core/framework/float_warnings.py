@@ -1,4 +1,4 @@
-"""Silence about overflow, 0 / 0 and the like, which are values in ops and not warnings."""
+"""Suppression of NumPy's warnings about overflow, 0 / 0 and the like."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _quick() -> tuple[Callable[[], Any], Callable[[Any], object]]:
-    """Functions that start and end silence: a faster `np.errstate`.
+    """Functions that start and end the suppression: a faster `np.errstate`.
 
     `np.errstate` builds its settings each time, which takes 0.6 of a call's 1.5 us. NumPy's context
     variable is private; if it is not as expected, `np.errstate` is used.

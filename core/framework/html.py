@@ -1,4 +1,4 @@
-"""HTML for notebooks: tables, and the values of tensors in them."""
+"""HTML for notebooks: tables, and tensor values in tables."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class IndexedSlices(CompositeTensor):
 
 
 def _held_by(sizes: Tensor) -> Shape | None:
-    """The shape whose sizes a tensor holds, as far as that is known."""
+    """The shape whose sizes a tensor contains, as far as it is known."""
     if not isinstance(sizes, SymbolicTensor):
         return Shape([int(n) for n in sizes._array])
     node = sizes.value.node
@@ -151,8 +151,8 @@ class IndexedSlicesSpec(CompositeSpec):
     """The spec of IndexedSlices.
 
     Args:
-        shape: of the whole; None is an unknown rank.
-        dtype: of the values.
+        shape: shape of the whole; None is an unknown rank.
+        dtype: dtype of the values.
         indices_dtype: int32 or int64.
         dense_shape_dtype: int32 or int64; None if there is no dense shape.
         indices_shape: [n]; None is an unknown number of slices.
@@ -218,7 +218,7 @@ class IndexedSlicesSpec(CompositeSpec):
 
 
 def _packed(values: Any, indices: Any, dense_shape: Any = None) -> IndexedSlices:
-    """Slices of arbitrary components: specs, when structures are compared."""
+    """Slices made of any components; of specs, if structures are compared."""
     made = IndexedSlices.__new__(IndexedSlices)
     made._given = made._values = values
     made._indices, made._dense_shape = indices, dense_shape

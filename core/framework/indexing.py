@@ -1,4 +1,4 @@
-"""x[key] as the arguments of StridedSlice; nothing here runs an op."""
+"""x[key] as arguments of StridedSlice; no op runs here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BOUND = frozenset({int, type(None)})
 
 @dataclass(slots=True)
 class SliceArguments:
-    """The arguments of StridedSlice: one entry per item of the key, a bit per item in the masks.
+    """The arguments of StridedSlice: an entry per item of the key, and a mask bit per item.
 
     An entry is an integer or an integer scalar tensor.
     """
@@ -118,7 +118,7 @@ def _refuse(got: str) -> NoReturn:
 
 
 def is_plain(key: object) -> bool:
-    """Whether `key` has no tensors, arrays, lists or bools: NumPy then indexes as StridedSlice."""
+    """Whether NumPy indexes by `key` like StridedSlice: no tensors, arrays, lists or bools."""
     if type(key) is tuple:
         return all(_is_plain_item(item) for item in key)
     return _is_plain_item(key)

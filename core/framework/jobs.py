@@ -22,7 +22,7 @@ class ProcessGroup(Protocol):
     size: int
 
     def meet(self, what: str, *, or_gone: bool = False) -> None:
-        """Wait until all processes are here, for the same reason.
+        """Wait until all processes have arrived for the same reason.
 
         With `or_gone`, processes that have ended are not waited for.
         """
@@ -38,7 +38,7 @@ class ProcessGroup(Protocol):
 
 
 class _Present:
-    """The job of this process, if there is one, and how deep it is in blocks of `chief_writes`."""
+    """The job of this process, if any, and the nesting depth of `chief_writes` blocks."""
 
     job: ProcessGroup | None = None
     depth = 0
@@ -48,25 +48,25 @@ _present = _Present()
 
 
 def enter(job: ProcessGroup) -> None:
-    """Make this process one of several from now on."""
+    """Declare that this process belongs to a job."""
     _present.job = job
 
 
 def current() -> ProcessGroup | None:
-    """The job of this process, None if it is alone."""
+    """The job of this process; None if it runs alone."""
     return _present.job
 
 
 def is_chief() -> bool:
-    """Whether this process writes files: it is alone, or the first of its job."""
+    """Whether this process writes files: it runs alone, or is the first one of its job."""
     return _present.job is None or _present.job.rank == 0
 
 
 def agreed(value: Any, what: str) -> Any:
-    """The chief's value; this one if the process is alone.
+    """The chief's value; the argument itself if the process is alone.
 
     Args:
-        value: that of this process; any that pickle takes.
+        value: this process's value; any that can be pickled.
         what: for messages: "the seed of a shuffle".
     """
     return value if _present.job is None else _present.job.agreed(value, what)
@@ -76,8 +76,8 @@ def any_of(flag: bool, what: str) -> bool:
     """Whether a flag is set in any process of the job.
 
     Args:
-        flag: that of this process.
-        what: for messages.
+        flag: the flag of this process.
+        what: name in messages.
     """
     return flag if _present.job is None else _present.job.any(flag, what)
 
@@ -102,19 +102,19 @@ def chief_writes(what: str) -> Iterator[bool]:
     finally:
         _present.depth -= 1
     if job is not None and not _present.depth:
-        # The end of a program may be the chief's alone.
+        # At the end of a program the chief may go on alone: the other processes may be gone.
         job.meet(what, or_gone=job.rank == 0)
 
 
 @contextlib.contextmanager
 def chief_path(what: str, path: str) -> Iterator[str]:
-    """A block in which all processes write a file, of which only the chief's is kept.
+    """A block in which all processes write a file, but only the chief's is kept.
 
-    It is for values that need communication with all processes.
+    For values that need communication between all processes.
 
     Args:
-        what: for messages.
-        path: where the chief writes.
+        what: name in messages.
+        path: the path that the chief writes to.
 
     Yields:
         Where this process writes: the others into a folder that goes away.

@@ -1,4 +1,4 @@
-"""Modules that put something into a table, imported when it is missed there."""
+"""Modules that register entries of a table, imported when an entry is missing."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 
 class LateModules:
-    """Modules in the order in which they are tried."""
+    """The modules, in the order in which they are imported."""
 
     def __init__(self, *names: str) -> None:
         self._names = list(names)
 
     def add(self, *names: str) -> None:
-        """Modules to try after those that are known already."""
+        """Append modules."""
         self._names.extend(names)
 
     def find(self, look: Callable[[], T | None]) -> T | None:
-        """The result of `look`, after as few imports as possible; None if no module provides it."""
+        """The result of `look`, after as few imports as possible; None after all of them."""
         found = look()
         for name in tuple(self._names):
             if found is not None:
@@ -38,6 +38,6 @@ class LateModules:
 
     def _import(self, name: str) -> None:
         importlib.import_module(name)
-        # Set only now: other threads must import meanwhile, and so wait.
+        # Removed only after the import: until then other threads must import it too, and so wait.
         if name in self._names:
             self._names.remove(name)

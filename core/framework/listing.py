@@ -1,4 +1,4 @@
-"""Names in a message: the first ones of a list that may be long."""
+"""The first names of a possibly long list, for messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The logger of TensorFlow's programs."""
+"""TensorFlow's logger for programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def get_logger() -> logging.Logger:
-    """The logger "tensorflow", which programs write to and set the level of."""
+    """The logger "tensorflow", whose level programs set."""
     import logging  # `import pinnace` does not need it
 
     return logging.getLogger("tensorflow")

@@ -1,4 +1,4 @@
-"""A name that a namespace lacks says why: `tf.lite`, `tf.types.experimental.TraceType`.
+"""Explains names that a namespace lacks: `tf.lite`, `tf.types.experimental.TraceType`.
 
 Python calls a module's `__getattr__` for missing names. Each module that is a namespace of
 TensorFlow gets one that explains, after it has been executed.
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-# Module -> the namespace that it is; a test holds that none is left out.
+# Module -> its namespace; a test checks that the table is complete.
 NAMESPACES = {
     "pinnace.autodiff": "tf.autodiff",
     "pinnace.checkpoint.experimental": "tf.train.experimental",
@@ -135,7 +135,7 @@ NAMESPACES = {
 
 
 class _Finder:
-    """Finds those modules as the other finders do, and has them explain."""
+    """Finds these modules like the other finders, and explains names missing from them."""
 
     def find_spec(self, name: str, *more: Any) -> ModuleSpec | None:
         if name not in NAMESPACES:
@@ -191,15 +191,15 @@ def error(namespace: str, name: str) -> AttributeError:
     """The error for a name that a namespace lacks.
 
     Args:
-        namespace: as TensorFlow has it, such as `tf.linalg`.
-        name: what was looked for there.
+        namespace: TensorFlow's namespace, such as `tf.linalg`.
+        name: the name looked up there.
     """
     plain = f"module 'pinnace{namespace.removeprefix('tf')}' has no attribute {name!r}"
     return AttributeError(_told(namespace, name) or plain)
 
 
 def install() -> None:
-    """Once: at the first import of pinnace."""
+    """Install the finder; called once, when pinnace is first imported."""
     for name in NAMESPACES:
         if name in sys.modules:
             _explain(sys.modules[name])

@@ -1,4 +1,4 @@
-"""Why a name of TensorFlow's is not here, and what to use instead.
+"""Why names of TensorFlow are missing, and what to use instead.
 
 `missing_names.toml` has patterns of names that will not be added; `not_yet.txt` lists names that
 are not implemented yet, one namespace per line. Both are read only when a name is missing.
@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 
 class Reason(NamedTuple):
-    """Names that will not be here.
+    """Names that will not be added, with the reason.
 
     Attributes:
         names: patterns as the shell has them, of full names such as `tf.lite.*`.
-        why: what is so.
-        instead: what to use.
+        why: the reason.
+        instead: the replacement.
     """
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ def _packages() -> tuple[Reason, ...]:
 
 @functools.cache
 def differences() -> tuple[Reason, ...]:
-    """Names with permanently different parameters than in TensorFlow."""
+    """Names whose parameters permanently differ from TensorFlow's."""
     return _rows("difference")
 
 

@@ -72,7 +72,7 @@ class Module(AutoTrackable):
 
     @property
     def non_trainable_variables(self) -> tuple[Variable, ...]:
-        """The ones of `variables` that are not trainable."""
+        """Those of `variables` that are not trainable."""
         return tuple(self._flatten(predicate=_is_not_trainable))
 
     @property
@@ -151,7 +151,7 @@ class _Walk:
                 where = (*path, name, *way)
                 if self.predicate is None or self.predicate(leaf):
                     yield (where, leaf) if self.with_path else leaf
-                # Along paths a module may come again, but not below itself.
+                # A module may recur on other paths, but not below itself.
                 if (
                     self.recursive
                     and isinstance(leaf, Module)

@@ -1,4 +1,4 @@
-"""Arguments that TensorFlow or Keras has and that change nothing here: they say so, once.
+"""Warnings, once each, about arguments of TensorFlow or Keras without effect here.
 
 A test checks every public function: an unused parameter must be reported here, or listed in the
 test's table with the reason.
@@ -14,12 +14,12 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def no_effect(who: str, argument: str, why: str) -> None:
-    """Warn, the first time, that an argument was given that has no effect.
+    """Warn once about an argument without effect.
 
     Args:
         who: the class or function.
         argument: its name.
-        why: what is so instead.
+        why: the reason.
     """
     if (who, argument) in _told:
         return
@@ -29,12 +29,12 @@ def no_effect(who: str, argument: str, why: str) -> None:
 
 
 def ignored(who: str, why: str, /, default: object = None, **given: object) -> None:
-    """Warn once for each of these arguments that differs from its default.
+    """Warn once about each of these arguments that differs from its default.
 
     Args:
         who: the class or function that takes them.
-        why: what is so instead.
-        default: the value of an argument that nobody gave.
+        why: the reason.
+        default: the value of an argument that was not given.
         **given: the arguments by name.
     """
     for name, value in given.items():

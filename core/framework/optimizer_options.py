@@ -41,7 +41,7 @@ _jit: list[bool] = [False]
 
 
 def get_experimental_options() -> dict[str, Any]:
-    """The options that were set, and defaults of two more."""
+    """The options that were set, and two more with their defaults."""
     return dict(_options)
 
 
@@ -49,7 +49,7 @@ def set_experimental_options(options: Mapping[str, Any]) -> None:
     """Store options; others are unchanged.
 
     Raises:
-        ValueError: there is no such option.
+        ValueError: an option is unknown.
     """
     unknown = sorted(set(options) - _SWITCHES)
     if unknown:

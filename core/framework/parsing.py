@@ -1,4 +1,4 @@
-"""Parses Python's source in programs with several threads.
+"""Parsing of Python source, safe with several threads.
 
 CPython up to 3.12 counts the depth of the syntax tree that it hands to Python in one number for all
 threads: if another thread is let in between, it raises a SystemError. Threads of this library
@@ -23,11 +23,11 @@ __all__ = ["in_turn", "parsed"]
 T = TypeVar("T")
 
 _TRIES = 100
-_turn = threading.RLock()  # what is parsed may be parsed by something that parses
+_turn = threading.RLock()  # reentrant: parsing may parse parts of the text
 
 
 def in_turn(parse: Callable[[], T]) -> T:
-    """The result of a call that parses Python's source, while no other thread is here.
+    """The result of a call that parses Python source, one thread at a time.
 
     Args:
         parse: called again where another thread has disturbed it.
@@ -49,7 +49,7 @@ def parsed(text: str, mode: str = "exec") -> Any:
         mode: "exec" for statements, "eval" for an expression.
 
     Raises:
-        SyntaxError: it is no Python.
+        SyntaxError: the source is not Python.
     """
     return in_turn(lambda: ast.parse(text, mode=mode))
 

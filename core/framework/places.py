@@ -37,7 +37,7 @@ def current() -> ReplicaPlace | None:
 
 
 def replica_of(strategy: object) -> int | None:
-    """The replica of this strategy that runs, or whose copies are updated; None if none is."""
+    """The replica of this strategy that is running or being updated; None if there is none."""
     place = current()
     if place is None or place.strategy is not strategy:
         return None
@@ -55,7 +55,7 @@ def for_files(place: ReplicaPlace | None) -> ReplicaPlace | None:
     """The place in which functions for files are traced: a variable has one copy there.
 
     Args:
-        place: where the function was traced before.
+        place: the place where the function was traced before.
 
     Returns:
         The same place, if it is in no strategy or on one copy of its variables.
@@ -67,11 +67,11 @@ def for_files(place: ReplicaPlace | None) -> ReplicaPlace | None:
 
 @contextlib.contextmanager
 def entered(place: ReplicaPlace | None, meeting: Any = None) -> Iterator[None]:
-    """Be there inside the block.
+    """Makes this the current place inside the block.
 
     Args:
-        place: where.
-        meeting: where the replicas of this run meet; None if there is none to wait for.
+        place: the place.
+        meeting: the meeting of this run's replicas; None if there is one replica.
     """
     saved = state.place, state.meeting
     state.place, state.meeting = place, meeting
@@ -96,10 +96,10 @@ def require_between_replicas(what: str) -> None:
 
 
 def require_same(strategy: object) -> None:
-    """Refuse another strategy than the one around.
+    """Raise unless the strategy is the current one.
 
     Raises:
-        RuntimeError: there is another one.
+        RuntimeError: another strategy is the current one.
     """
     place = current()
     if place is not None and place.strategy is not strategy:

@@ -58,7 +58,7 @@ def load_numpy() -> None:
 
 
 def ignore_float_warnings() -> None:
-    """Overflow, 0/0 and the like are values in ops (inf, nan), not warnings.
+    """Ignore NumPy's warnings: overflow, 0/0 and the like are values in ops (inf, nan).
 
     If a program turned warnings into errors, ops catch them and run again with NumPy's
     floating-point warnings off.

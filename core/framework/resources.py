@@ -40,12 +40,12 @@ class TrackableResource(AutoTrackable):
     _legacy_saveable_name: ClassVar[str] = "table"
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
-        """Its mutable values, if any, by the suffixes of their keys."""
+        """Its mutable values, if any, by key suffix."""
         stored = getattr(self._resource(), "stored_values", None)
         return {} if stored is None else dict(stored())
 
     def _restore_from_tensors(self, values: dict[str, Any]) -> None:
-        """Take values as `_serialize_to_tensors` gave them."""
+        """Restore values that `_serialize_to_tensors` returned."""
         restore = getattr(self._resource(), "restore_values", None)
         if restore is not None:
             restore(values)

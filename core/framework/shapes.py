@@ -46,7 +46,7 @@ class Shape:
 
     @staticmethod
     def of(dims: tuple[int | None, ...]) -> Shape:
-        """The shape with these sizes, which are not looked at: for `array.shape`."""
+        """The shape with these sizes, without checks: for `array.shape`."""
         shape = _new(Shape)
         shape._dims = dims
         return shape
@@ -107,7 +107,7 @@ class Shape:
         """The shape that combines what both shapes of one tensor specify.
 
         Raises:
-            ValueError: they cannot: ranks or sizes differ.
+            ValueError: the shapes contradict each other in rank or sizes.
         """
         other = as_shape(other)
         if self._dims is None:
@@ -153,7 +153,7 @@ class Shape:
         return all(b is None or a == b for a, b in zip(mine, theirs, strict=True))
 
     def most_specific_compatible_shape(self, other: ShapeLike) -> Shape:
-        """The narrowest shape that describes tensors of both: axes that differ become unknown."""
+        """The narrowest shape for tensors of both: axes that differ become unknown."""
         mine, theirs = self._dims, as_shape(other)._dims
         if mine == theirs:
             return self
@@ -169,14 +169,14 @@ class Shape:
         return shape
 
     def most_general_compatible_shape(self) -> Shape:
-        """The shape of this rank with every size forgotten."""
+        """The shape of this rank with all sizes unknown."""
         return UNKNOWN if self._dims is None else unknown_shape(len(self._dims))
 
     def with_rank(self, rank: int) -> Shape:
         """This shape, merged with a known rank.
 
         Raises:
-            ValueError: it has another number of axes.
+            ValueError: the shape has another rank.
         """
         if self._dims is None:
             return unknown_shape(rank)
@@ -187,7 +187,7 @@ class Shape:
         """This shape, if its rank can be at least this.
 
         Raises:
-            ValueError: it has fewer than `rank` axes.
+            ValueError: the shape has fewer than `rank` axes.
         """
         if self._dims is not None and len(self._dims) < rank:
             raise ValueError(f"Shape {self.text} must have rank at least {rank}, has {self.rank}")
@@ -197,7 +197,7 @@ class Shape:
         """This shape, if its rank can be at most this.
 
         Raises:
-            ValueError: it has more than `rank` axes.
+            ValueError: the shape has more than `rank` axes.
         """
         if self._dims is not None and len(self._dims) > rank:
             raise ValueError(f"Shape {self.text} must have rank at most {rank}, has {self.rank}")
@@ -218,7 +218,7 @@ class Shape:
             )
 
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
-        """Raise ValueError unless one tensor may have both shapes."""
+        """Raise ValueError unless a tensor could have both shapes."""
         other = as_shape(other)
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self.text} and {other.text} are not compatible")
@@ -329,7 +329,7 @@ def as_shape(shape: ShapeLike) -> Shape:
 
 
 def from_list_with_minus_one(sizes: Iterable[int | None]) -> Shape:
-    """The shape with unknown sizes for -1, as in `reshape` and in protocol buffers."""
+    """The shape whose sizes of -1 are unknown, as in `reshape` and in protocol buffers."""
     return Shape([None if n is None or n == -1 else n for n in sizes])
 
 

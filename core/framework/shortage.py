@@ -9,7 +9,7 @@ def without_memory(error: MemoryError, where: str) -> ResourceExhaustedError:
     """The error with the place where memory ran out, added once: the innermost.
 
     Args:
-        error: what was raised there.
+        error: the error raised there.
         where: a node, a layer.
     """
     if not isinstance(error, ResourceExhaustedError):

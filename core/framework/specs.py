@@ -58,7 +58,7 @@ class TypeSpec(ABC):
         """The narrowest spec that describes the values of both.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no spec describes both.
         """
         result = self.most_specific_common_supertype([other])
         if result is None:
@@ -86,9 +86,9 @@ class TensorSpec(TypeSpec):
     """Shape, dtype and name of a tensor.
 
     Args:
-        shape: of the tensor; None is an unknown rank.
-        dtype: of the tensor.
-        name: of the argument it describes, if it has one. Part of `==`, not of compatibility.
+        shape: shape of the tensor; None is an unknown rank.
+        dtype: dtype of the tensor.
+        name: name of the argument it describes, if it has one. Part of `==`, not of compatibility.
     """
 
     __slots__ = ("_hash", "dtype", "name", "shape")
@@ -120,7 +120,7 @@ class TensorSpec(TypeSpec):
 
         Args:
             tensor: has `shape` and `dtype`.
-            name: of the spec; None takes that of the node a traced tensor comes from.
+            name: name of the spec; None takes that of the node a traced tensor comes from.
         """
         if name is None:
             name = getattr(getattr(tensor, "op", None), "name", None)
@@ -128,7 +128,7 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_spec(cls, spec: HasSpec, name: str | None = None) -> TensorSpec:
-        """The spec with the shape and dtype of another; its name too, unless one is given."""
+        """The spec with the shape and dtype of another one, and its name unless one is given."""
         return cls(_shape_of(spec), as_dtype(spec.dtype), name or getattr(spec, "name", None))
 
     @property
@@ -199,7 +199,7 @@ class TensorSpec(TypeSpec):
         )
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> TensorSpec | None:
-        """The narrowest spec that describes tensors of this and all others; None: dtypes differ."""
+        """The narrowest spec for tensors of this and all others; None if dtypes differ."""
         return self._joined(others)
 
     def _joined(self, others: Iterable[object]) -> TensorSpec | None:
@@ -288,7 +288,7 @@ def parse(text: str) -> TensorSpec:
             float32[3]` with a name.
 
     Raises:
-        InvalidArgumentError: it is not such a text.
+        InvalidArgumentError: the text has another form.
     """
     from pinnace.framework.errors import InvalidArgumentError
 

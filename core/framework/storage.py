@@ -1,4 +1,4 @@
-"""Resource: the storage of a variable, whose value others may have while it is replaced.
+"""Resource: the storage of a variable, whose value may be shared while it is replaced.
 
 A value is never overwritten while it is visible outside. An optimizer's step `take`s the value that
 it replaces and gives it back: other readers wait. The reference count shows whether someone holds
@@ -42,7 +42,7 @@ _PAUSE_S, _LONGEST_S = 5e-5, 1.0
 
 
 def _fewest_references() -> int:
-    """The references to a value that only `_Taken` has; 0 if counts are not meaningful."""
+    """The reference count of a value that only `_Taken` holds; 0 if counts are not meaningful."""
     is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
     if sys.implementation.name != "cpython" or not is_locked():
         return 0
@@ -101,12 +101,12 @@ class Resource:
     @property
     def is_initialized(self) -> bool:
         """Whether there is a value."""
-        # The array last once more: it may be given back in between.
+        # The array is read twice, first and last: another thread may give it back in between.
         places = (self._array, self.source, self._taken, self._array)
         return any(place is not None for place in places)
 
     def has_shape(self, shape: tuple[int, ...]) -> bool:
-        """Whether it has a value with this shape; it does not wait."""
+        """Whether it has a value with this shape; returns without waiting."""
         array = self._array
         return array is not None and array.shape == shape
 
@@ -118,7 +118,7 @@ class Resource:
         return array
 
     def _awaited(self) -> Array:
-        """The value once it is given back, or read for the first time."""
+        """The value, after waiting until it is given back or reading it for the first time."""
         while True:
             if (taken := self._taken) is not None and not self._comes_back(taken):
                 return taken[0]
@@ -152,7 +152,7 @@ class Resource:
         _last[0] = next(_numbers)
 
     def update(self, function: Callable[[Array, Array], Array], operand: Array) -> None:
-        """value = function(value, operand), as one step for other threads."""
+        """Apply value = function(value, operand), atomically for other threads."""
         while True:
             value = self.read()
             with self.lock:
@@ -172,7 +172,7 @@ class Resource:
             is_alone: whether an array to which there is no other reference has its memory alone.
 
         Returns:
-            The value, and whether it may be written into, which others see as soon as it is given
+            The value, and whether it may be overwritten, which becomes visible when it is given
             back.
         """
         while True:
@@ -193,7 +193,7 @@ class Resource:
                 self._comes_back(taken)
 
     def give_back(self, array: Array) -> None:
-        """Replace the taken value, possibly by itself with other numbers in it."""
+        """Replace the taken value, possibly by the same array with new content."""
         self._array = array
         self.source = None
         self._count()
@@ -202,7 +202,7 @@ class Resource:
             self._taken = None
 
     def _comes_back(self, taken: _Taken) -> bool:
-        """Wait until it is given back; False if that cannot happen, or the thread has ended."""
+        """Wait until the value is given back; False if it cannot be, or its thread has ended."""
         if taken[1] == get_ident():
             return False
         end = time.perf_counter() + _LONGEST_S
@@ -218,7 +218,7 @@ class Resource:
         return True
 
     def __getstate__(self) -> tuple[DType, Shape, str, int, Array | None]:
-        """For pickle, including the value; a copy is another resource with a separate lock."""
+        """The state for pickle, including the value; a copy is separate and has its own lock."""
         value = self.read() if self.is_initialized else None
         return self.dtype, self.shape, self.name, self.version, value
 

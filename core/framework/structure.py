@@ -1,4 +1,4 @@
-"""Nested structures, as TensorFlow's `nest` sees them: flatten, pack, map, compare.
+"""Nested structures by the rules of TensorFlow's `nest`: flatten, pack, map, compare.
 
 Lists, tuples, named tuples and mappings (and their subclasses) are structure; all else is a leaf,
 also None, strings, arrays and dataclasses. Mappings are flattened by sorted key and packed in the
@@ -182,7 +182,7 @@ def _with_paths(
 def pack_sequence_as(
     structure: Nest, flat_sequence: Iterable[Any], expand_composites: bool = False
 ) -> Nest:
-    """`flat_sequence` in the form of `structure`; the inverse of `flatten`.
+    """`flat_sequence` in the structure of `structure`; the inverse of `flatten`.
 
     Args:
         structure: a nested structure or a leaf, of which only the form counts.
@@ -190,7 +190,7 @@ def pack_sequence_as(
         expand_composites: whether ragged and sparse tensors are put together from their components.
 
     Raises:
-        ValueError: there are more or fewer values than leaves.
+        ValueError: the numbers of values and leaves differ.
         TypeError: `flat_sequence` is no sequence.
     """
     if isinstance(flat_sequence, (str, bytes)) or not hasattr(flat_sequence, "__iter__"):
@@ -271,7 +271,7 @@ def _map_one(func: Callable[..., Any], x: Nest, kind_of: Callable[[object], int]
 def map_structure_with_paths(
     func: Callable[..., Any], structure: Nest, expand_composites: bool = False
 ) -> Nest:
-    """`func(path, leaf)` for every leaf, in the form of the structure."""
+    """`func(path, leaf)` for each leaf, in the given structure."""
     results = [func(path, leaf) for path, leaf in flatten_with_paths(structure, expand_composites)]
     return pack_sequence_as(structure, results, expand_composites)
 

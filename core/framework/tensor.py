@@ -1,4 +1,4 @@
-"""Tensor, an immutable array that ops take and give; SymbolicTensor, one a graph will compute."""
+"""Tensor, the immutable value of ops; SymbolicTensor, a value that a graph will compute."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Reference:
         return isinstance(other, Reference) and self._target is other._target
 
     def __lt__(self, other: object) -> bool:
-        """An order of no meaning: mappings whose keys these are can be flattened."""
+        """An arbitrary order, so that mappings with such keys can be flattened."""
         if not isinstance(other, Reference):
             return NotImplemented
         return id(self._target) < id(other._target)
@@ -139,7 +139,7 @@ class Tensor(Operands, TensorMembers):
             *("lt", "le", "gt", "ge", "eq", "ne"),
         )
     )
-    # A mask is what Keras layers hang on their outputs.
+    # Keras layers attach masks to their outputs.
     __slots__ = ("__weakref__", "_array", "_keras_mask")
     _array: Array
     _keras_mask: Tensor
@@ -154,7 +154,7 @@ class Tensor(Operands, TensorMembers):
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes, all of them known."""
+        """The sizes of the axes, all known."""
         return Shape.of(self._array.shape)
 
     @property
@@ -164,14 +164,14 @@ class Tensor(Operands, TensorMembers):
 
     @property
     def name(self) -> str:
-        """Only a symbolic tensor has one."""
+        """Raises an error: only symbolic tensors have a name."""
         raise AttributeError(
             "Tensor.name has no meaning while ops run eagerly: only tensors of a graph have names"
         )
 
     @property
     def op(self) -> Any:
-        """Only a symbolic tensor has one."""
+        """Raises an error: only symbolic tensors have an op."""
         raise AttributeError(
             "Tensor.op has no meaning while ops run eagerly: only tensors of a graph have a node"
         )
@@ -272,7 +272,7 @@ class Tensor(Operands, TensorMembers):
         return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, numpy={value}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """The values as HTML, for notebooks."""
         from pinnace.framework import html
 
         title = f"tf.Tensor, shape={self._array.shape}, dtype={self.dtype.name}"
@@ -284,7 +284,7 @@ class Tensor(Operands, TensorMembers):
 
 
 class OpaqueTensor(Tensor):
-    """A tensor whose dtype its array cannot tell: resource, variant and quantised ones."""
+    """A tensor whose array does not determine its dtype: resources, variants, quantised numbers."""
 
     __slots__ = ("_dtype",)
     _dtype: DType
@@ -296,7 +296,7 @@ class OpaqueTensor(Tensor):
 
 
 class SymbolicTensor(Tensor):
-    """A tensor that a graph will compute: a dtype and a shape, maybe partly known, and no value."""
+    """A tensor that a graph will compute: a dtype and a possibly unknown shape, without a value."""
 
     __slots__ = ("_graph", "_value")
 
@@ -311,7 +311,7 @@ class SymbolicTensor(Tensor):
 
     @property
     def graph(self) -> Any:
-        """The graph the value is in; while that is traced, what builds it."""
+        """The graph of the value; while it is traced, the graph's builder."""
         return getattr(self._graph, "finished", None) or self._graph
 
     @property
@@ -334,7 +334,7 @@ class SymbolicTensor(Tensor):
 
     @property
     def name(self) -> str:
-        """`node:index`, as TensorFlow writes it."""
+        """`node:index`, TensorFlow's form."""
         return f"{self._value.node.name}:{self._value.index}"
 
     @property
@@ -348,11 +348,11 @@ class SymbolicTensor(Tensor):
         return int(self._value.index)
 
     def consumers(self) -> list[Any]:
-        """The operations of its graph that take it."""
+        """The operations of the graph that use it."""
         return self._value.consumers(self.graph)
 
     def set_shape(self, shape: object) -> None:
-        """Merge static shape information; ValueError if it contradicts."""
+        """Merge static shape information; ValueError if it is contradictory."""
         merged = self.shape.merge_with(Shape(shape))  # type: ignore[arg-type]
         self._value.refine(merged)
 
@@ -442,7 +442,7 @@ _new = Tensor.__new__
 
 
 def wrap(array: Array | np.generic, dtype: DType | None = None) -> Tensor:
-    """A tensor that takes `array` over: it must not be written to from now on.
+    """A tensor that takes ownership of `array`, which must not be written to from now on.
 
     Args:
         array: the values.

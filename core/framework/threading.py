@@ -1,4 +1,4 @@
-"""`config.threading`: how many threads compute."""
+"""`config.threading`: the numbers of threads."""
 
 from __future__ import annotations
 

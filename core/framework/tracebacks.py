@@ -35,7 +35,7 @@ def is_traceback_filtering_enabled() -> bool:
 
 
 def cut(error: BaseException) -> None:
-    """Take the library's lines out of the traceback of an error that is about to be raised on."""
+    """Remove the library's frames from the traceback of an error about to be raised again."""
     if not _filtering[0]:
         return
     seen: set[int] = set()
@@ -67,7 +67,7 @@ def _filtered(trace: types.TracebackType | None) -> types.TracebackType | None:
 
 
 def entry(function: Callable[P, R]) -> Callable[P, R]:
-    """A decorator for what users call: of an error inside, they see their own lines."""
+    """A decorator for public functions: errors inside show only the user's frames."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:

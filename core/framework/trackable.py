@@ -1,4 +1,4 @@
-"""Objects with named children: the one graph that checkpoints, SavedModels and `variables` walk."""
+"""Objects with named children, the graph that checkpoints, SavedModels and `variables` traverse."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Trackable:
         return dict(self.__dict__.get("_tracked", ()))
 
     def _children_elsewhere(self) -> dict[str, Trackable]:
-        """Children by the names that TensorFlow's or Keras' class of this name has for them.
+        """Children under the names that the class has for them in TensorFlow or Keras.
 
         Only names that are not in `_trackable_children`. A checkpoint records both names of an
         object, so that either can be looked up.
@@ -40,13 +40,13 @@ class Trackable:
         """Make `child` a child of this object and return it.
 
         Args:
-            name: what it is called here; part of its key in checkpoints.
+            name: its name here; part of its key in checkpoints.
             child: the object; it may have other parents.
             overwrite: whether it may take the place of another child.
 
         Raises:
             TypeError: `child` is not a Trackable.
-            ValueError: another object has that name.
+            ValueError: the name belongs to another object.
         """
         if not isinstance(child, Trackable):
             raise TypeError(
@@ -69,13 +69,13 @@ class Trackable:
         return child
 
     def _untrack(self, name: str) -> None:
-        """Forget the child of that name; nothing if there is none."""
+        """Remove the child of that name, if there is one."""
         tracked = self.__dict__.get("_tracked")
         if tracked:
             tracked.pop(name, None)
 
     def __getstate__(self) -> object:
-        """The state for pickle and deepcopy: everything except callbacks that wait for children."""
+        """The state for pickle and deepcopy: all but callbacks that wait for children."""
         state = super().__getstate__()
         if isinstance(state, dict) and "_waiting_for_children" in state:
             return {key: x for key, x in state.items() if key != "_waiting_for_children"}

@@ -68,7 +68,7 @@ class VariableAggregation(IntEnum):
 
 
 def forget_values(variables: Iterable[Variable]) -> None:
-    """Release the values' memory while the variables are still referenced: they are not read again.
+    """Release the values' memory of variables that are still referenced but not read again.
 
     A function and its captures form a reference cycle, which the garbage collector finds late.
     """
@@ -89,7 +89,7 @@ _numbers = itertools.count()
 
 
 class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Created):
-    """A tensor-like value that can be replaced, shared by everything that refers to this object.
+    """A replaceable value that can be used like a tensor, shared by all references to it.
 
     Args:
         initial_value: a value, or a function without arguments that gives it. In a function that
@@ -99,11 +99,11 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         validate_shape: False leaves the shape open, so that values of other shapes can be assigned.
         name: its name in graphs and files; `Variable` if None.
         dtype: element type; that of the initial value if None.
-        constraint: what an optimizer applies to the value after each step.
+        constraint: constraint that an optimizer applies to the value after each step.
         synchronization: when the copies that a strategy makes of it are made equal.
-        aggregation: what is made of the values that the replicas of a strategy assign.
-        shape: what later values must fit, `TensorShape(None)` for any; the shape of the initial
-            value if None.
+        aggregation: how values assigned by the replicas of a strategy are aggregated.
+        shape: the shape that later values must fit, `TensorShape(None)` for any; the shape of the
+            initial value if None.
 
     Raises:
         ValueError: no initial value, or one that does not fit `shape`; one that a traced function
@@ -211,7 +211,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
 
     @property
     def node_name(self) -> str:
-        """Its name in graphs and files, which has no `:0`."""
+        """Its name in graphs and files, without `:0`."""
         return self._name
 
     @property
@@ -221,7 +221,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
 
     @property
     def shape(self) -> Shape:
-        """The static shape that every value fits."""
+        """The static shape that all values must have."""
         return self._resource.shape
 
     @property
@@ -236,7 +236,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
 
     @property
     def is_watched(self) -> bool:
-        """Whether tapes watch it: as it was created, whatever a layer has set since."""
+        """Whether tapes watch it: the constructor's `trainable`, whatever a layer has set since."""
         return self._trainable
 
     @property
@@ -246,12 +246,12 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """As given."""
+        """The constructor's argument."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """As given."""
+        """The constructor's argument."""
         return self._aggregation
 
     @property
@@ -342,7 +342,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         self._resource.write(value)
 
     def stored_as(self) -> tuple[Resource, ...]:
-        """The resources that a graph may use for it: in a file they are one."""
+        """The resources that represent it in graphs; in a file they are one."""
         return (self.resource,)
 
     def ref(self) -> Reference:

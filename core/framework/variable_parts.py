@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Assignable:
-    """`variable[key]`: the slice as a tensor; `assign` replaces it in the variable."""
+    """`variable[key]`: the slice as a tensor, whose `assign` replaces it in the variable."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class VariableSlice(_Assignable, Tensor):
 
 
 class SymbolicVariableSlice(_Assignable, SymbolicTensor):
-    """A slice of a variable that a graph will read."""
+    """A slice of a variable, to be read by a graph."""
 
     __slots__ = ("_origin",)
 

@@ -1,12 +1,12 @@
-"""Texts of others as a terminal or a log may show them."""
+"""Untrusted text made safe for terminals and logs."""
 
 from __future__ import annotations
 
 import re
 
-# Control characters move the cursor, hide lines and answer for the person at the keyboard; marks of
-# direction show a line in another order than it has, others are not seen at all. Unicode's Cc, Cf,
-# Zl and Zp, without the two joiners of letters, in ranges: its tables would take long to read.
+# Control characters move the cursor, hide lines or act as input to the terminal; marks of direction
+# reorder a line, and other format characters are invisible. These are Unicode's categories Cc, Cf,
+# Zl and Zp without the two joiners of letters, as ranges, since unicodedata takes long to search.
 _RANGES = (
     *((0x00, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD)),
     *((0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2), (0x180E, 0x180E), (0x200B, 0x200B)),
@@ -31,12 +31,12 @@ class Printing:
 
 
 def visible(text: str) -> str:
-    """A text whose control characters are written out; lines and tabulators stay."""
+    """The text with control characters escaped, except line feeds and tabs."""
     return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_written_out, text)
 
 
 def visible_line(text: str) -> str:
-    """A text whose control characters, ends of lines included, are written out: one line."""
+    """The text as one line: control characters are escaped, line feeds too."""
     return text if text.isascii() and text.isprintable() else _CONTROL.sub(_written_out, text)
 
 

@@ -1,4 +1,4 @@
-"""Weak tensors: their dtype was inferred from Python numbers, and yields to that of others.
+"""Weak tensors: their dtype was inferred from Python numbers, and yields to other dtypes.
 
 Weakness is a class, not a field: tensors are created a million times a second, and only
 `experimental.numpy.experimental_enable_numpy_behavior` creates weak ones. Code that ignores
@@ -22,7 +22,7 @@ _WEAK = frozenset({dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, d
 
 
 class WeakTensor(Tensor):
-    """A tensor whose dtype yields to that of other tensors."""
+    """A tensor whose dtype yields to those of other tensors."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class WeakTensor(Tensor):
 
 
 class WeakSymbolicTensor(SymbolicTensor):
-    """A symbolic tensor whose dtype yields to that of other tensors."""
+    """A symbolic tensor whose dtype yields to those of other tensors."""
 
     __slots__ = ()
 
@@ -65,7 +65,8 @@ def is_weak(x: object) -> bool:
 def weakened(x: Any) -> Any:
     """Make a tensor without other references weak: the object itself changes its class.
 
-    So a tape that recorded it still recognises it. A dtype that no Python number has is unchanged.
+    So a tape that recorded it still recognises it. A dtype without a counterpart among Python's
+    numbers is unchanged.
     """
     if type(x) is Tensor and x.dtype in _WEAK:
         x.__class__ = WeakTensor

@@ -1,4 +1,4 @@
-"""The gradient of a graph as two graphs: forward, which keeps what backward needs."""
+"""The gradient of a graph as two graphs: forward, which saves values for backward, and backward."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def apply(
     kept: Sequence[Tensor],
     dys: Sequence[Tensor | None],
 ) -> list[Tensor | None]:
-    """The gradients of the inputs from those of the outputs; enclosing tapes record this."""
+    """The gradients of the inputs from those of the outputs, recorded by enclosing tapes."""
     seeds = []
     for index in pair.targets:
         dy = dys[index]
@@ -68,9 +68,9 @@ def apply(
 def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> tuple[Tensor, ...]:
     """Call a graph so that tapes can differentiate it, as often as there are tapes.
 
-    The innermost tape needs the gradient of the outputs; the one around it also the gradient of the
-    first gradient's inputs, and so on. All of it is computed in this one call, with the values of
-    this call.
+    The innermost tape needs the gradient of the outputs; the next outer one also the gradient of
+    the first gradient's inputs, and so on. All of it is computed in this one call, with the values
+    of this call.
     """
     tapes: tuple[Any, ...] = state.tapes
     wanted = tuple(any(tape.watches(x) for tape in tapes) for x in inputs)
@@ -263,9 +263,9 @@ def _entries(
     *(loops.WHILE, loops.STATELESS_WHILE),
 )
 def _gradient_of_control_flow(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
-    """The gradient of an If, Case or While by itself: it is computed again, expanded.
+    """The gradient of a single If, Case or While, which is computed again in expanded form.
 
-    Tapes need it that saw one run outside of `functions`.
+    Needed by tapes that recorded one run outside of `functions`.
     """
     graph = branches.alone(call.op, call.inputs, dict(call.attrs))
     flat = [*call.inputs[:-1], *call.inputs[-1]]

@@ -1,4 +1,4 @@
-"""nondifferentiable_batch_function: calls that a server may join in batches."""
+"""nondifferentiable_batch_function: calls that a server may batch."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def nondifferentiable_batch_function(
             parts; an error otherwise.
 
     Returns:
-        A decorator. What it gives takes tensors, which have the batch as their first axis, and
-        no gradient flows through it.
+        A decorator. The decorated function takes tensors with the batch as first axis, and has no
+        gradient.
 
     Raises:
         ValueError: when called, with an argument that is no tensor.
@@ -136,7 +136,7 @@ def _check(args: tuple[Tensor, ...], attrs: dict[str, Any]) -> None:
 
 
 def _check_results(args: tuple[Tensor, ...], outputs: Sequence[Value]) -> None:
-    """Check that each result has one row per row of the arguments, as far as shapes are known."""
+    """Check that results have a row per row of the arguments, as far as shapes are known."""
     rows = next((x.shape[0] for x in args if x.shape.rank and x.shape[0] is not None), None)
     for index, value in enumerate(outputs):
         shape = value.spec.shape

@@ -1,4 +1,4 @@
-"""Names for the component tensors of composite values, where each tensor needs one.
+"""Names for the component tensors of composite values.
 
 A server, the command line and exporters handle plain tensors only: for them a ragged `x` is
 `x/values` and `x/row_splits`, a sparse one `x/indices`, `x/values` and `x/dense_shape`.

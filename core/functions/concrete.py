@@ -166,12 +166,12 @@ class ConcreteFunction(Trackable):
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """The trainable ones among the variables it captures."""
+        """The trainable variables among those it captures."""
         return tuple(variable for variable in self._variables if variable.is_watched)
 
     @property
     def stateful(self) -> bool:
-        """Whether a call has effects, or depends on anything besides its arguments."""
+        """Whether a call has effects or depends on more than its arguments."""
         return self._stateful
 
     @property
@@ -181,7 +181,7 @@ class ConcreteFunction(Trackable):
 
     @property
     def inference_fn(self) -> ConcreteFunction:
-        """The function for calls without gradients: here the function itself."""
+        """The function for calls without gradients: the function itself."""
         return self
 
     # Calls.
@@ -217,14 +217,14 @@ class ConcreteFunction(Trackable):
         return self._packed(outputs)
 
     def run(self, arrays: Sequence[Any]) -> tuple[Array, ...]:
-        """The plan on arrays: arguments, then captures."""
+        """Run the plan on arrays: the arguments, then the captures."""
         plan = self._plan
         if plan is None:
             plan = self._plan = plan_of(self.graph)
         return plan(arrays)
 
     def drop_plan(self) -> None:
-        """Free the plan of this function with its machine code; the next call builds it again."""
+        """Free the plan and its machine code; the next call builds them again."""
         self._plan = None
         drop_plan(self.graph)
 
@@ -235,12 +235,12 @@ class ConcreteFunction(Trackable):
 
     @functools.cached_property
     def array_outputs(self) -> dict[str, TensorSpec]:
-        """The outputs of `run_arrays`, likewise."""
+        """The outputs of `run_arrays` by name; composite ones as their component tensors."""
         return named_tensors(self.structured_outputs)
 
     @functools.cached_property
     def _text_inputs(self) -> list[tuple[int, str]]:
-        """Position and name of the inputs that are strings."""
+        """Positions and names of string inputs."""
         inputs = enumerate(self.array_inputs.items())
         return [(n, name) for n, (name, spec) in inputs if spec.dtype is dtypes.string]
 
@@ -270,7 +270,7 @@ class ConcreteFunction(Trackable):
         return known if len(known) == len(held) else None
 
     def _storage_at(self, place: int) -> Resource | None:
-        """The storage of the variable of a captured handle; None for another capture."""
+        """The storage of the variable whose handle is captured; None for another capture."""
         array = self._captured_arrays[place] if place >= 0 else None
         if array is None or array.dtype != object or array.ndim:
             return None
@@ -280,10 +280,10 @@ class ConcreteFunction(Trackable):
     def with_storage(
         self, storage: Mapping[Resource, Resource]
     ) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
-        """`run_arrays` on other values of variables, which it reads and assigns there.
+        """`run_arrays` with other values of variables, which are read and assigned there.
 
         Args:
-            storage: in place of which other one.
+            storage: storage -> the one that replaces it.
         """
         captured = list(self._captured_arrays)
         for place in range(len(captured)):
@@ -300,7 +300,7 @@ class ConcreteFunction(Trackable):
     def for_shapes(
         self, shapes: Mapping[str, Shape]
     ) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
-        """`run_arrays` for arguments of other shapes than the signature declares.
+        """`run_arrays` for arguments of shapes that the signature does not declare.
 
         Args:
             shapes: one per name of `array_inputs`.
@@ -378,7 +378,7 @@ class ConcreteFunction(Trackable):
         ]
 
     def _merged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """Positional leaves, then keywords by the names of the specs."""
+        """Positional leaves, then keyword arguments by the names of their specs."""
         found = [leaf for leaf in structure.flatten(args) if leaf is not None]
         named = self._named_specs()
         unknown = sorted(set(kwargs) - {name for name, _ in named})
@@ -415,7 +415,7 @@ class ConcreteFunction(Trackable):
 
     @functools.cached_property
     def _tensors_by_name(self) -> list[tuple[str, TensorSpec, Any, Shape]]:
-        """The arguments that are passed by name, in order; empty if some are no tensors.
+        """The arguments passed by name, in order; empty if some are not tensors.
 
         Beside each are NumPy's dtype of such tensors and the shape; equal shapes are one object.
         """
@@ -432,9 +432,9 @@ class ConcreteFunction(Trackable):
         return found
 
     def _fitting(self, given: Mapping[str, Any]) -> list[Tensor]:
-        """The arguments of all names, converted where they are no tensors that fit.
+        """The arguments by name, converted unless they are tensors that fit.
 
-        As `_fit` of each, in a quarter of the time: models of tables have dozens.
+        The same as `_fit` of each, in a quarter of the time: models of tables have dozens.
 
         Raises:
             KeyError: one is missing.
@@ -512,7 +512,7 @@ class ConcreteFunction(Trackable):
     # Description.
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """The arguments, results and captures, one a line; or all but the captures on one line."""
+        """The signature and captures, one per line; if not verbose, one line without captures."""
         if verbose:
             return signature_text.in_full(self._described, self.structured_outputs, self.captured)
         return signature_text.one_line(self._described, self.structured_outputs)

@@ -1,4 +1,4 @@
-"""CriticalSection: functions of which one at a time runs, whatever thread calls them."""
+"""CriticalSection: functions of which only one runs at a time, across all threads."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class CriticalSection:
     """A lock around functions: one at a time runs, of all that any thread executes here.
 
     Args:
-        name: of the section.
-        shared_name: what errors call it; `name` if None.
+        name: name of the section.
+        shared_name: name in error messages; `name` if None.
         critical_section_def: for graphs of version 1; must be None.
         import_scope: for graphs of version 1.
     """
@@ -67,7 +67,8 @@ class CriticalSection:
             name: name of the node of the lock while tracing.
 
         Raises:
-            ValueError: this thread is in the section already; another section uses the same.
+            ValueError: this thread is inside the section, or another section uses the same
+                resource.
             TypeError: `fn` is no function.
         """
         if not callable(fn):

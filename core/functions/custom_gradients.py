@@ -1,4 +1,4 @@
-"""Functions with gradients of their own: custom_gradient and others (stop_gradient is an op)."""
+"""Functions with custom gradients: custom_gradient and the like (stop_gradient is an op)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Readers:
-    """A tape that notes which variables are read, and records no ops."""
+    """A tape that notes which variables are read and records no ops."""
 
     persistent = False
 
@@ -39,18 +39,18 @@ class _Readers:
             self.variables[id(variable)] = variable
 
     def watches(self, tensor: object) -> bool:
-        """Whether it watches a tensor: it watches variables only."""
+        """Whether it watches a tensor: never, it watches variables only."""
         del tensor
         return False
 
     def record(self, *args: object) -> None:
-        """Nothing is recorded."""
+        """Does nothing."""
 
     def record_call(self, *args: object) -> None:
-        """Nothing is recorded."""
+        """Does nothing."""
 
     def record_customised(self, *args: object) -> None:
-        """Nothing is recorded."""
+        """Does nothing."""
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -131,7 +131,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 def _in_order(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], list[bool]]:
-    """Named arguments that hold tensors, the others, and which leaves of all are tensors.
+    """Keyword arguments with tensors, the others, and which leaves of all are tensors.
 
     They are in the order of the parameters of `f`, as are its gradients.
     """
@@ -148,7 +148,7 @@ def _in_order(
 
 
 def _holds_tensors(value: Any) -> bool:
-    """Whether a named argument may have a gradient: numbers and strings are options."""
+    """Whether a keyword argument may have a gradient: numbers and strings are options."""
     return any(
         isinstance(x, (Operands, np.ndarray)) or is_composite(x) for x in structure.flatten(value)
     )
@@ -181,7 +181,7 @@ def _gradient(g: Any) -> Any:
 
 
 def _only_readers() -> tuple[Any, ...]:
-    """The tapes on the stack that only note variables."""
+    """The tapes on the stack that only note variable reads."""
     return tuple(tape for tape in state.tapes if isinstance(tape, _Readers))
 
 
@@ -194,7 +194,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """The function with the derivative of the identity: gradients pass through unchanged.
 
     Args:
-        f: takes as many tensors as it gives, of the same shapes.
+        f: a function whose results have the shapes of its arguments.
 
     Returns:
         The function; variables that it reads get no gradient.

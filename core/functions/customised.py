@@ -30,8 +30,8 @@ def mark_gradient(
     """The outputs, passed through a node with this gradient.
 
     Args:
-        inputs: what they are computed from.
-        outputs: what is computed.
+        inputs: the values they are computed from.
+        outputs: the values to compute.
         gradient: takes a gradient per output, gives one per input, or None.
     """
     specs = [TensorSpec.of(y.shape, y.dtype) for y in outputs]

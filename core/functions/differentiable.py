@@ -1,4 +1,4 @@
-"""The building blocks of a graph's gradient: its values as tensors, zeros, calls of graphs."""
+"""Building blocks of gradients: values of a graph as tensors, zeros, calls of graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Differentiated:
             entry of `sources`.
         targets: the outputs that carry gradients, by index.
         sources: the inputs whose gradients it gives, by index.
-        slices: those of them whose gradient is IndexedSlices: three results each, not one.
+        slices: the ones whose gradient is IndexedSlices: three results each, not one.
         outside: tensors from outside that the backward graph captured by itself.
     """
 
@@ -58,7 +58,7 @@ class Differentiated:
 
 
 def call_graph(graph: Graph, inputs: Sequence[Tensor], stateful: bool) -> tuple[Tensor, ...]:
-    """Call a graph: a node while tracing, its plan otherwise. No tape sees it."""
+    """Call a graph, as a node while tracing, otherwise through its plan; unseen by tapes."""
     if state.tracer is None:
         results = plan_of(graph)([np.asarray(t._array) for t in inputs])
         return tuple(
@@ -72,7 +72,7 @@ def call_graph(graph: Graph, inputs: Sequence[Tensor], stateful: bool) -> tuple[
 
 
 def gradient_spec(value: Value) -> TensorSpec | None:
-    """The spec of the gradient of a value, None if it has none; a handle has its variable's."""
+    """The spec of a value's gradient; None if it has none. A handle's is its variable's."""
     if not carries_gradient(value.dtype):
         return None
     if value.dtype is dtypes.resource:

@@ -1,4 +1,4 @@
-"""Fast packing and unpacking of calls and results of plain structure.
+"""Fast packing and unpacking of calls and results with plain structures.
 
 A call with only eager tensors in tuples, lists and dicts has a key of their shapes, dtypes and
 nesting: it is computed in a few steps per tensor, and the trace of a key is cached. Calls with
@@ -23,7 +23,7 @@ _MOST_NESTED = 20
 
 
 def gather(values: Sequence[Any], key: list[object], tensors: list[Tensor]) -> bool:
-    """Whether a call is of that kind.
+    """Whether a call has only eager tensors in tuples, lists and dicts.
 
     Args:
         values: the arguments, or what is in one of them.
@@ -59,7 +59,7 @@ def gather(values: Sequence[Any], key: list[object], tensors: list[Tensor]) -> b
 
 
 def packer(results: Any) -> Packer | None:
-    """A function from a sequence of tensors to them in this structure.
+    """A function from a sequence of tensors to a structure of them.
 
     None if it has anything but TensorSpecs in tuples, lists and dicts.
     """
@@ -73,12 +73,12 @@ def packer(results: Any) -> Packer | None:
 def _packed(
     results: Any, places: Iterator[int], names: dict[str, object], levels: int
 ) -> str | None:
-    """The expression of a structure; dicts, whose leaves come in sorted order, keep theirs.
+    """The expression of a structure; dicts keep their order, though their leaves are sorted.
 
     Args:
         results: the structure.
-        places: of the tensors that come next.
-        names: what the expression calls the keys of dicts; added to.
+        places: positions of the tensors that come next.
+        names: the expression's names of dict keys; extended.
         levels: how deep it may be nested: Python reads expressions of some 100.
     """
     kind = type(results)

@@ -1,4 +1,4 @@
-"""Functions whose variables are constants: `convert_variables_to_constants_v2`."""
+"""Freezing variables to constants: `convert_variables_to_constants_v2`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def convert_variables_to_constants_v2(
 
     Raises:
         TypeError: `func` is no concrete function.
-        InvalidArgumentError: it assigns a variable.
+        InvalidArgumentError: the function assigns a variable.
     """
     if not isinstance(func, ConcreteFunction):
         raise TypeError(
@@ -82,7 +82,7 @@ def convert_variables_to_constants_v2(
 
 
 def _present(tensor: Tensor) -> tuple[Array, DType] | None:
-    """The value of a capture, None for a table."""
+    """The value of a capture; None for a table."""
     if isinstance(tensor, SymbolicTensor):
         raise InvalidArgumentError(
             f"{_WHO}: the function captures {tensor!r}, a value of the function around it, which "
@@ -109,7 +109,7 @@ def _constant(graph: GraphBuilder, array: Array, dtype: DType, name: str) -> Val
 
 
 def _copied(graph: Graph, copy: Copy) -> None:
-    """Copy the nodes; reads of handles that became values are dropped."""
+    """Copy the nodes, without reads of handles that have become values."""
     arguments = {value.node for value in graph.inputs}
     for node in ordered(graph):
         if node in arguments:

@@ -85,7 +85,7 @@ class Function(Trackable, Generic[P, R]):
             self.__dict__.setdefault(key, value)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """A function of a module is copied and pickled by its name, any other by its parts."""
+        """The pickled form: a module's function by its name, any other function by its parts."""
         name: str = self.__dict__["__qualname__"]  # of the wrapped function
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
@@ -106,7 +106,7 @@ class Function(Trackable, Generic[P, R]):
 
     @property
     def function_spec(self) -> FunctionSpec:
-        """Its parameters."""
+        """The specification of its parameters."""
         return self._spec
 
     @property
@@ -120,15 +120,15 @@ class Function(Trackable, Generic[P, R]):
         return self._name
 
     def made_of(self, python_function: Callable[..., Any]) -> Function[..., Any]:
-        """A function with these options, of another Python function that takes any arguments."""
+        """A function with these options for another Python function, which takes any arguments."""
         relax, name = self._reduce_retracing, self._name
         return Function(python_function, None, False, relax, name)
 
     def _decorate(self, decorator: Callable[[Any], Any]) -> None:
-        """Put a decorator around the Python function; TensorFlow's name, which packages call.
+        """Apply a decorator to the Python function; TensorFlow's name, which packages call.
 
         Raises:
-            ValueError: it has been traced.
+            ValueError: the function has been traced.
         """
         if self._concrete:
             raise ValueError("Functions cannot be decorated after they have been traced.")
@@ -147,7 +147,7 @@ class Function(Trackable, Generic[P, R]):
         return list(self._concrete.values())
 
     def trace_for_files(self) -> None:
-        """Trace functions traced in a strategy again, with one copy of each variable.
+        """Retrace functions traced in a strategy, with one copy of each variable, for saving.
 
         In a file a variable has one copy.
         """
@@ -228,7 +228,7 @@ class Function(Trackable, Generic[P, R]):
         tensors: Sequence[Tensor],
         concrete: ConcreteFunction,
     ) -> None:
-        """Cache the graph for calls like this one, if tensors alone determine the key."""
+        """Cache the graph for similar calls, if the key depends on tensors only."""
         key: list[object] = [state.autocast, state.place]
         gathered: list[Tensor] = []
         if (
@@ -339,7 +339,7 @@ class Function(Trackable, Generic[P, R]):
         return concrete, created
 
     def _argument_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-        """A name per leaf of the arguments, from the parameters of the Python function."""
+        """A name for each leaf of the arguments, from the Python function's parameters."""
         parameters = [
             p for p in self._spec.signature.parameters.values() if p.kind is not p.VAR_KEYWORD
         ]
@@ -355,7 +355,7 @@ class Function(Trackable, Generic[P, R]):
         return names
 
     def _relaxed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction | None:
-        """A trace for relaxed shapes, if an earlier one differs from this in shapes only."""
+        """A trace with relaxed shapes, if an earlier trace differs from this one in shapes only."""
         for earlier in self._concrete.values():
             generalised = _generalised(earlier.structured_input_signature, (args, kwargs))
             if generalised is not None:
@@ -387,7 +387,7 @@ def _leaf_names(base: str, value: Any) -> list[str]:
 
 
 def _generalised(earlier: Any, call: Any) -> Any:
-    """The specs that generalise both, None if they differ in more than shapes."""
+    """The specs that generalise both; None if they differ in more than shapes."""
     try:
         structure.assert_same_structure(earlier, call)
     except (TypeError, ValueError):

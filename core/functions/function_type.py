@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pinnace.functions.signature_text import Parameter
 
 
-# Python's values that two calls can be compared by.
+# Python types whose values are compared between calls.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -23,7 +23,7 @@ class FunctionType(inspect.Signature):
     """A signature whose annotations are specs of tensors and values of Python's.
 
     Args:
-        described: name and kind of each parameter, and what stands for it.
+        described: name and kind of each parameter, and its annotation.
         output: the structure of specs that the function returns.
     """
 
@@ -54,16 +54,16 @@ def check_values(
     """Compare Python values in a call with those of the trace.
 
     Args:
-        name: of the function, for messages.
+        name: name of the function, for messages.
         described: its parameters.
         args: the arguments by position; fewer than parameters where values are left out.
-        kwargs: those by name.
+        kwargs: keyword arguments.
 
     Returns:
         The arguments by name without those values.
 
     Raises:
-        TypeError: another value, or a tensor where there is one.
+        TypeError: a value differs, or is a tensor where the trace has a Python value.
     """
     values = {parameter for parameter, _, traced in described if _is_value(traced)}
     waiting = sum(name not in kwargs and name not in values for name, _, _ in described)
@@ -82,12 +82,12 @@ def check_values(
 
 
 def _is_value(traced: Any) -> bool:
-    """Whether an argument is fixed in the graph: it contains no tensor."""
+    """Whether an argument is a constant of the graph: it contains no tensor."""
     return not any(isinstance(leaf, TypeSpec) for leaf in structure.flatten(traced))
 
 
 def _check(name: str, parameter: str, traced: Any, given: Any) -> None:
-    """Compare a value with the trace's; tensors are checked when they are used."""
+    """Compare a value with the traced one; tensors are checked when they are used."""
     wanted, found = structure.flatten(traced), structure.flatten(given)
     alike = len(wanted) == len(found) and all(
         one is other or (isinstance(other, _PLAIN) and bool(one == other))

@@ -1,4 +1,4 @@
-"""GraphDefs in files, and parts of GraphDefs."""
+"""GraphDef files, and subgraphs of GraphDefs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write_graph(
     Args:
         graph_or_graph_def: a graph, or a GraphDef message.
         logdir: the folder, made if it is not there.
-        name: of the file in it.
+        name: name of the file in it.
         as_text: whether as text, `.pbtxt`, and not as bytes, `.pb`.
 
     Returns:
@@ -47,7 +47,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> GraphDef:
 
     Raises:
         TypeError: no GraphDef, or one text in the place of a list.
-        AssertionError: there is no node of that name; TensorFlow's class.
+        AssertionError: no node has that name (TensorFlow's class).
     """
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", None) != "GraphDef":
         raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")

@@ -1,4 +1,4 @@
-"""gradients and hessians: derivatives inside the function that is being traced."""
+"""gradients and hessians: derivatives within the function being traced."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class AggregationMethod:
-    """The names of ways to sum the gradients of one tensor; all are equivalent here."""
+    """Names of methods to sum gradients; all are equivalent here."""
 
     ADD_N = 0
     DEFAULT = 0
@@ -54,13 +54,13 @@ def gradients(
 
     Args:
         ys: a tensor of the function, or a list of them.
-        xs: tensors, variables, or one of them: what to differentiate by.
-        grad_ys: what to multiply each y's gradient with; ones where None.
+        xs: tensors or variables, or one of them, to differentiate by.
+        grad_ys: factors of the gradient of each y; ones where None.
         name: accepted for TensorFlow's sake.
         gate_gradients: accepted for TensorFlow's sake.
         aggregation_method: accepted for TensorFlow's sake.
         stop_gradients: tensors that count as constants.
-        unconnected_gradients: what to answer where no y depends on an x: "none" or "zero".
+        unconnected_gradients: the result where no y depends on an x: "none" or "zero".
 
     Returns:
         One entry per x: a tensor, IndexedSlices where rows were gathered, or None.
@@ -143,7 +143,7 @@ def hessians(
 
 
 def _inside(item: Any, tracer: FunctionTracer) -> SymbolicTensor:
-    """The tensor of the graph that is being traced."""
+    """The tensor in the graph that is being traced."""
     if isinstance(item, Variable):
         item = item.handle
     return tracer.tensor_of(tracer.value_of(convert_to_tensor(item)))

@@ -1,4 +1,4 @@
-"""Graphs that programs build themselves, as version 1 did: `Graph`, and which is the default."""
+"""Graphs that programs build directly, as in version 1: `Graph` and the default graph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Graphs(type):
-    """The graph of a function is a graph, too."""
+    """The metaclass by which graphs of functions count as instances of `Graph`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, (data.Graph, data.GraphBuilder))
@@ -45,7 +45,7 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Ops of the block are added to this graph."""
+        """Adds the ops of the block to this graph."""
         saved = state.tracer, state.tapes, state.scope
         state.tracer, state.tapes, state.scope = self._tracer, (), ""
         try:
@@ -55,12 +55,12 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
 
     @property
     def building_function(self) -> bool:
-        """False: it is the graph of no function."""
+        """False: it is not the graph of a function."""
         return False
 
     @property
     def finalized(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether the graph can no longer be changed."""
         return self._is_finalized
 
     def finalize(self) -> None:
@@ -68,7 +68,7 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
         self._is_finalized = True
 
     def name_scope(self, name: str) -> contextlib.AbstractContextManager[str]:
-        """Nodes made inside the block are named `name/...`."""
+        """Names nodes created inside the block `name/...`."""
         return name_scope(name)
 
     @property
@@ -81,11 +81,11 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
         return list(self._collections)
 
     def add_to_collection(self, name: str, value: Any) -> None:
-        """Put a value into the collection of that name."""
+        """Add a value to the collection of that name."""
         self.get_collection_ref(name).append(value)
 
     def add_to_collections(self, names: str | list[str], value: Any) -> None:
-        """Put a value into the collection of each name."""
+        """Add a value to each of the collections."""
         for name in [names] if isinstance(names, str) else names:
             self.add_to_collection(name, value)
 
@@ -93,7 +93,7 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
         """The values of a collection.
 
         Args:
-            name: of the collection.
+            name: name of the collection.
             scope: only those whose name begins with it.
         """
         found = self._collections.get(name, [])
@@ -102,7 +102,7 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
         return [one for one in found if getattr(one, "name", "").startswith(scope)]
 
     def get_collection_ref(self, name: str) -> list[Any]:
-        """The collection itself: changes of this list change it."""
+        """The collection itself, so that changes of the list affect it."""
         return self._collections.setdefault(name, [])
 
     def clear_collection(self, name: str) -> None:
@@ -111,7 +111,7 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
 
 
 class _GraphTracer(FunctionTracer):
-    """Adds ops to a `Graph`; values from outside become constants."""
+    """Adds ops to a `Graph`; eager values become constants."""
 
     graph: Graph
 
@@ -143,12 +143,12 @@ _default: list[Graph] = []
 
 
 def tracer_here() -> Any:
-    """The tracer that ops go to, None in eager mode."""
+    """The tracer to which ops are added; None in eager mode."""
     return state.tracer
 
 
 def get_default_graph() -> Any:
-    """The graph to which ops are added now; outside of all, one for the process."""
+    """The graph to which ops are added; outside of all, one global graph."""
     if state.tracer is not None:
         return state.tracer.graph
     if not _default:
@@ -168,7 +168,7 @@ def reset_default_graph() -> None:
 
 
 class Session:
-    """Refused: there are no sessions.
+    """Raises an error: there are no sessions.
 
     Args:
         *args: whatever TensorFlow's takes.

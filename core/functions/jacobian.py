@@ -83,7 +83,7 @@ def batch_jacobian(
         return [dense(one) for one in tape._differentiate([target], handles, [seed])]
 
     rows = _unit_rows(count, target)
-    # Not taken from the first row: there may be no rows.
+    # Traced on all ones and not on the first row, since there may be no rows.
     connected = [gradients(constants.ones([count], target.dtype))[0] is not None]
     (found,) = _mapped(gradients, rows, connected, [source])
     wanted = joining.concat([_shape(target), _shape(value)[1:]], 0)

@@ -24,14 +24,14 @@ def value_now(tensor: SymbolicTensor, tracer: FunctionTracer) -> Tensor:
     Only the ops that the tensor depends on run, without the function's assignments.
 
     Args:
-        tensor: of the graph of `tracer`, or of one around it.
-        tracer: what traces.
+        tensor: a tensor of the graph of `tracer`, or of one around it.
+        tracer: the active tracer.
 
     Returns:
         An eager tensor.
 
     Raises:
-        ValueError: it depends on an argument that has no value yet: a TensorSpec's, a loop's.
+        ValueError: the value depends on an argument without one yet: a TensorSpec's, a loop's.
     """
     found: FunctionTracer | None = tracer
     while found is not None and found.graph is not tensor.graph:
@@ -79,13 +79,13 @@ def _nodes_behind(value: Value) -> list[Node]:
 
 
 def _told_by_shapes(node: Node) -> bool:
-    """Whether a node's result depends on shapes alone: a size, zeros like another tensor."""
+    """Whether a node's result depends on shapes alone: a size, or zeros like another tensor."""
     asks = node.op.shape_query or (node.op.fuse is not None and "{" not in node.op.fuse)
     return asks and all(value.shape.is_fully_defined() for value in node.inputs)
 
 
 def _of_shapes(node: Node) -> list[Tensor]:
-    """The result of such a node, for any values with these shapes."""
+    """The result of such a node, which is the same for all values with these shapes."""
     anything = [_zeros(value) for value in node.inputs]
     inputs = (tuple(anything),) if node.op.inputs[0].number_attr else tuple(anything)
     return list(run_eagerly(node.op, inputs, node.attrs))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class _BoundTo:
     """The functions bound to an object, stored on it: they may refer back to it.
 
-    In a table elsewhere, keyed by the object, a graph that refers to a Python function of that
-    object would keep both alive forever. Copies of the object, and unpickled ones, start with an
-    empty cache.
+    The cache is not a table keyed by the object: a graph in such a table that refers to a Python
+    function of the object would keep both alive forever. Copies of the object, and unpickled ones,
+    start with an empty cache.
 
     Args:
         instance: the object.

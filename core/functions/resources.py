@@ -28,7 +28,7 @@ def functions_for_saving(resource: Any) -> dict[str, Function]:
 
 
 class TrackableResource(resources.TrackableResource):
-    """A resource of one's own, which functions capture and SavedModels hold.
+    """A user-defined resource, which functions capture and SavedModels contain.
 
     A subclass defines `_create_resource`, which returns a handle made by ops, and `_initialize` if
     the resource must be initialised.

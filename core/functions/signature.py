@@ -1,4 +1,4 @@
-"""Calls as keys: which calls of a function share one graph."""
+"""Cache keys of calls: calls with equal keys share a graph."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FunctionSpec:
 
     @property
     def positional(self) -> tuple[list[str], list[str], str]:
-        """Names and kinds of the parameters that go by position, and the name of `*args`."""
+        """Names and kinds of the positional parameters, and the name of `*args`."""
         parameters = self.signature.parameters.values()
         found = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
         rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
@@ -78,7 +78,7 @@ class FunctionSpec:
     def bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments in canonical form: by position as far as they can, defaults filled in."""
+        """The arguments in canonical form: positional where possible, with defaults filled in."""
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -100,7 +100,7 @@ class FunctionSpec:
         return (*converted, *args[len(signature) :])
 
     def _check_defaults(self, args: tuple[Any, ...]) -> None:
-        """Refuse arguments without a spec, unless they equal their defaults: there is one trace."""
+        """Refuse arguments without a spec that differ from their defaults: there is one trace."""
         parameters = list(self.signature.parameters.values())
         for index in range(len(self.input_signature or ()), len(args)):
             parameter = parameters[min(index, len(parameters) - 1)]
@@ -142,13 +142,13 @@ class FunctionSpec:
 
 
 def _in_class(function: Callable[..., Any]) -> bool:
-    """Whether a function was defined in a class body, whatever its parameters are called."""
+    """Whether a function was defined in a class body, whatever the names of its parameters."""
     outer = getattr(function, "__qualname__", "").rpartition(".")[0]
     return bool(outer) and not outer.endswith("<locals>")
 
 
 def to_tensors(args: Any) -> Any:
-    """Convert arrays and columns to tensors, as leaves of the call; Python values are unchanged."""
+    """Convert arrays and columns to tensors; Python values are unchanged."""
     return structure.map_structure(
         lambda leaf: (
             convert_to_tensor(leaf)
@@ -160,7 +160,7 @@ def to_tensors(args: Any) -> Any:
 
 
 class Weak:
-    """A key for an object by identity, held weakly."""
+    """A key that identifies an object, held weakly."""
 
     __slots__ = ("_hash", "_reference")
 
@@ -216,7 +216,7 @@ def call_key(args: Any, kwargs: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _layout(value: Any) -> object:
-    """The structure without its leaves, hashable."""
+    """The structure without its leaves, as a hashable value."""
     if isinstance(value, dict):
         return (dict, tuple((key, _layout(value[key])) for key in sorted(value)))
     if isinstance(value, (list, tuple)):

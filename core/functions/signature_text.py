@@ -1,4 +1,4 @@
-"""The signature of a traced function as text, in the format of TensorFlow's function types."""
+"""The signature of a traced function as text, in TensorFlow's format."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def parameters_of(
 
     Args:
         arguments: `(args, kwargs)` with specs in the place of tensors.
-        names: of the positional ones, as far as they are known.
+        names: names of the positional ones, as far as they are known.
         kinds: likewise.
-        rest: what those beyond are called, with a number.
+        rest: the name of further ones, with a number.
     """
     args, kwargs = arguments
     # TensorFlow: where `*args` took something, nothing before it can be given by name.
@@ -75,7 +75,7 @@ def in_full(parameters: Sequence[Parameter], results: Any, captured: Sequence[Te
 
 
 def _text(value: Any, name: str | None = None) -> str:
-    """A spec, a Python value or a structure of them as a type."""
+    """A spec, a Python value or a structure of them, written as a type."""
     if isinstance(value, TensorSpec):
         # A spec with the name of its position was not named by the user.
         return repr(value.with_name(None) if value.name == name else value)

@@ -1,4 +1,4 @@
-"""Trace types: what objects of a program's own say of which calls may share a graph."""
+"""Trace types: with them a program's own classes decide which calls share a graph."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TraceType(ABC):
         """The argument of the Python function while it is traced, for this type.
 
         Args:
-            placeholder_context: nothing can be asked of it.
+            placeholder_context: None; it offers nothing.
         """
 
     def to_tensors(self, value: Any) -> list[Any]:
@@ -57,7 +57,7 @@ class TraceType(ABC):
         return []
 
     def from_tensors(self, tensors: Iterator[Any]) -> Any:
-        """A value of this type, of as many of the tensors as `to_tensors` gives.
+        """A value of this type, made from as many of the tensors as `to_tensors` returns.
 
         Args:
             tensors: an iterator of tensors.
@@ -70,14 +70,14 @@ class TraceType(ABC):
         return []
 
     def cast(self, value: Any, cast_context: Any) -> Any:
-        """A value as one of this type.
+        """A value cast to this type.
 
         Args:
             value: the value.
-            cast_context: nothing can be asked of it.
+            cast_context: unused.
 
         Raises:
-            AssertionError: it is another than the placeholder.
+            AssertionError: the value differs from the placeholder.
         """
         del cast_context
         if value != self.placeholder_value(None):
@@ -104,7 +104,7 @@ class SupportsTracingProtocol(Protocol):
         """The trace type of the object.
 
         Args:
-            context: nothing can be asked of it.
+            context: None; it offers nothing.
         """
 
 
@@ -115,7 +115,7 @@ class Typed:
         leaf: the object.
 
     Raises:
-        TypeError: what it says is no TraceType.
+        TypeError: its `__tf_tracing_type__` returned no TraceType.
     """
 
     __slots__ = ("type",)
@@ -133,10 +133,10 @@ class Typed:
 def wider(
     key: tuple[object, ...], traced: Mapping[Any, ConcreteFunction]
 ) -> ConcreteFunction | None:
-    """A graph of supertypes of a call's trace types, all else being the same; None if none is.
+    """A graph for supertypes of a call's trace types, all else being equal; None if there is none.
 
     Args:
-        key: of the call.
+        key: key of the call.
         traced: graphs by the keys of the calls that they were traced for.
 
     Returns:
@@ -155,8 +155,8 @@ def placeholder_of(leaf: Any) -> Any:
     """The placeholder of an argument during tracing: itself, if it has no trace type.
 
     Raises:
-        TypeError: what it says is no TraceType.
-        UnimplementedError: its tensors would be arguments of the graph.
+        TypeError: its `__tf_tracing_type__` returned no TraceType.
+        UnimplementedError: the trace type has tensors, which would be arguments of the graph.
     """
     if not hasattr(type(leaf), "__tf_tracing_type__"):
         return leaf

@@ -102,7 +102,7 @@ class Effects:
 
 
 def chained_effects(graph: Graph) -> bool:
-    """Whether an op in the graph, or in a called function, prints, asserts or is random."""
+    """Whether the graph, or a function it calls, has ops that print, assert or are random."""
     return any(
         node.op.effect in {"random", "io"} or any(chained_effects(ref.graph) for ref in _refs(node))
         for node in graph.nodes
@@ -126,7 +126,7 @@ class FunctionTracer:
         outer: the tracer around this one, whose tensors may be captured.
         borrowed: graphs whose tensors may be captured as well (a backward graph takes those of the
             forward one).
-        graph: what to build; a new one if None.
+        graph: the graph to build; a new one if None.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class FunctionTracer:
         # Keyed by id; the tensors are kept alive so that ids are not reused.
         self.captures: dict[int, tuple[Tensor, Value]] = {}
         self._constants: dict[int, tuple[Tensor, Value]] = {}
-        # The values of the arguments in the call that caused the trace, where they have any.
+        # The argument values of the call that caused the trace, if there are any.
         self.given: dict[Value, Tensor] = {}
         self.created: list[Variable] = []
         self.may_create = True
@@ -197,7 +197,7 @@ class FunctionTracer:
         return self.capture(tensor)
 
     def _same_constant(self, tensor: SymbolicTensor) -> Value:
-        """A constant of the enclosing graph, copied into this one: shapes stay known."""
+        """A copy of an enclosing graph's constant, so that shapes stay known."""
         known = self._constants.get(id(tensor))
         if known is None:
             node = tensor.value.node
@@ -242,12 +242,12 @@ class FunctionTracer:
         return "captured"
 
     def initial_value(self, tensor: SymbolicTensor, name: str) -> Tensor:
-        """The value of a symbolic tensor, as the initial value of a variable."""
+        """The value of a symbolic tensor as a variable's initial value."""
         self._check_may_create(name)
         return value_now(tensor, self)
 
     def variable_created(self, variable: Variable) -> None:
-        """A Variable was made while tracing, in the graph or in an `init_scope` inside."""
+        """Called when a variable is created while tracing, or in a nested `init_scope`."""
         self._check_may_create(variable.name)
         self.created.append(variable)
 
@@ -263,7 +263,7 @@ class FunctionTracer:
 
 
 def handle_spec(tensor: Tensor) -> TensorSpec | None:
-    """The spec of the variable of a resource tensor, None if it is another resource (a table)."""
+    """The spec of a handle's variable; None for another resource, such as a table."""
     if isinstance(tensor, SymbolicTensor):
         return tensor.value.handle  # type: ignore[no-any-return]
     resource = np.asarray(tensor._array)[()]

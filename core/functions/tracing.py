@@ -1,4 +1,4 @@
-"""Tracing: run a Python function once on symbolic tensors; its ops become a graph."""
+"""Tracing: run a Python function once on symbolic tensors, and record its ops as a graph."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def trace(
 
 
 def _is_made_of_tensors(spec: Any) -> bool:
-    """Whether values of a spec are several tensors, or one in a special form."""
+    """Whether values of a spec are composite."""
     return isinstance(spec, (CompositeSpec, TensorArraySpec))
 
 
 def _stacks(value: Any) -> bool:
-    """Whether it is a list that a loop made, which represents the tensor of its elements."""
+    """Whether it is a list that a loop made, which represents the stacked tensor."""
     return isinstance(value, TensorArray) and hasattr(type(value), "__tf_tensor__")
 
 
@@ -118,7 +118,7 @@ def _note_values(tracer: FunctionTracer, values: Sequence[Any], symbols: Sequenc
 
 
 def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -> Any:
-    """A composite value made of arguments of the graph."""
+    """A composite value made of the graph's arguments."""
     inputs = [
         tracer.graph.add_input(PLACEHOLDER, part, f"{label}_{index}" if index else label)
         for index, part in enumerate(structure.flatten(spec, expand_composites=True))
@@ -133,7 +133,7 @@ def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -
 
 
 def _check_unchanged(name: str, before: Any, after: Any) -> None:
-    """Refuse a function that mutates its arguments: only the trace would, not later calls."""
+    """Refuse a function that mutates its arguments: the trace would, but later calls would not."""
     try:
         structure.assert_same_structure(before, after)
         old, new = structure.flatten(before), structure.flatten(after)

@@ -24,15 +24,15 @@ class Callable(ABC):
 
     @abstractmethod
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it."""
+        """Run the function."""
 
 
 class ConcreteFunction(Callable):
-    """A function with one graph: what `get_concrete_function` gives."""
+    """A function with a single graph, the result of `get_concrete_function`."""
 
 
 class PolymorphicFunction(Callable):
-    """A function with a graph for each kind of arguments: what `tf.function` gives."""
+    """A function with a graph per kind of arguments, the result of `tf.function`."""
 
     @abstractmethod
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
@@ -58,7 +58,7 @@ FunctionType.register(function_type.FunctionType)
 
 
 class AtomicFunction(Callable):
-    """A function that is only a graph, called with tensors."""
+    """A function that consists of a graph only, called with tensors."""
 
 
 AtomicFunction.register(concrete.ConcreteFunction)

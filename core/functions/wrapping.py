@@ -1,4 +1,4 @@
-"""`import_graph_def` and `wrap_function`: graphs from files, and functions cut out of graphs."""
+"""`import_graph_def` and `wrap_function`: graphs from files, and functions pruned from graphs."""
 
 from __future__ import annotations
 
@@ -54,9 +54,11 @@ def import_graph_def(
     Raises:
         TypeError: `graph_def` is no GraphDef.
         ValueError: a name that `graph_def` does not have.
-        InvalidArgumentError: it is damaged, or what it holds cannot be built.
+        InvalidArgumentError: the GraphDef is damaged, or a node of it cannot be built.
     """
-    ignored(_WHERE, "nodes say all there is", op_dict=op_dict, producer_op_list=producer_op_list)
+    ignored(
+        _WHERE, "the nodes are complete without", op_dict=op_dict, producer_op_list=producer_op_list
+    )
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", None) != "GraphDef":
         raise TypeError(
             f"Argument `graph_def` must be a GraphDef proto.\n  Got {type(graph_def).__name__}"
@@ -144,12 +146,12 @@ def _place(text: str) -> tuple[str, int]:
 def wrap_function(
     fn: Callable[..., Any], signature: Sequence[Any] | None, name: str | None = None
 ) -> WrappedFunction:
-    """A function traced once, in the way of version 1: `prune` cuts others out of its graph.
+    """A function traced once, as in version 1: `prune` extracts others from its graph.
 
     Args:
         fn: called once, with a symbolic tensor per entry of `signature`.
         signature: TensorSpecs of its arguments.
-        name: of the graph.
+        name: name of the graph.
 
     Returns:
         A concrete function.
@@ -180,8 +182,8 @@ class WrappedFunction(ConcreteFunction):
 
         Args:
             feeds: the tensors that become arguments, or their names: one, or a structure.
-            fetches: what it returns, likewise; for an operation it returns None, having run it.
-            name: of the function.
+            fetches: its results, likewise; for an operation it returns None, having run it.
+            name: name of the function.
             input_signature: specs for the arguments; those of the feeds if None.
 
         Raises:
@@ -255,7 +257,7 @@ class WrappedFunction(ConcreteFunction):
 
 
 def _before(outputs: list[Value], effects: list[Node], given: Mapping[Value, Value]) -> list[Node]:
-    """The nodes that must run, each after those it depends on; fed ones depend on nothing."""
+    """The nodes that must run, in topological order; fed nodes depend on nothing."""
     order: list[Node] = []
     done: set[Node] = set()
     waiting = [(node, False) for node in effects]

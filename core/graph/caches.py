@@ -1,4 +1,4 @@
-"""Results that are memoised per graph: plans, gradients."""
+"""Results memoised per graph: plans, gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PerGraph(Generic[T]):
     """
 
     def get(self, graph: Graph) -> T | None:
-        """The entry of a graph, None if there is none."""
+        """The entry of a graph; None if there is none."""
         entry: T | None = graph.cached.get(self)
         return entry
 

@@ -16,7 +16,7 @@ class Copy:
     """The copies of the values and nodes of one graph in another.
 
     Attributes:
-        target: what is copied into.
+        target: the variable copied into.
         values: value there for value here.
         nodes: the nodes there that stand for a node here (several for a call that was inlined).
     """

@@ -20,7 +20,7 @@ def is_pure(graph: Graph) -> bool:
     The graphs of its conditions, loops and calls count as part of it.
     """
     for node, called in _nodes(graph):
-        # An op that calls functions has the effects that these have.
+        # An op that calls functions has their effects.
         is_harmless = node.op.effect in (None, "read") or node.op.name == "Assert"
         if not is_harmless and not called:
             return False
@@ -30,10 +30,10 @@ def is_pure(graph: Graph) -> bool:
 def written_inputs(graph: Graph) -> frozenset[int] | None:
     """The places of the inputs whose resource a run may change.
 
-    A call of a function that writes counts for all resources that it is given.
+    A call of a function that writes counts for all resources passed to it.
 
     Returns:
-        None if a run may also change what is none of its inputs.
+        None if a run may also change anything that is not among its inputs.
     """
     places = {value: place for place, value in enumerate(graph.inputs)}
     found: set[int] = set()
@@ -61,12 +61,12 @@ def _writes(graph: Graph) -> bool:
 
 
 def has_loops(graph: Graph) -> bool:
-    """Whether how long a graph runs may depend on values, and on nothing else."""
+    """Whether the duration of a graph depends on values through loops only."""
     return any(node.op.runs == "loop" for node, _ in _nodes(graph))
 
 
 def _nodes(graph: Graph) -> Iterator[tuple[Node, list[Graph]]]:
-    """The nodes of a graph and of all that it calls, each with the graphs that it calls itself."""
+    """The nodes of a graph and of all graphs it calls, each with the graphs it calls directly."""
     seen: set[int] = set()
     waiting = [graph]
     while waiting:
@@ -81,7 +81,7 @@ def _nodes(graph: Graph) -> Iterator[tuple[Node, list[Graph]]]:
 
 
 def _called(node: Node) -> list[Graph]:
-    """The graphs of the functions that a node has for attributes."""
+    """The graphs of a node's function attributes."""
     calls = [value.graph for value in node.attrs.values() if isinstance(value, FunctionRef)]
     for value in node.attrs.values():
         if isinstance(value, tuple):

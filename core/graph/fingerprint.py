@@ -1,4 +1,4 @@
-"""A graph's digest: equal in every process for the same graph, independent of names."""
+"""A graph's digest, independent of names and equal in every process."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     from pinnace.graph.graph import Node, Value
 
-# Bytes of a constant that is digested whole; of larger ones only floats count by dtype and shape.
+# Floats of more bytes than this contribute dtype and shape only; other constants all their bytes.
 _MOST_BYTES = 1 << 20
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class _NoFingerprintError(Exception):
-    """A graph has an attribute that means nothing in another process."""
+    """An attribute of the graph has no meaning in other processes."""
 
 
 _fingerprints: PerGraph[str] = PerGraph()
 
 
 def fingerprint_of(graph: Graph) -> str | None:
-    """The digest of what a graph computes, and in which order; None if it has none.
+    """The digest of a graph's computation and its order; None if it has none.
 
     Two graphs with one digest have the same nodes, in the same order, with the same attributes and
     inputs; names may differ, and so may the numbers in large constants of floats (weights).
@@ -60,7 +60,7 @@ def _digest(graph: Graph, callers: frozenset[Graph]) -> str:
     inside = callers | {graph}
     nodes = ordered(graph)
     places = {node: str(place) for place, node in enumerate(nodes)}
-    # Arguments that nothing uses are no nodes that are needed.
+    # `ordered` leaves out unused arguments.
     for number, value in enumerate(graph.inputs):
         places[value.node] = f"x{number}"
     told = hashlib.sha256()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FunctionRef:
-    """The value of a `func` attribute: a function's name, and its graph, decoded on demand."""
+    """The value of a `func` attribute: a function's name and graph, which is decoded on demand."""
 
     __slots__ = ("_graph", "name")
 
@@ -21,7 +21,7 @@ class FunctionRef:
 
     @property
     def graph(self) -> Graph:
-        """The function's graph; decoded now if it was not yet."""
+        """The function's graph, decoded on first use."""
         if callable(self._graph):
             self._graph = self._graph()
         return self._graph

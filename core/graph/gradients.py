@@ -16,8 +16,8 @@ ATTRIBUTE = "_gradient_op_type"
 class CustomGradient(str):
     """The value of `_gradient_op_type`: a name, with the function that computes the gradient.
 
-    The node is an IdentityN. Behind the inputs that it passes through come those that only the
-    gradient uses: so copies of the node keep all that the gradient needs.
+    The node is an IdentityN. The inputs that it passes through are followed by those that only the
+    gradient uses: so copies of the node keep all values that the gradient needs.
 
     Attributes:
         function: its arguments are the gradients of the first `seeds` outputs, then what it
@@ -64,6 +64,6 @@ class CustomGradient(str):
 
 
 def custom_gradient_of(node: Node) -> CustomGradient | None:
-    """The gradient that a node has instead of its op's, None if it has none."""
+    """The custom gradient of a node, which replaces its op's; None if it has none."""
     found = node.attrs.get(ATTRIBUTE)
     return found if isinstance(found, CustomGradient) else None

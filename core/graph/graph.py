@@ -35,7 +35,7 @@ class Value:
 
     Attributes:
         node: the node that computes it.
-        index: which of its outputs this is.
+        index: index of the output.
         spec: dtype, and shape as far as it is known.
         handle: for a resource, the spec of the variable behind it.
         tensor: its symbolic tensor while its graph is traced.
@@ -61,15 +61,15 @@ class Value:
         return self.spec.shape
 
     def operation(self, owner: Graph | GraphBuilder) -> Operation:
-        """TensorFlow's view of the node that computes it, in the graph that it is in."""
+        """TensorFlow's view of the node that computes it."""
         return Operation(self.node, owner)
 
     def consumers(self, owner: Graph | GraphBuilder) -> list[Operation]:
-        """TensorFlow's views of the nodes that take it, in the graph that it is in."""
+        """TensorFlow's views of the nodes that use it."""
         return [Operation(node, owner) for node in owner.nodes if self in node.inputs]
 
     def refine(self, shape: Shape) -> None:
-        """Narrow the shape."""
+        """Merge additional knowledge about the shape."""
         self.spec = TensorSpec.of(shape, self.spec.dtype, self.spec.name)
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class Node:
         controls: the nodes that must have run before, beside those it takes values from.
         attrs: every attribute, type attributes too, defaults written out.
         outputs: its values.
-        source: where the user's program called it, for error messages.
+        source: the place in the user's program that called it, for error messages.
     """
 
     __slots__ = ("attrs", "controls", "inputs", "name", "op", "outputs", "source")
@@ -119,14 +119,14 @@ class Graph(Readable):
     """Nodes, with named inputs and outputs.
 
     Attributes:
-        name: of the function this graph is; unique in a SavedModel.
+        name: name of the function this graph is; unique in a SavedModel.
         nodes: all nodes.
         inputs: values of Placeholder nodes, in the order of the arguments (captures last).
         input_names: one per input.
         outputs: the results, in order.
         output_names: one per output.
         effects: the nodes that must run although no output needs them.
-        cached: what higher layers derived from this graph, by their `graph.caches.PerGraph`.
+        cached: data that higher layers derived from this graph, by their `graph.caches.PerGraph`.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Graph(Readable):
     cached: dict[object, Any] = dataclasses.field(default_factory=dict, init=False)
 
     def functions(self) -> Iterator[FunctionRef]:
-        """Every function that a node of this graph refers to, once each, not those inside them."""
+        """The functions that nodes of this graph refer to, each once, without nested ones."""
         seen = set()
         for node in self.nodes:
             for ref in functions_of(node):
@@ -158,7 +158,7 @@ class GraphBuilder(Readable):
     """A graph under construction.
 
     Args:
-        name: of the graph.
+        name: name of the graph.
         start: a graph whose nodes, inputs, outputs and effects this one begins with.
 
     Attributes:
@@ -187,7 +187,7 @@ class GraphBuilder(Readable):
 
     @property
     def finalized(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether nothing can be added to the graph any more."""
         return self.finished is not None
 
     def finish(self) -> Graph:
@@ -218,7 +218,7 @@ class GraphBuilder(Readable):
         )
 
     def set_inputs(self, values: Iterable[Value]) -> None:
-        """Keep only these inputs, in this order."""
+        """Set the inputs to these, in this order."""
         names = dict(zip(self.inputs, self.input_names, strict=True))
         self.inputs = list(values)
         self.input_names = [names[value] for value in self.inputs]
@@ -293,7 +293,7 @@ class GraphBuilder(Readable):
         specs: Sequence[TensorSpec],
         controls: Iterable[Node] = (),
     ) -> Node:
-        """A new node whose output specs are known already; nothing is inferred or checked."""
+        """Add a node with known output specs, without inference or checks."""
         node = Node(op, self.unique_name(name), tuple(inputs), tuple(controls), attrs)
         node.outputs = tuple([Value(node, index, spec) for index, spec in enumerate(specs)])
         self.nodes.append(node)
@@ -313,7 +313,7 @@ class GraphBuilder(Readable):
 
 
 class GraphInferCall(InferCall):
-    """Inference inside a graph: a constant is known through the nodes that compute it."""
+    """Inference within a graph: a constant is known if the nodes that compute it are."""
 
     __slots__ = ("values",)
 

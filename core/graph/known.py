@@ -1,4 +1,4 @@
-"""Values of small integer tensors that follow from the graph: sizes that flow into Reshape."""
+"""Values of small integer tensors that follow from the graph, such as sizes for Reshape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# How many nodes back a value is traced, and how large it may be.
+# How many nodes back a value is traced, and its maximal number of elements.
 _DEPTH = 16
 _LARGEST = 4096
 
@@ -26,7 +26,7 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return np.asarray(node.attrs["value"])
     if depth == 0:
         return None
-    # A PlaceholderWithDefault that is no argument of the graph has its default.
+    # A PlaceholderWithDefault that is not an argument of the graph has its default value.
     if node.op.alias or node.op.forwards:
         return known_value(node.inputs[value.index], depth - 1)
     if node.op.shape_query:
@@ -39,7 +39,7 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
 
 
 def _told_by_shape(value: Value) -> Array | None:
-    """Shape, Rank or Size of a tensor whose shape is known."""
+    """The result of Shape, Rank or Size if the tensor's shape is known."""
     node = value.node
     shape = node.inputs[value.index].shape
     if node.op.name == "Rank":
@@ -51,7 +51,7 @@ def _told_by_shape(value: Value) -> Array | None:
 
 
 def _gathered_sizes(value: Value, depth: int) -> Array | None:
-    """Slices and concatenations of sizes, of shapes that may be known in part."""
+    """The result of slicing or concatenating sizes, which may be partly unknown."""
     if value.node.op.name == "StridedSlice" and value.shape.rank == 0:
         size = _picked(value.node, depth)
         return None if size is None else _sizes(size, value.dtype)
@@ -62,7 +62,7 @@ def _gathered_sizes(value: Value, depth: int) -> Array | None:
 
 
 def _sizes(sizes: object, dtype: DType) -> Array | None:
-    """Sizes as an array; None for one that the dtype cannot hold, which fails when it runs."""
+    """Sizes as an array; None if the dtype cannot represent one, which raises at run time."""
     try:
         return np.array(sizes, dtype.numpy)
     except OverflowError:
@@ -70,7 +70,7 @@ def _sizes(sizes: object, dtype: DType) -> Array | None:
 
 
 def _folded(value: Value, depth: int) -> Array | None:
-    """The kernel on known inputs, for small pure ops on sizes."""
+    """The result of a small pure op on known inputs."""
     node = value.node
     if not node.op.static or node.op.kernel is None or len(node.outputs) != 1:
         return None
@@ -86,7 +86,7 @@ def _folded(value: Value, depth: int) -> Array | None:
 
 
 def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
-    """A vector of sizes as a shape, as far as the graph determines it; None if it does not."""
+    """A vector of sizes as a shape, as far as the graph determines it; None if nothing is known."""
     node = value.node
     if depth == 0:
         return None
@@ -106,7 +106,7 @@ def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
 
 
 def _arranged(value: Value, depth: int) -> Shape | None:
-    """Concatenated or sliced sizes."""
+    """The shape for concatenated or sliced sizes."""
     node = value.node
     if node.op.name == "StridedSlice":
         return _sliced(node, depth)
@@ -129,7 +129,7 @@ def _part(value: Value, depth: int) -> Shape:
 
 
 def _sliced(node: Any, depth: int) -> Shape | None:
-    """shape(x)[a:b:c], the usual way to a part of a shape."""
+    """The shape for shape(x)[a:b:c]."""
     source = known_shape(node.inputs[0], depth - 1)
     bounds = [known_value(v, depth - 1) for v in node.inputs[1:4]]
     masks = node.attrs
@@ -145,7 +145,7 @@ def _sliced(node: Any, depth: int) -> Shape | None:
 
 
 def _picked(node: Any, depth: int) -> int | None:
-    """shape(x)[a], even if other sizes are unknown."""
+    """The value of shape(x)[a], even if other sizes are unknown."""
     source, index = known_shape(node.inputs[0], depth - 1), _place(node, depth)
     if source is None or source.rank is None or index is None:
         return None
@@ -162,7 +162,7 @@ def _place(node: Any, depth: int) -> int | None:
 
 
 def _compared_sizes(value: Value, depth: int) -> Array | None:
-    """Whether two sizes are the same, where both are one axis of one tensor, however long."""
+    """Whether two sizes are equal because both are the same axis of one tensor, of any length."""
     node = value.node
     if node.op.name not in {"Equal", "NotEqual"} or value.shape.rank != 0:
         return None
@@ -173,7 +173,7 @@ def _compared_sizes(value: Value, depth: int) -> Array | None:
 
 
 def _origin(value: Value, depth: int) -> tuple[Value, int] | None:
-    """The tensor and the axis of it whose size a scalar is."""
+    """The tensor and axis whose size a scalar is."""
     node = value.node
     if depth <= 0:
         return None
@@ -186,7 +186,7 @@ def _origin(value: Value, depth: int) -> tuple[Value, int] | None:
 
 
 def _element(sizes: Value, index: int, depth: int) -> tuple[Value, int] | None:
-    """Likewise, for one number of a vector of sizes."""
+    """The tensor and axis whose size is one element of a vector of sizes."""
     node = sizes.node
     if depth <= 0 or index < 0:
         return None
@@ -200,12 +200,13 @@ def _element(sizes: Value, index: int, depth: int) -> tuple[Value, int] | None:
 
 
 def _axis(x: Value, axis: int, depth: int) -> tuple[Value, int]:
-    """An axis of a tensor; what is reshaped to the size of another one has that."""
+    """The original tensor and axis for an axis of a tensor, followed through reshapes."""
     node = x.node
     if depth > 0 and (node.op.alias or node.op.forwards):
         return _axis(node.inputs[x.index], axis, depth - 1)
     if depth > 0 and node.op.elementwise and x.shape.rank is not None:
-        # A scalar, or a vector for the last axis, leaves the others as they are.
+        # Inputs that do not reach the axis (scalars, or vectors along the last one) do not change
+        # its size.
         reaching = [v for v in node.inputs if v.shape.rank is None or v.shape.rank > 0]
         reaching = [
             v for v in reaching if v.shape.rank is None or v.shape.rank + axis >= x.shape.rank
@@ -217,7 +218,7 @@ def _axis(x: Value, axis: int, depth: int) -> tuple[Value, int]:
 
 
 def _agreed(value: Value, depth: int) -> Array | None:
-    """A truth that both branches of a condition give: Python's `and` and `or` are conditions.
+    """A boolean that both branches of a condition return: Python's `and` and `or` are conditions.
 
     `a and b` is b where a holds and else a, which is False there: with a known b it is known.
     """
@@ -247,7 +248,7 @@ def _passed(value: Value) -> Value:
 
 
 def _computed(node: Any, depth: int) -> Shape | None:
-    """Arithmetic on partly known sizes: the results that follow from the known ones."""
+    """Arithmetic on partly known sizes: the elements that follow from known ones."""
     sides = [_known_numbers(v, depth) for v in node.inputs]
     length = max((len(side) for side in sides if side is not None), default=0)
     if any(side is None or len(side) not in {1, length} for side in sides):
@@ -272,7 +273,7 @@ def _computed(node: Any, depth: int) -> Shape | None:
 
 
 def _known_numbers(value: Value, depth: int) -> list[int | None] | None:
-    """A vector's or a scalar's numbers, None for those that the graph does not determine."""
+    """The elements of a vector or scalar; None for those that the graph does not determine."""
     exact = known_value(value, depth - 1)
     if exact is not None and exact.dtype.kind in "iu" and exact.size <= _LARGEST:
         return [int(n) for n in exact.ravel()]

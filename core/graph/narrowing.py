@@ -1,4 +1,4 @@
-"""A graph for arguments of narrower or other shapes: all are inferred again, in functions too."""
+"""A graph for arguments of other shapes: all shapes are inferred again, also inside functions."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
 
     Args:
         graph: stays as it is.
-        shapes: of its inputs, each as wide as the input's or narrower.
+        shapes: shapes of its inputs, each as wide as the input's or narrower.
 
     Raises:
-        InvalidArgumentError: a node cannot take what it would be given.
+        InvalidArgumentError: a node cannot take its new inputs.
     """
     given = [_merged(value.shape, shape) for value, shape in zip(graph.inputs, shapes, strict=True)]
     return _inferred_again(graph, given, set())
 
 
 def reshaped(graph: Graph, shapes: Sequence[Shape]) -> Graph:
-    """The same program for arguments of other shapes than it was made for.
+    """The program for arguments of other shapes than those it was made for.
 
     What was known of values that depend on arguments of other shapes is forgotten.
 
     Args:
         graph: stays as it is.
-        shapes: of its inputs.
+        shapes: shapes of its inputs.
 
     Raises:
-        InvalidArgumentError: a node cannot take what it would be given.
+        InvalidArgumentError: a node cannot take its new inputs.
     """
     changed = {
         value for value, shape in zip(graph.inputs, shapes, strict=True) if value.shape != shape
@@ -58,7 +58,7 @@ def _inferred_again(graph: Graph, shapes: Sequence[Shape], changed: set[Value]) 
 
     Args:
         graph: stays as it is.
-        shapes: of its inputs.
+        shapes: shapes of its inputs.
         changed: the inputs of which nothing is known but that; what depends on them is added.
     """
     copy = Copy(GraphBuilder(graph.name))
@@ -122,8 +122,8 @@ def _body(graph: Graph, shapes: Sequence[Shape], new: Sequence[bool]) -> Graph:
     """A function for these shapes.
 
     Args:
-        graph: of the function.
-        shapes: of its inputs.
+        graph: graph of the function.
+        shapes: shapes of its inputs.
         new: whether what was known of an input does not hold.
     """
     known = zip(graph.inputs, shapes, new, strict=True)
@@ -135,7 +135,7 @@ def _body(graph: Graph, shapes: Sequence[Shape], new: Sequence[bool]) -> Graph:
 def _call(
     node: Node, given: Sequence[Value], new: Sequence[bool]
 ) -> tuple[dict[str, Any], list[Shape]]:
-    """A node that runs one of its functions on its last inputs."""
+    """A node that applies one of its functions to its last inputs."""
     inner = [value.shape for value in given]
     made: list[Graph] = []
 
@@ -160,9 +160,9 @@ def _call(
 def _loop(
     node: Node, given: Sequence[Value], new: Sequence[bool]
 ) -> tuple[dict[str, Any], list[Shape]]:
-    """A loop: shapes that hold in every iteration."""
+    """The attributes and shapes of a loop, with shapes that hold in every iteration."""
     shapes = [value.shape for value in given]
-    # What one loop variable is, another may depend on in the next iteration.
+    # In the next iteration, one loop variable may depend on any other.
     new = [any(new)] * len(new)
     body = _body(node.attrs["body"].graph, shapes, new)
     for iteration in range(_WIDENINGS + 1):
@@ -194,7 +194,7 @@ def _widest(shapes: Sequence[Shape]) -> Shape:
 
 
 def _merged(known: Shape, shape: Shape) -> Shape:
-    """The merge of both shapes; where they contradict each other, the one known before."""
+    """The merge of both shapes, or `known` if they contradict each other."""
     try:
         return known.merge_with(shape)
     except ValueError:

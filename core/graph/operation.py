@@ -1,6 +1,6 @@
 """Operation: a read-only view of a node with TensorFlow's interface.
 
-What gives messages imports the codec when it is called: most programs need none, and load no
+Methods that return messages import the codec when called: most programs need none, and load no
 protobuf.
 """
 
@@ -41,7 +41,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Unique in its graph."""
+        """The name, unique in its graph."""
         return self._node.name
 
     @property
@@ -56,12 +56,12 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """Empty: no node is bound to a device."""
+        """An empty string: nodes are not placed on devices."""
         return ""
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that it takes, flat."""
+        """The input tensors as a flat list."""
         return tuple(symbol_of(value, self._owner) for value in self._node.inputs)
 
     @property
@@ -71,11 +71,11 @@ class Operation:
 
     @property
     def control_inputs(self) -> list[Operation]:
-        """The operations that must have run before, beside those whose tensors it takes."""
+        """The operations that must run before it, besides those whose tensors it uses."""
         return [Operation(one, self._owner) for one in self._node.controls]
 
     def values(self) -> tuple[Tensor, ...]:
-        """The tensors that it gives, as a tuple."""
+        """The output tensors as a tuple."""
         return tuple(self.outputs)
 
     def colocation_groups(self) -> list[bytes]:
@@ -84,7 +84,7 @@ class Operation:
 
     @property
     def node_def(self) -> NodeDef:
-        """The node as a NodeDef, with attributes that have their defaults."""
+        """The node as a NodeDef, including attributes with default values."""
         from pinnace.graph.codec.encoding import encode_node_whole
 
         return encode_node_whole(self._node, {})
@@ -100,14 +100,14 @@ class Operation:
         """An attribute.
 
         Args:
-            name: of the attribute.
+            name: name of the attribute.
 
         Returns:
             A bool, int, float, bytes, DType, or a TensorShapeProto, TensorProto or NameAttrList; a
             list of them for a list.
 
         Raises:
-            ValueError: there is no such attribute.
+            ValueError: the op has no such attribute.
         """
         attrs = self.node_def.attr
         if name not in attrs:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Readable:
-    """The methods by which programs inspect a graph; none changes it."""
+    """Methods for inspecting a graph."""
 
     __slots__ = ()
 
@@ -32,9 +32,9 @@ class Readable:
         """The operation of a name.
 
         Raises:
-            KeyError: there is none.
-            ValueError: it is the name of a tensor.
-            TypeError: it is no text.
+            KeyError: no operation has that name.
+            ValueError: the name is that of a tensor.
+            TypeError: the name is no text.
         """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
@@ -46,9 +46,9 @@ class Readable:
         """The tensor of a name, `operation:0`.
 
         Raises:
-            KeyError: there is none.
-            ValueError: it is the name of an operation.
-            TypeError: it is no text.
+            KeyError: no tensor has that name.
+            ValueError: the name is that of an operation.
+            TypeError: the name is no text.
         """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
@@ -67,9 +67,9 @@ class Readable:
             allow_operation: whether it may be an operation.
 
         Raises:
-            KeyError: there is none of that name.
-            ValueError: it is of the kind that is not allowed, or of another graph.
-            TypeError: it is nothing of the kind.
+            KeyError: nothing in the graph has that name.
+            ValueError: the object is of a kind that is not allowed, or of another graph.
+            TypeError: the object is neither a name, a tensor nor an operation.
         """
         if isinstance(obj, (SymbolicTensor, Operation)):
             kind = "Tensor" if isinstance(obj, Tensor) else "Operation"
@@ -120,11 +120,11 @@ class Readable:
         return symbol_of(node.outputs[int(index)], self)  # type: ignore[arg-type]  # a graph
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """The whole graph as a message: every node as it is saved, and the functions they call.
+        """The whole graph as a message: all nodes as they are saved, and the functions they call.
 
         Args:
-            from_version: leave out as many nodes, the first ones.
-            add_shapes: whether each node tells the shapes of its outputs, as `_output_shapes`.
+            from_version: number of nodes left out at the beginning.
+            add_shapes: whether each node has the shapes of its outputs, as `_output_shapes`.
 
         Returns:
             A GraphDef: TensorFlow reads its bytes.
@@ -141,7 +141,7 @@ class Readable:
 
     @property
     def finalized(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether nothing can be added to the graph any more."""
         return True
 
     @property
@@ -150,9 +150,9 @@ class Readable:
         return True
 
     def is_fetchable(self, tensor_or_op: object) -> bool:
-        """Whether it can be fetched: anything of a graph can."""
+        """Whether it can be fetched: always true for members of a graph."""
         return isinstance(tensor_or_op, (SymbolicTensor, Operation))
 
     def is_feedable(self, tensor: object) -> bool:
-        """Whether it can be fed: any tensor of a graph can."""
+        """Whether it can be fed: always true for tensors of a graph."""
         return isinstance(tensor, SymbolicTensor)

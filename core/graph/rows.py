@@ -1,4 +1,4 @@
-"""Boxes in rows, so that edges lead down and cross seldom: the layered drawing of one group.
+"""Layered drawing of one group: boxes in rows, with edges that lead down and rarely cross.
 
 Source:
     K. Sugiyama, S. Tagawa, M. Toda: Methods for Visual Understanding of Hierarchical System
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 _SWEEPS = 8
-# Crossings are counted in rows up to this size; beyond, the last order stands.
+# Rows larger than this keep their last order: counting crossings would take too long.
 _MOST_COUNTED = 4_000
 _ALONE_IN_A_ROW = 6
 Pair = tuple[int, int]
@@ -49,7 +49,7 @@ def in_rows(
     entering: Iterable[int] = (),
     leaving: Iterable[int] = (),
 ) -> Rows:
-    """Rows for boxes 0, 1, ... that edges connect.
+    """Rows for boxes 0, 1, ... connected by edges.
 
     Args:
         count: how many boxes.
@@ -85,7 +85,7 @@ def _without_circles(count: int, edges: Sequence[Pair]) -> list[Pair]:
     after: list[list[int]] = [[] for _ in range(count)]
     for a, b in edges:
         after[a].append(b)
-    state = [0] * count  # 1: on the way here, 2: left behind
+    state = [0] * count  # 1: on the current path, 2: done
     back: set[Pair] = set()
     for root in range(count):
         if state[root]:
@@ -108,7 +108,7 @@ def _without_circles(count: int, edges: Sequence[Pair]) -> list[Pair]:
 
 
 def _ranks(count: int, edges: Sequence[Pair], first: set[int]) -> list[int]:
-    """The row of each box: below all that lead to it, and not higher than it need be."""
+    """The row of each box: below its predecessors, and as low as possible otherwise."""
     after: list[list[int]] = [[] for _ in range(count)]
     waits = [0] * count
     for a, b in edges:
@@ -131,7 +131,7 @@ def _ranks(count: int, edges: Sequence[Pair], first: set[int]) -> list[int]:
 
 
 class _Places:
-    """The places where edges pass rows, put into the rows as they are needed.
+    """Points where edges pass through rows, inserted on demand.
 
     Args:
         count: how many boxes.
@@ -143,9 +143,10 @@ class _Places:
         self._ranks = ranks
         self._rows = rows
         self._next = count
-        # Beyond, edges are drawn straight: their places alone would fill the picture.
+        # Beyond this number of points edges are drawn straight: their bends would dominate the
+        # picture.
         self._last = 9 * count + 2_000
-        # What stands in neighbouring rows and is linked, the upper first.
+        # Linked pairs in neighbouring rows, the upper one first.
         self.links: dict[Pair, None] = {}
 
     def _place(self, row: int) -> int:
@@ -178,7 +179,7 @@ class _Places:
         return routes
 
     def column(self, one: int, between: range) -> list[int]:
-        """The places from a box to the edge of its group, from above."""
+        """The points from a box to the edge of its group, from the top."""
         if self._next + len(between) > self._last:
             return []
         places = [self._place(row) for row in between]
@@ -192,7 +193,7 @@ class _Places:
 
 
 def _order(rows: list[list[int]], links: Sequence[Pair]) -> None:
-    """Sort each row so that few links cross; in place."""
+    """Sort each row in place so that few links cross."""
     above: dict[int, list[int]] = {}
     below: dict[int, list[int]] = {}
     for a, b in links:
@@ -220,7 +221,7 @@ def _order(rows: list[list[int]], links: Sequence[Pair]) -> None:
 def _sorted_row(
     row: Sequence[int], beside: dict[int, list[int]], place: dict[int, int]
 ) -> list[int]:
-    """A row sorted by the mean position of each item's neighbours; others stay in place."""
+    """A row sorted by the mean position of neighbours; items without any keep their place."""
     means = {}
     for position, one in enumerate(row):
         near = [place[other] for other in beside.get(one, ()) if other in place]

@@ -1,4 +1,4 @@
-"""Tensors whose value is known without running anything, and tensors as messages."""
+"""Static values of tensors, and tensors as messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
     Returns:
         An array of the tensor's shape and dtype; for a symbolic tensor where constants and known
-        shapes determine it. What is no tensor is given back as it is.
+        shapes determine it. An object that is not a tensor is returned unchanged.
     """
     ignored("get_static_value", "a value is known whole or not", False, partial=partial)
     if isinstance(tensor, SymbolicTensor):
@@ -93,7 +93,7 @@ def _shaped(array: Array, wanted: tuple[int, ...], verify: bool, broadcast: bool
 
 
 def make_ndarray(tensor: TensorProto) -> Array:
-    """The array in a TensorProto, with bytes for strings; one that may be written to.
+    """The array in a TensorProto, with bytes for strings; it may be written to.
 
     Raises:
         InvalidArgumentError: the message's values do not fit its shape.

@@ -1,4 +1,4 @@
-"""Graphs as text and back, for tests, error messages and people.
+"""Graphs as text, and back, for tests, error messages and inspection.
 
     f(x: float32[?, 3], w: resource of float32[3, 2]):
       read: float32[3, 2] = ReadVariableOp(w, dtype=float32)
@@ -43,7 +43,7 @@ _SMALL = 16  # elements of a constant that is shown whole
 
 
 def text_of(graph: Graph, functions: bool = False) -> str:
-    """A graph as text: what its outputs and effects need, in an order in which it can run.
+    """A graph as text: the nodes that outputs and effects need, in topological order.
 
     Args:
         graph: the graph.
@@ -87,7 +87,7 @@ def _node_text(node: Node) -> str:
 
 
 def attributes_of(node: Node) -> dict[str, str]:
-    """The attributes of a node as text: those that do not follow from its inputs or defaults."""
+    """The attributes of a node that do not follow from inputs or defaults, as text."""
     told = _told(node.op)
     return {
         name: _attr_text(value)
@@ -102,7 +102,7 @@ def _told(op: OpDef) -> set[str]:
     found = {"config_proto"}
     for arg in op.inputs:
         found.update((arg.type_attr, arg.list_attr))
-        # How many, only if nothing else says it: a second list of as many would be ambiguous.
+        # The number of tensors follows from the list, unless the op has two lists.
         if arg.number_attr and len([a for a in op.inputs if a.is_list]) == 1:
             found.add(arg.number_attr)
     if op.name == "Const":
@@ -169,7 +169,7 @@ def parse(text: str, functions: Mapping[str, Graph] | None = None) -> Graph:
         functions: more graphs that may be called.
 
     Raises:
-        InvalidArgumentError: it is not such a text; the line is named.
+        InvalidArgumentError: the text describes no graph; the line is named.
     """
     blocks = list(_blocks(text))
     if not blocks:
@@ -194,7 +194,7 @@ def parse(text: str, functions: Mapping[str, Graph] | None = None) -> Graph:
 
 
 def _blocks(text: str) -> Iterator[tuple[re.Match[str], list[str]]]:
-    """The head of each graph and the lines below it."""
+    """The header of each graph with its lines."""
     head: re.Match[str] | None = None
     lines: list[str] = []
     for line in text.splitlines():
@@ -288,7 +288,7 @@ class _Parser:
             value.refine(value.shape.merge_with(spec.shape))
 
     def _inputs(self, op: OpDef, texts: list[str], attrs: dict[str, Any]) -> list[Value]:
-        """The values, with literals as constants of the expected dtype; records their specs."""
+        """The input values, with literals as constants of the expected dtype; notes their specs."""
         lists = [arg for arg in op.inputs if arg.is_list]
         found: list[Value] = []
         position = 0
@@ -369,7 +369,7 @@ def _number(text: str) -> Any:
 
 
 def _split(text: str) -> list[str]:
-    """The items between commas that are in no brackets and no quotes."""
+    """The items between commas outside of brackets and quotes."""
     items, depth, start, quote = [], 0, 0, ""
     for position, letter in enumerate(text):
         if quote:

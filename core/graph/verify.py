@@ -1,4 +1,4 @@
-"""Checks that a graph is well formed: for tests, and for graphs built by hand."""
+"""Checks of graphs' invariants, for tests and hand-built graphs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def verify(graph: Graph) -> None:
     """Check that the graph is well formed and every value has the spec that inference gives.
 
-    Every value and control comes from a node of the graph; names are there once; dtypes and counts
-    of inputs are those the op takes; shapes do not contradict inference; nothing goes in a circle.
+    Every value and control comes from a node of the graph; names are unique; dtypes and counts of
+    inputs are those of the op; shapes do not contradict inference; there are no cycles.
 
     Raises:
-        InvalidArgumentError: it is not; the first fault found is named.
+        InvalidArgumentError: the graph is not well formed; the first fault found is named.
     """
     where = f"graph {graph.name!r}"
     nodes = set(graph.nodes)

@@ -1,4 +1,4 @@
-"""Traversals of a graph: needed nodes, in execution order."""
+"""Traversals of a graph: the needed nodes in topological order."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def _refuse_circle(node: Node, active: set[Node]) -> None:
 def ordered(graph: Graph) -> list[Node]:
     """The nodes that a graph's outputs and effects need, in written order if they can run so.
 
-    A walk from the outputs would put off what only the last outputs need, such as the gradients
-    of weights, and keep alive what these are computed from: a program that frees its
-    intermediate results early would not be a graph that does.
+    A walk from the outputs would delay nodes that only the last outputs need, such as the gradients
+    of weights, and keep their inputs alive: a program that frees its intermediate results early
+    would become a graph that does not.
     """
     wanted = {*(value.node for value in graph.outputs), *graph.effects}
     for node in reversed(graph.nodes):
@@ -105,7 +105,7 @@ def users(nodes: Sequence[Node]) -> dict[Value, list[Node]]:
 
 
 def root_of(handle: Value) -> Value:
-    """The origin of a handle, through nodes that only pass it on."""
+    """The origin of a handle, behind nodes that only pass it on."""
     while handle.node.op.alias:
         handle = handle.node.inputs[handle.index]
     return handle

@@ -1,4 +1,4 @@
-"""Models of this library in engines that others wrote: `ray`, `spark`, `beam`.
+"""Models of this library in other engines: `ray`, `spark`, `beam`.
 
-Each is a module of its own, which needs the engine of its name; none is a dependency.
+Each is a separate module that needs the engine of its name; none is a dependency.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PinnaceModelHandler(ModelHandler[Any, PredictionResult, Runner]):  # type: ignore[misc]
-    """Examples to outputs: an array for each, or a dict of arrays by the names of inputs.
+    """Maps examples to outputs: arrays, or dicts of arrays by input name.
 
     Args:
         model: path of a SavedModel, or of a file that `pinnace run` takes; all workers must reach
@@ -31,7 +31,7 @@ class PinnaceModelHandler(ModelHandler[Any, PredictionResult, Runner]):  # type:
         super().__init__(max_batch_size=batch_size, model_id=model)
 
     def load_model(self) -> Runner:
-        """The signature, ready to run."""
+        """Load the signature to run."""
         return load_runner(Path(self._model), self._signature)
 
     def run_inference(
@@ -45,7 +45,7 @@ class PinnaceModelHandler(ModelHandler[Any, PredictionResult, Runner]):  # type:
         Args:
             batch: examples without an axis of rows.
             model: from `load_model`.
-            inference_args: there are none.
+            inference_args: must be None.
 
         Raises:
             InvalidArgumentError: an example has other names than the signature, or there are

@@ -1,8 +1,8 @@
-"""Scoring on a cluster of Ray: actors that hold the model, and are given one part after another.
+"""Scoring on a Ray cluster: actors hold the model and score parts of the data.
 
-A part is given only to an actor that runs and has loaded the model: those that the cluster has no
-place for wait, and hold nothing up. An actor that dies is replaced, and its part given to another:
-what it had not finished was never there, and what it had finished is only made again, under the
+A part is only given to an actor that runs and has loaded the model; actors for which the cluster
+has no room wait without delaying the others. An actor that dies is replaced, and its part is given
+to another: unfinished results were never visible, and finished ones are written again under the
 same name. Actors end with the process that started them.
 """
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from pinnace.deploy.score.run import Engine
     from pinnace.deploy.score.settings import ScoreSettings
 
-# Ray's variable, and what it calls a cluster of this machine that ends with this process.
+# Ray's environment variable, its address for a local cluster, and its word for a running one.
 _ADDRESS, _LOCAL, _FOUND = "RAY_ADDRESS", "local", "auto"
-# How often a part, or the loading of the model, may take an actor with it.
+# How often a part, or loading the model, may crash an actor.
 _TRIES = 3
-# Of a cluster of this machine: Ray's least is 75 MB, and no rows go through it.
+# The object store of a local cluster: Ray's minimum is 75 MB, and no rows go through it.
 _STORE_BYTES = 100_000_000
 _CONNECT_S = 10.0
 _ANSWER_S = 60.0
-# What a process of its own is asked to do, and what Ray's libraries print where a token is refused.
+# The program that checks an address in a separate process, and Ray's message for a refused token.
 _ASK = """
 import sys
 import ray
@@ -62,7 +62,7 @@ except Exception as error:
 """
 _REFUSED = "Unauthenticated"
 _MODE = "RAY_AUTH_MODE"
-# What of this process's environment decides which numbers come out.
+# The environment variables that influence results; actors get the same values.
 _PASSED = (VARIABLE, "PINNACE_TIER", "PINNACE_FUSION", "PINNACE_DETERMINISM", "PINNACE_EAGER")
 
 
@@ -72,20 +72,20 @@ def actor_pool(
     """An engine for `run_plan`: actors of a Ray cluster, each with the model and one CPU.
 
     All machines must reach the model, the data and the output under the same paths or URLs; paths
-    are made absolute here. A part that took three actors with it is an error of that part. A
-    process that is connected to a cluster stays so; another one is connected while parts are left.
+    are made absolute here. A part during which three actors died is reported as an error. A process
+    that is connected to a cluster stays connected; otherwise it is connected while parts are left.
 
     Args:
-        address: of the cluster, `HOST:PORT`, or `auto` for one that runs on this machine; None
-            takes `RAY_ADDRESS`, or starts a cluster on this machine, which ends with the run.
+        address: address of the cluster, `HOST:PORT`, or `auto` for one that runs on this machine;
+            None takes `RAY_ADDRESS`, or starts a cluster on this machine, which ends with the run.
         actors: how many, at most; None makes one for each CPU of the cluster.
         start_timeout_s: how long no actor may have started, in seconds, where none is at work.
 
     Returns:
-        A function of settings, parts and a report of rows, which gives the results of the parts in
-        the order in which they are done. It raises `UnauthenticatedError` where the cluster wants
-        another token, `UnavailableError` where none answers or starts an actor, and what `Scorer`
-        raises.
+        A function of settings, parts and a report of rows, which returns the results of the parts
+        in the order in which they finish. It raises `UnauthenticatedError` if the cluster requires
+        another token, `UnavailableError` if no cluster answers or starts an actor, and the errors
+        of `Scorer`.
 
     Raises:
         InvalidArgumentError: the address is none, `actors` is below 1.
@@ -108,17 +108,17 @@ def actor_pool(
 
 
 class _Actor:
-    """A process of the cluster with the model; what this library raises is handed back as it is."""
+    """A process of the cluster with the model; errors of this library are returned as values."""
 
     def __init__(self, settings: ScoreSettings, folder: str) -> None:
         if folder not in sys.path:
-            sys.path.append(folder)  # modules of `--import` that stand where the command runs
+            sys.path.append(folder)  # for modules of `--import`
         self._settings = settings
         self._scorer: Scorer | None = None
 
     def load(self) -> OpError | None:
         """Load the model."""
-        config.set_intra_op_parallelism_threads(1)  # as many as it has CPUs of the cluster
+        config.set_intra_op_parallelism_threads(1)  # an actor has one CPU of the cluster
         try:
             self._scorer = Scorer(self._settings)
         except _KNOWN as error:
@@ -146,15 +146,15 @@ def _plain(error: BaseException) -> OpError:
 
 @dataclass(slots=True)
 class _Pool:
-    """Actors, and what each of them does.
+    """The actors, and the part that each one is scoring.
 
     Attributes:
-        settings: of the run.
-        count: of actors, at most.
+        settings: settings of the run.
+        count: number of actors, at most.
         start_timeout_s: how long none may have started, where none is at work.
         waiting: parts that no actor has.
         deaths: how many actors a part took with it, by its target.
-        calls: what is under way, by Ray's names: the actor, and its part; None loads the model.
+        calls: pending calls, by Ray's names: the actor, and its part; None loads the model.
         idle: actors that have the model, and no part.
         failed_starts: how many died in a row while they loaded the model.
     """
@@ -200,7 +200,7 @@ class _Pool:
             self.calls[actor.score.remote(part)] = (actor, part)
 
     def _start(self) -> None:
-        """Have as many actors as there is work for."""
+        """Start as many actors as there is work for."""
         wanted = min(self.count, len(self.waiting) + self._at_work())
         told = {name: os.environ[name] for name in _PASSED if os.environ.get(name)}
         options = {"runtime_env": {"env_vars": told}} if told else {}
@@ -210,15 +210,15 @@ class _Pool:
             self.calls[actor.load.remote()] = (actor, None)
 
     def _finish(self, call: Any) -> PartResult | None:
-        """Take what a call gave; the result of a part, if it is one."""
+        """Take the result of a call; the result of a part, if it is one."""
         actor, part = self.calls.pop(call)
         try:
             found = ray.get(call)
-        except RayTaskError as error:  # nothing that happens to machines: it would happen again
+        except RayTaskError as error:  # an error of our code: a retry would fail too
             raise UnknownError(f"ray: an actor failed: {_line(error)}") from error
         except RayError as error:
             with contextlib.suppress(RayError):
-                ray.kill(actor)  # it may live where nobody can reach it
+                ray.kill(actor)  # it may still run on a machine that cannot be reached
             return self._bury(part, error)
         self.idle.append(actor)
         if isinstance(found, OpError):
@@ -228,7 +228,7 @@ class _Pool:
         return found if isinstance(found, PartResult) else None
 
     def _bury(self, part: Part | None, error: RayError) -> PartResult | None:
-        """Give the part of a dead actor to another; that it failed, if that was tried already."""
+        """Give the part of a dead actor to another; after the last try, report its failure."""
         if part is None:
             self.failed_starts += 1
             is_final = isinstance(error, RayActorError) and error.actor_init_failed
@@ -250,7 +250,7 @@ class _Pool:
 
 
 def _line(error: BaseException) -> str:
-    """The end of what Ray says, which has the reason; the whole may be a page."""
+    """The end of Ray's message, which contains the reason; the whole may fill a page."""
     text = str(getattr(error, "cause", None) or error).strip()
     return text.splitlines()[-1].strip()[:300] if text else type(error).__name__
 
@@ -266,7 +266,7 @@ def _checked(where: str) -> str:
 
 @contextlib.contextmanager
 def _connected(where: str) -> Iterator[None]:
-    """A block in which this process is a driver of the cluster."""
+    """Makes this process a driver of the cluster inside the block."""
     if ray.is_initialized():
         yield
         return
@@ -280,10 +280,10 @@ def _connected(where: str) -> Iterator[None]:
         ray.init(address=where, **options)
     except AuthenticationError as error:
         raise _refused(where, f"{error}") from error
-    except Exception as error:  # its errors share no class of their own
+    except Exception as error:  # Ray's errors have no common base class
         raise _absent(where, _line(error)) from error
     finally:
-        # Not the main thread, which alone may set handlers; or the handler was none of Python.
+        # Only the main thread may set handlers, and only those that were set from Python.
         with contextlib.suppress(ValueError, TypeError):
             signal.signal(signal.SIGTERM, handler)  # Ray sets its own
     try:
@@ -293,10 +293,10 @@ def _connected(where: str) -> Iterator[None]:
 
 
 def _ask(where: str) -> None:
-    """Whether a cluster there takes a driver.
+    """Whether the cluster at an address accepts a driver.
 
-    Another process asks first: where a token is wrong, Ray tries for long and prints pages, and
-    where there is none it may abort the process.
+    A separate process connects first: with a wrong token, Ray retries for a long time and prints
+    pages of output, and without one it may abort the process.
     """
     host, _, port = where.rpartition(":")
     if host:
@@ -330,7 +330,7 @@ def _ask(where: str) -> None:
 
 
 def _until_refused(asked: subprocess.Popen[str]) -> str | None:
-    """The last message of a process that failed or was refused; None if the cluster took it."""
+    """The last output of a process that failed or was refused; None if the cluster accepted it."""
     said = ""
     for line in asked.stderr or ():
         said = line.strip() or said
@@ -365,7 +365,7 @@ def _absent(where: str, why: str) -> UnavailableError:
 
 
 def _reachable(settings: ScoreSettings) -> ScoreSettings:
-    """With absolute paths: actors are in folders of their own."""
+    """The settings with absolute paths, since actors run in other folders."""
     model, output = _absolute(settings.model), _absolute(settings.output)
     return replace(settings, model=model, output=output)
 

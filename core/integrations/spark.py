@@ -1,4 +1,4 @@
-"""A model as a function of Spark's columns."""
+"""A model as a function of Spark columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def model_udf(model: str, signature: str | None = None, *, batch_size: int = 102
     """A function for `select` and `withColumn`: columns to a struct of the signature's outputs.
 
     The model is loaded once in each of Spark's Python processes, which must reach it under this
-    path. Rows of arrays may be flat: they take the shape that the signature has.
+    path. Rows of arrays may be flat: they are reshaped to the signature's shape.
 
     Args:
         model: path of a SavedModel, or of a file that `pinnace run` takes.
@@ -79,7 +79,7 @@ def model_udf(model: str, signature: str | None = None, *, batch_size: int = 102
 
 
 def _row_shape(name: str, spec: TensorSpec) -> list[int] | None:
-    """The sizes of a row, as Spark takes them: None is a column of scalars."""
+    """The sizes of a row in Spark's form; None for a column of scalars."""
     sizes = list((spec.shape.dims or ())[1:])
     if spec.shape.dims is None or None in sizes:
         raise InvalidArgumentError(

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 utils = _utils_namespace
 FloatDTypePolicy = DTypePolicy
 __version__ = version()
-# What few programs want is loaded when one does.
+# Rarely used modules, loaded on first use.
 _LATE = (
     "applications",
     "backend",

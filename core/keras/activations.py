@@ -1,4 +1,4 @@
-"""Activations: functions of a tensor, element by element or along an axis."""
+"""Activation functions, elementwise or along an axis."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def linear(x: Any) -> Any:
 def relu(
     x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Tensor:
-    """max(x, 0), or with the arguments: capped at max_value, and below threshold a line.
+    """max(x, 0); optionally capped at max_value, and linear below threshold.
 
     Args:
         x: [...], any float dtype.
-        negative_slope: of the line below `threshold`.
-        max_value: what no result is above; None caps nothing.
-        threshold: where the line meets 0.
+        negative_slope: slope of the line below `threshold`.
+        max_value: upper bound of results; None for no bound.
+        threshold: the x at which the line meets 0.
     """
     if threshold == 0.0 and max_value is None:
         return rectifiers.leaky_relu(x, negative_slope) if negative_slope else rectifiers.relu(x)
@@ -63,7 +63,7 @@ def relu6(x: Any) -> Tensor:
 
 @of_symbols_too
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
-    """x where it is positive, else negative_slope x.
+    """x where positive, else negative_slope x.
 
     Args:
         x: [...], a float type.
@@ -77,7 +77,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
 
 @of_symbols_too
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else alpha (exp(x) - 1).
+    """x where positive, else alpha (exp(x) - 1).
 
     Args:
         x: [...], a float type.
@@ -94,13 +94,13 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
 
 @of_symbols_too
 def selu(x: Any) -> Tensor:
-    """The elu that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+    """The ELU that preserves mean 0 and variance 1 (Klambauer et al. 2017)."""
     return smooth.selu(x)
 
 
 @of_symbols_too
 def gelu(x: Any, approximate: bool = False) -> Tensor:
-    """x times the normal distribution function of x.
+    """x times the standard normal distribution function of x.
 
     Args:
         x: [...], any float dtype.
@@ -147,7 +147,7 @@ def tanh(x: Any) -> Tensor:
 
 @of_symbols_too
 def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, or along several.
+    """exp(x) / sum(exp(x)) along one or several axes.
 
     Args:
         x: [...], a float type.
@@ -180,7 +180,7 @@ def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
         return softmaxes.log_softmax(x, axis)
     if len(axis) == 1:
         return softmaxes.log_softmax(x, axis[0])
-    # Not `reduce_logsumexp`, whose sum loses the logarithm beside numbers as large as masks put in.
+    # `reduce_logsumexp` would lose the logarithm beside the large numbers that masks add.
     shifted = arithmetic.subtract(x, reduction.reduce_max(x, list(axis), keepdims=True))
     total = reduction.reduce_sum(exponents.exp(shifted), list(axis), keepdims=True)
     return arithmetic.subtract(shifted, exponents.log(total))
@@ -240,7 +240,7 @@ def get(identifier: ActivationLike) -> Callable[..., Any]:
 
 
 def serialize(activation: Callable[..., Any]) -> Any:
-    """The name of one of these functions, else a configuration."""
+    """The name of one of these functions, or a configuration of another one."""
     if inspect.isfunction(activation) and _TABLE.get(activation.__name__) is activation:
         return activation.__name__
     return registry.serialize_keras_object(activation)
@@ -250,7 +250,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The function with that name or configuration.
 
     Args:
-        config: as `serialize` gives it, or a name.
+        config: the result of `serialize`, or a name.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

@@ -1,4 +1,4 @@
-"""Datasets of the sounds of a folder, with a class for each folder in it."""
+"""Datasets of sound files, with a class per folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean and variance of a batch, of what a mask leaves of it, and of all replicas' batches."""
+"""The mean and variance of a batch, optionally masked, or of the batches of all replicas."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def batch_moments(
 
     Args:
         x: [...], floating point.
-        axes: some of them.
+        axes: the reduced axes.
         mask: [...] without the last axis: what is False does not count; the mask of one replica
             is not joined with that of others.
         synchronized: whether the values of all replicas count, where there are several.
         keepdims: whether the axes stay, with size 1; not of what a mask leaves.
 
     Returns:
-        Two tensors of one axis, or of those that are not among `axes`.
+        Two tensors: of one axis, or of the axes that are not among `axes`.
     """
     if mask is not None:
         return _masked(x, list(axes), mask)

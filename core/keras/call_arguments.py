@@ -1,4 +1,4 @@
-"""The arguments of a call as tensors, in the dtype the layer computes in."""
+"""Conversion of a call's arguments to tensors of the layer's compute dtype."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def converted(
     layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
-    """Arguments as tensors, floats cast; whether a KerasTensor is among them."""
+    """Arguments as tensors, with floats cast; and whether a KerasTensor is among them."""
     if not args and "inputs" in kwargs and _calls_it_otherwise(layer):
         args = (kwargs.pop("inputs"),)
     return _converted(layer, args, kwargs)
@@ -61,7 +61,7 @@ def _converted(
 
 
 def _calls_it_otherwise(layer: Layer) -> bool:
-    """Whether a layer of this library has another name for what Keras' layers call `inputs`."""
+    """Whether a layer of this library names the argument differently that Keras calls `inputs`."""
     signature = type(layer)._call_signature
     names = signature.names if signature is not None else ()
     return "inputs" not in names and type(layer).__module__.startswith("pinnace.keras.layers.")
@@ -74,7 +74,7 @@ def _as_float(layer: Layer, x: Any) -> Any:
 
 
 def _cast_other(layer: Layer, x: Any) -> Any:
-    """A column as a tensor, the values of a ragged or sparse tensor cast; the rest as it is."""
+    """A column as a tensor; ragged and sparse tensors with values cast; others unchanged."""
     if scipy_matrices.is_matrix(x):
         x = scipy_matrices.sparse_tensor(x)
     if is_composite(x):
@@ -83,7 +83,7 @@ def _cast_other(layer: Layer, x: Any) -> Any:
 
 
 def _cast_composite(layer: Layer, x: Any, numbers: bool = False) -> Any:
-    """A ragged or sparse tensor as `_cast` has it; other composite values as they are."""
+    """A ragged or sparse tensor with values cast by `_cast`; other composite values unchanged."""
     for part, make in (("flat_values", "with_flat_values"), ("values", "with_values")):
         if hasattr(x, make) and isinstance(getattr(x, part), Tensor):
             found = getattr(x, part)
@@ -93,9 +93,9 @@ def _cast_composite(layer: Layer, x: Any, numbers: bool = False) -> Any:
 
 
 def _cast(layer: Layer, x: Tensor, numbers: bool = False) -> Tensor:
-    """`x` in the dtype the layer computes in, if both are floats, or `numbers` of any kind."""
+    """`x` in the layer's compute dtype if both are floats; with `numbers`, any numeric x."""
     policy = layer._policy
-    # What is computed in float32 must not be made float16 before: it might overflow.
+    # Layers that compute in float32 must not get float16: it might have overflowed.
     wanted = policy._variable if layer._stays_single and policy.is_mixed else policy._compute
     found = x.dtype
     if found is wanted or not wanted.is_floating:

@@ -1,4 +1,4 @@
-"""The context that a layer's call inherits: `training`, and whose losses to clear."""
+"""The context that nested calls of layers inherit: `training`, and whose losses to clear."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class CallContext(threading.local):
-    """The calls that one thread is in. Class attributes are each new thread's start."""
+    """The calls that a thread is in. Class attributes are each new thread's defaults."""
 
     # The outermost layer that is being called.
     entry: Layer | None = None
-    # What the innermost layer that knows was given; None if none was given any.
+    # The `training` argument of the innermost call that has one; None if none has.
     training: bool | None = None
     # Whether a model is being written for serving, without its optimizer.
     exporting: bool = False
     # Whether only shapes and dtypes of outputs are inferred: what `adapt` will find may be missing.
     inferring_specs: bool = False
-    # The scope of rematerialisation that layers are made in.
+    # The rematerialisation scope in which layers are created.
     remat: RematScope | None = None
 
 

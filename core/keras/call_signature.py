@@ -1,4 +1,4 @@
-"""The parameters of `call` and `build` of a layer's class, read off once per class."""
+"""The parameters of a layer class's `call` and `build`, inspected once per class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CallSignature:
     """The parameters of a `call` method, `self` left out.
 
     Attributes:
-        names: of the parameters that can be given by position.
+        names: names of the parameters that can be given by position.
         training: place of `training` among them; -1 if it is a keyword, None if there is none.
         training_default: its default.
         masks: the parameters that take masks: `mask`, `…_mask`.
@@ -96,7 +96,7 @@ def needed_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, ...]:
-    """The arguments of a call after the first one, as far as there are no defaults for them."""
+    """The arguments of a call after the first one, except those with defaults."""
     required = required_build_parameters(plain(call))
     found = []
     for place, name in enumerate(signature.names[1:], start=1):
@@ -108,7 +108,7 @@ def needed_arguments(
 
 @functools.lru_cache(maxsize=1024)
 def build_parameters(build: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters of a `build` method, `self` left out."""
+    """The parameters of a `build` method, without `self`."""
     parameters = list(inspect.signature(inspect.unwrap(build)).parameters.values())[1:]
     return tuple(
         p.name for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}
@@ -132,7 +132,7 @@ def build_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of `build` for these arguments of `call`: their specs."""
+    """The arguments of `build` that correspond to the specs of `call`'s arguments."""
     specs = {
         name: structure.map_structure(spec_of, value)
         for name, value in [*zip(signature.names, args, strict=False), *kwargs.items()]
@@ -151,12 +151,12 @@ def build_arguments(
 
 
 def takes_shapes(parameter: str) -> bool:
-    """Whether a parameter of that name is given shapes rather than specs."""
+    """Whether a parameter of that name takes shapes rather than specs."""
     return parameter.endswith(("shape", "shapes"))
 
 
 def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
-    """`build` as the library calls it: at once, in the layer's scope, with what it wants."""
+    """`build` as the library calls it: once, in the layer's scope, with shapes or specs."""
     if getattr(build, "_prepared", False):
         return build
 
@@ -209,7 +209,7 @@ def as_specs(value: Any, dtype: str) -> Any:
 
     Args:
         value: a list or tuple of sizes is a shape.
-        dtype: of what has only a shape.
+        dtype: dtype of arguments that only have a shape.
     """
     if value is None or isinstance(value, TensorSpec):
         return value
@@ -226,7 +226,7 @@ def as_specs(value: Any, dtype: str) -> Any:
 
 
 def as_shapes(value: Any) -> Any:
-    """TensorSpecs and those of sparse and ragged tensors, in any structure, as Shapes."""
+    """Specs of dense, sparse and ragged tensors, in any structure, as Shapes."""
     return structure.map_structure(lambda item: item.shape if is_spec(item) else item, value)
 
 

@@ -1,4 +1,4 @@
-"""Weights of a model from a checkpoint: all of them and no others, or none."""
+"""A model's weights from a checkpoint, which must contain exactly these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pinnace.checkpoint.restoring import Restoration
     from pinnace.keras.models.model import Model
 
-# What checkpoints have beside weights: children of a model or a layer, in Keras 2 and 3 and here.
+# Children of models and layers that are no weights, in Keras 2, Keras 3 and here.
 _APART = frozenset(
     [
         *("optimizer", "_optimizer", "save_counter", "keras_api", "loss_tracker", "_loss_tracker"),
@@ -24,10 +24,10 @@ _LISTED = 8
 
 
 def check_built(model: Model) -> None:
-    """Refuse a model without weights.
+    """Raise for a model without weights.
 
     Raises:
-        ValueError: it is not built.
+        ValueError: the model is not built.
     """
     if not model.built:
         raise ValueError(
@@ -42,10 +42,10 @@ def read_checkpoint(
     """Read a checkpoint that has all weights of a model and no others, or leave it as it was.
 
     Args:
-        model: whose weights they are.
+        model: the model with the weights.
         checkpoint: has the model as its root, or in it.
-        path: of the checkpoint.
-        who: begins what is said.
+        path: path of the checkpoint.
+        who: beginning of messages.
         remedy: ends it.
         partly: whether weights that only one side has are left out, with a warning.
 
@@ -68,10 +68,10 @@ def read_checkpoint(
 def _check_whole(
     model: Model, status: Restoration, path: str, who: str, remedy: str, *, partly: bool
 ) -> None:
-    """Refuse a checkpoint that does not have all weights of a model, or has others.
+    """Raise for a checkpoint that lacks weights of a model, or has others.
 
-    What is not built yet gets its values later, in a model of attributes; that of Keras 2 counts
-    layers that have weights, which is not known of layers that are not built.
+    Layers that are not built yet get their values later in a model tracked by attributes; Keras 2's
+    format numbers the layers with weights, which are unknown until layers are built.
 
     Raises:
         ValueError: weights without a value, or values without a weight.
@@ -91,7 +91,7 @@ def _check_whole(
     ]
     if not told:
         return
-    status.expect_partial()  # it is said here
+    status.expect_partial()  # mismatches are reported below
     text = "\n".join([f"{who}: checkpoint {path!r} is not that of {model.name!r}", *told])
     if partly:
         warnings.warn(text, stacklevel=6)

@@ -1,4 +1,4 @@
-"""`keras.config`: default dtype, dtype policy, epsilon, limits, and where messages go."""
+"""`keras.config`: default dtype, dtype policy, epsilon, limits, and logging."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _ONE_WAY = "attention is computed in one way"
 
 
 def backend() -> str:
-    """`tensorflow`: programs that ask want its API."""
+    """`tensorflow`, since programs that ask want to use its API."""
     return "tensorflow"
 
 
 def set_backend(backend: str) -> None:
-    """Accept `tensorflow`, which is what programs see.
+    """Accept `tensorflow`, whose API programs see.
 
     Args:
         backend: the name of one of Keras' backends.
 
     Raises:
-        ValueError: another one.
+        ValueError: the backend is another one.
     """
     if backend != "tensorflow":
         raise ValueError(
@@ -51,26 +51,26 @@ def set_backend(backend: str) -> None:
 
 
 def enable_flash_attention() -> None:
-    """This call has no effect, and warns about it."""
+    """Has no effect, and warns about it."""
     no_effect("enable_flash_attention", "the call", _ONE_WAY)
 
 
 def disable_flash_attention() -> None:
-    """This call has no effect: there is no flash attention to disable."""
+    """Has no effect: there is no flash attention to disable."""
 
 
 def is_flash_attention_enabled() -> bool:
-    """False: attention is computed in one way."""
+    """False: there is a single implementation of attention."""
     return False
 
 
 def is_nnx_enabled() -> bool:
-    """False: it is of Keras' backend for JAX."""
+    """False: it concerns Keras' JAX backend."""
     return False
 
 
 def enable_unsafe_deserialization() -> None:
-    """This call has no effect, and warns about it: code in files is never run."""
+    """Has no effect, and warns about it: code in files is never run."""
     no_effect(
         "enable_unsafe_deserialization",
         "the call",

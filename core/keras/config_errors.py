@@ -1,9 +1,9 @@
-"""Errors in configurations that nothing can be made of."""
+"""Errors of invalid configurations."""
 
 
 class UnknownNameError(ValueError):
-    """A configuration names a class or function that is not known, or not allowed."""
+    """A configuration names a class or function that is unknown or not allowed."""
 
 
 class MalformedConfigError(TypeError, ValueError):
-    """A configuration has another form: a number where a dict should be, for instance."""
+    """A configuration is malformed, for instance a number in place of a dict."""

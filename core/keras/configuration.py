@@ -1,4 +1,4 @@
-"""The arguments of a layer's constructor as its configuration, and a layer made of them."""
+"""A layer's constructor arguments as its configuration, and layers created from one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
 
 Made = TypeVar("Made", bound="Layer")
-# What every layer is told, whatever else its constructor takes.
+# Arguments of every layer, in addition to those of its constructor.
 _OF_ALL = ("name", "trainable", "dtype")
-# What a first layer is told of its input: the model tells it, and Keras 3 knows few of these.
+# Input descriptions for a first layer: the model stores them, and Keras 3 knows few of these.
 _OF_FIRST = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
 _OF_LATER = ("lora_rank", "lora_alpha", "gptq_unpacked_column_size", "quantization_config")
 
@@ -28,7 +28,7 @@ def constructor_config(layer: Layer) -> dict[str, Any]:
     args, kwargs = layer._constructor
     bound = inspect.signature(type(layer).__init__).bind(layer, *args, **kwargs)
     bound.apply_defaults()
-    # What this library's layers keep under an argument's name is that argument, normalised.
+    # In this library's layers the attribute of an argument's name is that argument, normalised.
     ours = type(layer).__module__.startswith("pinnace.keras.")
     given: dict[str, Any] = {}
     for name, parameter in list(bound.signature.parameters.items())[1:]:
@@ -45,7 +45,7 @@ def constructor_config(layer: Layer) -> dict[str, Any]:
             )
     for name in _OF_ALL:
         given.pop(name, None)
-    # Older versions of Keras do not know these: they are told only where they say something.
+    # Older versions of Keras do not know these: they are stored only if they are not None.
     for name in _OF_LATER:
         if name in given and vars(layer).get(name, given[name]) is None:
             del given[name]
@@ -53,11 +53,12 @@ def constructor_config(layer: Layer) -> dict[str, Any]:
 
 
 def made(kind: type[Made], arguments: dict[str, Any]) -> Made:
-    """A layer of this class; what its constructor does not take is set afterwards.
+    """A layer of this class; arguments that its constructor does not accept are set afterwards.
 
     Args:
         kind: the class.
-        arguments: of its constructor, with the name, `trainable` and the dtype of the layer.
+        arguments: the arguments of its constructor, with the name, `trainable` and the dtype of the
+            layer.
 
     Raises:
         TypeError: an argument that the constructor does not take.

@@ -1,4 +1,4 @@
-"""Constraints: projections that are applied to weights after each step of an optimizer."""
+"""Constraints: projections of weights after each optimizer step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Axis: TypeAlias = int | Sequence[int]
 
 
 class Constraint(Constructed):
-    """A function from the value of a weight to one that is allowed; of itself, every value is."""
+    """A function from a weight's value to an allowed one; the base class allows every value."""
 
     def __call__(self, w: Any) -> Tensor:
         """The allowed value."""
@@ -30,12 +30,12 @@ class Constraint(Constructed):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Constraint:
-        """The constraint with that configuration."""
+        """The constraint with a configuration."""
         return cls(**config)
 
 
 class MaxNorm(Constraint):
-    """Vectors along `axis` that are longer than max_value are scaled to that length."""
+    """Scales vectors along `axis` that are longer than max_value to that length."""
 
     def __init__(self, max_value: float = 2, axis: Axis = 0) -> None:
         self.max_value = max_value
@@ -53,7 +53,7 @@ class MaxNorm(Constraint):
 
 
 class NonNeg(Constraint):
-    """Negative values become 0."""
+    """Sets negative values to 0."""
 
     def __call__(self, w: Any) -> Tensor:
         """The allowed value."""
@@ -61,7 +61,7 @@ class NonNeg(Constraint):
 
 
 class UnitNorm(Constraint):
-    """Vectors along `axis` get length 1."""
+    """Scales vectors along `axis` to length 1."""
 
     def __init__(self, axis: Axis = 0) -> None:
         self.axis = axis
@@ -76,7 +76,7 @@ class UnitNorm(Constraint):
 
 
 class MinMaxNorm(Constraint):
-    """Vectors along `axis` are moved towards lengths in [min_value, max_value], by share `rate`."""
+    """Moves lengths of vectors along `axis` by the share `rate` towards [min_value, max_value]."""
 
     def __init__(
         self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Axis = 0
@@ -118,7 +118,7 @@ _TABLE = registry.named(MaxNorm, NonNeg, UnitNorm, MinMaxNorm)
 
 
 def get(identifier: ConstraintLike) -> Any:
-    """The constraint of a name, a configuration, a function or an object; None for None."""
+    """The constraint for a name, a configuration, a function or an object; None for None."""
     return registry.by_name("constraint", identifier, _TABLE)
 
 
@@ -131,7 +131,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The constraint with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

@@ -1,4 +1,4 @@
-"""Constructed: objects made with arguments by name, whose errors name the likely argument."""
+"""Constructed: objects with keyword arguments, whose errors suggest the closest argument."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pinnace.framework.close_names import did_you_mean
 
 
 class Constructed:
-    """The base of losses, metrics and the like: errors of misspelt arguments name the right one."""
+    """The base of losses, metrics and the like: errors of misspelt arguments suggest a name."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Look at the names before `__init__` does."""
+        """Check the names of keyword arguments before `__init__` does."""
         if cls.__init__ is object.__init__:
             if args or kwargs:
                 raise TypeError(f"{cls.__name__}() takes no arguments")
@@ -22,7 +22,7 @@ class Constructed:
 
 
 def _check_names(cls: type, kwargs: dict[str, Any]) -> None:
-    """See that a constructor takes these names, if it says which it takes.
+    """Check that a constructor accepts these names, if it lists them.
 
     Raises:
         TypeError: a name that it does not take.
@@ -45,7 +45,7 @@ def _check_names(cls: type, kwargs: dict[str, Any]) -> None:
 
 
 def _options(cls: type, annotation: Any) -> list[str] | None:
-    """The names of `**options: Unpack[Options]`; None if any name is taken."""
+    """The names in `**options: Unpack[Options]`; None if any name is accepted."""
     kind, _, options = str(annotation).rstrip("]").partition("[")
     if kind != "Unpack":
         return None

@@ -1,4 +1,4 @@
-"""get_file: a file from a URL, kept in a folder of this user."""
+"""get_file: downloads a file once into a folder of the user."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def get_file(
         origin: the URL: `https://`, `http://`, `ftp://` or `file://`.
         untar: as `extract`, of tar archives alone.
         md5_hash: accepted for older programs: as `file_hash`.
-        file_hash: hexadecimal digest of the file; another one is fetched again, and refused then.
+        file_hash: hexadecimal digest of the file; a cached file with another one is fetched again,
+            and an error follows if it still differs.
         cache_subdir: folder inside `cache_dir`, or a whole path.
         hash_algorithm: `md5`, `sha256`, or `auto`: by the digest's length.
         extract: whether an archive is unpacked into a folder beside it.
@@ -52,12 +53,12 @@ def get_file(
         force_download: whether it is fetched although it is there.
 
     Returns:
-        The path: of the file, or of the folder of what was unpacked.
+        The path of the file, or of the folder it was unpacked to.
 
     Raises:
         ValueError: no URL, a digest that does not fit, or an archive that reaches beyond its
             folder.
-        OSError: it cannot be fetched or written; what was there before stays.
+        OSError: the file cannot be fetched or written; an existing file stays.
     """
     if origin is None:
         raise ValueError("get_file: origin must be a URL, got None")
@@ -75,16 +76,16 @@ def get_file(
 
 
 def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
-    """The folder that files are kept in: the given one, that of `KERAS_HOME`, or `~/.keras`."""
+    """The folder for files: the given one, that of `KERAS_HOME`, or `~/.keras`."""
     folder = Path(given or os.environ.get("KERAS_HOME") or Path.home() / ".keras")
     return folder.expanduser()
 
 
 def places(folder: Path, fname: Any, origin: str, unpacks: bool) -> tuple[Path, Path | None]:
-    """The path of the file, and the folder it is extracted to; None if it is no archive.
+    """The path of the file, and the folder it is extracted to; None if it is not an archive.
 
     Args:
-        folder: what it is kept in.
+        folder: its folder.
         fname: its name there; the last part of the URL if None.
         origin: the URL.
         unpacks: whether it is an archive that is unpacked.
@@ -119,7 +120,7 @@ def _has_digest(path: Path, digest: str | None, algorithm: str) -> bool:
 
 
 def _fetch(origin: str, path: Path, digest: str | None, algorithm: str) -> None:
-    """Put the file in its place when it is whole and right, not before."""
+    """Download a file; it appears in its place when it is complete and verified."""
     from urllib.request import urlopen
 
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
@@ -138,7 +139,7 @@ def _fetch(origin: str, path: Path, digest: str | None, algorithm: str) -> None:
 
 
 def _copy(answer: Any, part: Any, origin: str, total: int) -> None:
-    """Copy, with a progress bar on a terminal."""
+    """Copy the answer, with a progress bar on a terminal."""
     if not sys.stderr.isatty():
         shutil.copyfileobj(answer, part, _PIECE)
         return
@@ -154,7 +155,7 @@ def _copy(answer: Any, part: Any, origin: str, total: int) -> None:
 
 
 def _unpack(path: Path, target: Path, formats: str | Sequence[str] | None) -> None:
-    """Unpack beside the archive, then rename: a folder that is there is whole."""
+    """Unpack beside the archive, then rename, so that an existing folder is complete."""
     if formats is None:
         return
     allowed = _ARCHIVES if formats == "auto" else formats

@@ -37,7 +37,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The policy with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes by name, beside those of Keras and the registered ones.
     """
     return _registry.deserialize_keras_object(config, custom_objects)

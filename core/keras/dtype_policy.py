@@ -1,4 +1,4 @@
-"""DTypePolicy: the dtype that a layer computes in, and the dtype of its weights."""
+"""DTypePolicy: the dtype of a layer's computation, and the dtype of its weights."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ class DTypePolicy:
 
     @property
     def compute_dtype(self) -> str:
-        """Name of the dtype of what goes into and comes out of a layer."""
+        """The name of the dtype of a layer's inputs and outputs."""
         return self._compute.name
 
     @property
     def variable_dtype(self) -> str:
-        """Name of the dtype of weights."""
+        """The name of the dtype of weights."""
         return self._variable.name
 
     @property
     def compute(self) -> dtypes.DType:
-        """The dtype of what goes into and comes out of a layer."""
+        """The dtype of a layer's inputs and outputs."""
         return self._compute
 
     @property
     def is_mixed(self) -> bool:
-        """Whether weights are kept in another dtype than is computed in."""
+        """Whether the dtype of weights differs from that of computation."""
         return self._compute is not self._variable
 
     @property
@@ -75,19 +75,19 @@ class DTypePolicy:
         return None
 
     def at(self, path: str) -> DTypePolicy:
-        """The policy of the layer of that path: the same for all, but of a DTypePolicyMap.
+        """The policy of the layer of that path: this one, or the entry of a DTypePolicyMap.
 
         Args:
-            path: of a layer.
+            path: path of a layer.
         """
         del path
         return self
 
     def with_policy(self, path: str, policy: DTypePolicy) -> DTypePolicy:
-        """The policy of that path's layer once it is given `policy`: that, but of a DTypePolicyMap.
+        """The policy that replaces this one when the layer of that path is given `policy`.
 
         Args:
-            path: of a layer.
+            path: path of a layer.
             policy: its new one.
         """
         del path
@@ -116,7 +116,7 @@ PolicyLike: TypeAlias = DTypePolicy | dtypes.DType | str | None
 
 
 class _Defaults:
-    """The defaults of layers that are given no dtype, and the small number of losses."""
+    """The default policy, and the small number that losses use."""
 
     __slots__ = ("epsilon", "floatx", "policy")
 
@@ -140,7 +140,7 @@ def add_policies(
     """Make policies known to `get`.
 
     Args:
-        classes: by whose names configurations call them.
+        classes: the classes, by their names in configurations.
         make: the policy that a name means; None if it is no such name.
     """
     _classes.update({kind.__name__: kind for kind in classes})
@@ -152,7 +152,7 @@ def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
     """The policy that `identifier` names: a policy, a dtype, its name, or a configuration.
 
     Raises:
-        ValueError: it names none.
+        ValueError: `identifier` names no policy.
     """
     if isinstance(identifier, DTypePolicy):
         return identifier
@@ -174,7 +174,7 @@ def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
 
 
 def _of_config(told: dict[str, Any]) -> DTypePolicy:
-    """The policy of a configuration, whose class must be one of those that are known."""
+    """The policy for a configuration, whose class must be a known one."""
     name = str(told.get("class_name"))
     kind = DTypePolicy if name == "DTypePolicy" else _later.find(lambda: _classes.get(name))
     return (kind or DTypePolicy).from_config(told["config"])
@@ -188,7 +188,7 @@ def _quantized(name: str) -> DTypePolicy | None:
 
 
 def dtype_policy() -> DTypePolicy:
-    """The policy of layers that are given none."""
+    """The default policy of layers."""
     if _defaults.policy is None:
         _defaults.policy = DTypePolicy(_defaults.floatx)
     return _defaults.policy
@@ -198,7 +198,7 @@ def set_dtype_policy(policy: PolicyLike) -> None:
     """Make `policy` that of layers that are given none.
 
     Raises:
-        ValueError: None, or what is no policy.
+        ValueError: the value is None, or no policy.
     """
     if policy is None:
         raise ValueError(
@@ -216,7 +216,7 @@ def floatx() -> str:
 
 
 def set_floatx(value: str) -> None:
-    """Change the default float dtype, and with it the default policy.
+    """Set the default float dtype, and with it the default policy.
 
     Raises:
         ValueError: `value` is no float dtype.
@@ -228,12 +228,12 @@ def set_floatx(value: str) -> None:
 
 
 def epsilon() -> float:
-    """The small number that losses keep away from 0 and 1 by."""
+    """The small number that keeps losses away from 0 and 1."""
     return _defaults.epsilon
 
 
 def set_epsilon(value: float) -> None:
-    """Change the small number that losses, metrics and constraints add or keep away by.
+    """Set the small number that losses, metrics and constraints use.
 
     Args:
         value: in place of 1e-7.

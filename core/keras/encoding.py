@@ -1,4 +1,4 @@
-"""Numbers as rows: one-hot encoding, normalising."""
+"""One-hot encoding and normalization of arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:
-    """Class numbers as one-hot rows: [...] → [..., num_classes].
+    """Class indices as one-hot rows: [...] → [..., num_classes].
 
     Args:
         x: integers; a last axis of size 1 is dropped.
@@ -48,15 +48,15 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
-    """`x` divided by its norms along an axis; where the norm is 0, x.
+    """`x` divided by its norms along an axis; unchanged where the norm is 0.
 
     Args:
         x: an array; anything else, as a list or a tensor, gives a tensor.
-        axis: of the vectors.
-        order: of the norm.
+        axis: axis of the vectors.
+        order: order of the norm.
     """
     if not isinstance(x, np.ndarray):
-        from pinnace.keras import ops  # late: of arrays nobody needs them
+        from pinnace.keras import ops  # late: not needed for arrays
 
         return ops.normalize(x, axis, order)
     norms = np.atleast_1d(np.linalg.norm(x, order, axis))

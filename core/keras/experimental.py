@@ -1,3 +1,3 @@
-"""Keras 2's `tf.keras.experimental`: layers around feature columns of sequences."""
+"""Keras 2's `tf.keras.experimental`: layers for sequence feature columns."""
 
 from pinnace.keras.layers.feature_columns import SequenceFeatures as SequenceFeatures

@@ -1,4 +1,4 @@
-"""Kinds of features, and of combinations of them: which layer encodes one, and as what."""
+"""Kinds of features and of crosses: which layer encodes one, and with which output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checked_mode(who: str, output_mode: Any, known: Sequence[str]) -> str:
     """`output_mode`, if it is one of `known`.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the mode is unknown.
     """
     if output_mode not in known:
         raise ValueError(
@@ -41,7 +41,7 @@ def checked_mode(who: str, output_mode: Any, known: Sequence[str]) -> str:
 
 
 class TFDIdentity(Layer):
-    """The numbers as they are, as floats: what encodes a `float` feature."""
+    """The numbers as floats, unchanged: the encoder of a `float` feature."""
 
     def call(self, x: Any) -> Any:
         """The input."""
@@ -49,10 +49,10 @@ class TFDIdentity(Layer):
 
 
 class TFDConcat(Layer):
-    """Features one behind the other.
+    """Concatenates features.
 
     Args:
-        axis: along which they are joined.
+        axis: the axis of concatenation.
         **options: see Layer.
     """
 
@@ -66,7 +66,7 @@ class TFDConcat(Layer):
 
 
 class _Saved:
-    """The part of a feature that a configuration holds."""
+    """The part of a feature that is stored in configurations."""
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -79,15 +79,15 @@ class _Saved:
 
 
 class Cross(_Saved):
-    """Features whose values at once are encoded together.
+    """A cross of features, whose joint values are encoded.
 
     Args:
-        feature_names: of the features.
+        feature_names: names of the features.
         crossing_dim: number of categories that the combinations are hashed to.
         output_mode: "int" or "one_hot".
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Cross(_Saved):
 
     @property
     def name(self) -> str:
-        """The names of the features, with _X_ between them."""
+        """The names of the features, joined by _X_."""
         return "_X_".join(self.feature_names)
 
     def get_config(self) -> dict[str, Any]:
@@ -112,12 +112,12 @@ class Feature(_Saved):
     """The encoding of one feature.
 
     Args:
-        dtype: of the raw values.
+        dtype: dtype of the raw values.
         preprocessor: the layer that encodes them, or its configuration.
         output_mode: "int", "one_hot" or "float".
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
 
     def __init__(self, dtype: str, preprocessor: Any, output_mode: str) -> None:
@@ -135,7 +135,7 @@ class Feature(_Saved):
 
 
 class FeatureKinds:
-    """The methods of FeatureSpace that make features of a kind."""
+    """FeatureSpace's methods that create features of a kind."""
 
     @classmethod
     def cross(
@@ -144,7 +144,7 @@ class FeatureKinds:
         """The combination of features' values, hashed.
 
         Args:
-            feature_names: of the features.
+            feature_names: names of the features.
             crossing_dim: number of categories.
             output_mode: "int" or "one_hot".
         """
@@ -155,7 +155,7 @@ class FeatureKinds:
         """A feature that a layer of your own encodes.
 
         Args:
-            dtype: of the raw values.
+            dtype: dtype of the raw values.
             preprocessor: the layer; if it has `adapt`, `FeatureSpace.adapt` calls it.
             output_mode: "float": the layer gives floats; "int" or "one_hot": it gives the numbers
                 of categories, which stay or become rows.
@@ -164,20 +164,20 @@ class FeatureKinds:
 
     @classmethod
     def float(cls, name: str | None = None) -> Feature:
-        """Numbers as they are."""
+        """Numbers, unchanged."""
         return _made("float", name, "float32", "float", TFDIdentity, dtype="float32")
 
     @classmethod
     def float_rescaled(
         cls, scale: Any = 1.0, offset: Any = 0.0, name: str | None = None
     ) -> Feature:
-        """Numbers times `scale` plus `offset`."""
+        """Numbers, multiplied by `scale` and increased by `offset`."""
         options = {"scale": scale, "offset": offset}
         return _made("float_rescaled", name, "float32", "float", Rescaling, **options)
 
     @classmethod
     def float_normalized(cls, name: str | None = None) -> Feature:
-        """Numbers with the mean and the variance of all of them taken away."""
+        """Numbers, normalized to mean 0 and variance 1."""
         return _made("float_normalized", name, "float32", "float", Normalization, axis=-1)
 
     @classmethod
@@ -188,13 +188,13 @@ class FeatureKinds:
         output_mode: str = "one_hot",
         name: str | None = None,
     ) -> Feature:
-        """Numbers as the numbers of ranges.
+        """Numbers replaced by the index of their range.
 
         Args:
             num_bins: how many `adapt` finds; None with `bin_boundaries`.
             bin_boundaries: ascending.
             output_mode: "int" or "one_hot".
-            name: what the layer's name begins with.
+            name: prefix of the layer's name.
         """
         options = {"num_bins": num_bins, "bin_boundaries": bin_boundaries}
         kind = "float_discretized"
@@ -208,7 +208,7 @@ class FeatureKinds:
         output_mode: str = "one_hot",
         name: str | None = None,
     ) -> Feature:
-        """Integers looked up in a vocabulary that `adapt` finds; see `layers.IntegerLookup`."""
+        """Integers, looked up in a vocabulary that `adapt` learns; see `layers.IntegerLookup`."""
         options = {"max_tokens": max_tokens, "num_oov_indices": num_oov_indices}
         kind = "integer_categorical"
         return _made(kind, name, "int32", output_mode, IntegerLookup, **options)
@@ -221,7 +221,7 @@ class FeatureKinds:
         output_mode: str = "one_hot",
         name: str | None = None,
     ) -> Feature:
-        """Texts looked up in a vocabulary that `adapt` finds; see `layers.StringLookup`."""
+        """Texts, looked up in a vocabulary that `adapt` learns; see `layers.StringLookup`."""
         options = {"max_tokens": max_tokens, "num_oov_indices": num_oov_indices}
         return _made("string_categorical", name, "string", output_mode, StringLookup, **options)
 
@@ -229,14 +229,14 @@ class FeatureKinds:
     def string_hashed(
         cls, num_bins: int, output_mode: str = "one_hot", name: str | None = None
     ) -> Feature:
-        """The hashes of texts; see `layers.Hashing`."""
+        """Hashed texts; see `layers.Hashing`."""
         return _made("string_hashed", name, "string", output_mode, Hashing, num_bins=num_bins)
 
     @classmethod
     def integer_hashed(
         cls, num_bins: int, output_mode: str = "one_hot", name: str | None = None
     ) -> Feature:
-        """The hashes of integers; see `layers.Hashing`."""
+        """Hashed integers; see `layers.Hashing`."""
         return _made("integer_hashed", name, "int32", output_mode, Hashing, num_bins=num_bins)
 
 

@@ -1,4 +1,4 @@
-"""FeatureSpace: columns of a table, each encoded in its own way, as one vector or a dict."""
+"""FeatureSpace: columns of a table, each with its own encoding, as one vector or a dict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class FeatureSpace(FeatureKinds, Layer):
-    """Encodes the columns of a table: numbers, categories, texts, and combinations of them.
+    """Encodes the columns of a table: numbers, categories, texts, and crosses of them.
 
     Args:
         features: name -> a kind by name (`float`, `float_normalized`, `float_rescaled`,
@@ -38,7 +38,7 @@ class FeatureSpace(FeatureKinds, Layer):
         crosses: tuples of names of features, or what `cross` gives.
         crossing_dim: number of categories of a cross that is a tuple.
         hashing_dim: number of categories of `integer_hashed` and `string_hashed` by name.
-        num_discretization_bins: of `float_discretized` by name.
+        num_discretization_bins: number of bins of `float_discretized`, if given by name.
         name: unique if None.
 
     Shapes:
@@ -121,10 +121,10 @@ class FeatureSpace(FeatureKinds, Layer):
             )
         return Cross(told, self.crossing_dim)
 
-    # Adapting it.
+    # Adapting.
 
     def adapt(self, dataset: Any) -> None:
-        """Find what the layers of the features learn from data: vocabularies, means, boundaries.
+        """Fit the features' layers to data: vocabularies, means, boundaries.
 
         Args:
             dataset: a Dataset of dicts, of batches or of single rows; or a dict of columns.
@@ -146,7 +146,7 @@ class FeatureSpace(FeatureKinds, Layer):
         self.built = True
 
     def _to_adapt(self) -> list[str]:
-        """The features whose layers have something to find."""
+        """The features whose layers must be adapted."""
         return [name for name in self.features if _is_open(self.preprocessors[name])]
 
     def get_inputs(self) -> dict[str, KerasTensor]:
@@ -158,7 +158,7 @@ class FeatureSpace(FeatureKinds, Layer):
         """The encoded inputs: a KerasTensor, [?, n], or a dict of them.
 
         Raises:
-            ValueError: it is not adapted.
+            ValueError: the space is not adapted.
         """
         if not self._is_adapted and self._to_adapt():
             raise ValueError(
@@ -170,7 +170,7 @@ class FeatureSpace(FeatureKinds, Layer):
             self.encoded_features = self._encoded(self.inputs)
         return self.encoded_features
 
-    # Calling it.
+    # Calling.
 
     def __call__(self, data: Any) -> Any:
         """The encoded features: a tensor, [b, n], or a dict of them, by `output_mode`.
@@ -179,7 +179,7 @@ class FeatureSpace(FeatureKinds, Layer):
             data: name -> values: tensors, arrays or lists, [b] or [b, 1]; or scalars, one row.
 
         Raises:
-            ValueError: it is not adapted; no dict, or one with other names.
+            ValueError: the space is not adapted; the argument is no dict, or has other names.
         """
         self.get_encoded_features()
         if not isinstance(data, dict):
@@ -216,7 +216,7 @@ class FeatureSpace(FeatureKinds, Layer):
         return found if self.concat is None else self.concat(list(found.values()))
 
     def _finished(self, name: str, mode: str, x: Any) -> Any:
-        """The feature as it is given: categories become one-hot rows if `mode` is one_hot."""
+        """The encoded feature; categories become one-hot rows if `mode` is one_hot."""
         if mode == "one_hot":
             if name not in self.one_hot_encoders:
                 self.one_hot_encoders[name] = self._encoder(name, x)
@@ -245,7 +245,7 @@ class FeatureSpace(FeatureKinds, Layer):
             )
         return CategoryEncoding(num_tokens=count, output_mode="multi_hot")
 
-    # Saving it.
+    # Saving.
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -266,10 +266,10 @@ class FeatureSpace(FeatureKinds, Layer):
         return {name: layer.get_build_config() for name, layer in self.preprocessors.items()}
 
     def build_from_config(self, config: dict[str, Any]) -> None:
-        """Build the features' layers: what they found is in the file.
+        """Build the features' layers, whose fitted state is in the file.
 
         Args:
-            config: as `get_build_config` gives it.
+            config: the result of `get_build_config`.
         """
         for name, told in config.items():
             layer = self.preprocessors[name]
@@ -281,7 +281,7 @@ class FeatureSpace(FeatureKinds, Layer):
         """Write it to a `.keras` file, which `keras.models.load_model` reads.
 
         Args:
-            filepath: of the file.
+            filepath: path of the file.
         """
         from pinnace.keras.saving import keras_files  # late: it imports the files of models
 
@@ -289,7 +289,7 @@ class FeatureSpace(FeatureKinds, Layer):
 
 
 def _is_open(layer: Any) -> bool:
-    """Whether `adapt` has something to find for a layer: nothing, if it was given it."""
+    """Whether a layer must be adapted: its state was not given."""
     if isinstance(layer, Normalization):
         return layer.input_mean is None
     if isinstance(layer, TextVectorization):
@@ -302,7 +302,7 @@ def _is_open(layer: Any) -> bool:
 
 
 def _column(dataset: Any, name: str) -> Any:
-    """Batches, [b, 1] or of more axes, of one feature of a Dataset."""
+    """The batches of one feature of a Dataset, [b, 1] or with more axes."""
     column = dataset.map(lambda row: row[name])
     rank = len(column.element_spec.shape)
     if rank == 0:
@@ -311,7 +311,7 @@ def _column(dataset: Any, name: str) -> Any:
 
 
 def _categories(layer: Any) -> int | None:
-    """The number of categories of a layer; None if it does not say."""
+    """The number of categories of a layer; None if it is unknown."""
     if isinstance(layer, IndexLookup):
         return layer.vocabulary_size()
     if isinstance(layer, CategoryEncoding):

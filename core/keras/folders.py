@@ -1,4 +1,4 @@
-"""Datasets of the files of a folder, with a class for each folder in it."""
+"""Datasets of files, with a class per folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def image_dataset_from_directory(
     format: str = "tf",
     verbose: bool = True,
 ) -> Any:
-    """Batches of the pictures of a folder and their labels.
+    """Batches of a folder's images and their labels.
 
     Args:
         directory: holds a folder for each class, or, without labels, pictures at any depth.
@@ -58,7 +58,7 @@ def image_dataset_from_directory(
         batch_size: pictures to a batch; None for single ones.
         image_size: (height, width) of every picture.
         shuffle: whether the files are shuffled, and again before each epoch; else sorted by path.
-        seed: of the shuffling.
+        seed: seed of the shuffling.
         validation_split: the share that is set aside, between 0 and 1.
         subset: `training`, `validation` or `both` (a pair); only with `validation_split`.
         interpolation: a method of `image.resize`.
@@ -127,7 +127,7 @@ def text_dataset_from_directory(
     format: str = "tf",
     verbose: bool = True,
 ) -> Any:
-    """Batches of the `.txt` files of a folder and their labels.
+    """Batches of a folder's `.txt` files and their labels.
 
     Args:
         directory: as for `image_dataset_from_directory`, like the others but this one:
@@ -178,7 +178,7 @@ def _middle(picture: Any, height: int, width: int) -> Any:
 
 @dataclass(slots=True)
 class Asked:
-    """The arguments that the functions have in common."""
+    """The common arguments of the functions."""
 
     name: str
     directory: Any
@@ -197,7 +197,7 @@ class Asked:
 
     @property
     def inferred(self) -> bool:
-        """Whether the folders are the classes."""
+        """Whether labels are inferred from the folders."""
         return isinstance(self.labels, str) and self.labels == "inferred"
 
     @property
@@ -207,16 +207,16 @@ class Asked:
 
 
 def datasets_of(asked: Asked, endings: tuple[str, ...], load: Callable[[Any], Any]) -> Any:
-    """The Dataset that was asked for, or a pair for `subset="both"`.
+    """The requested Dataset, or a pair for `subset="both"`.
 
     Args:
         asked: the arguments.
-        endings: of the files.
+        endings: suffixes of the files.
         load: makes a sample of the path of a file.
     """
     _check(asked)
     if asked.labels is None or asked.label_mode is None:
-        # Keras: without labels the folders are no classes, and files outside of them count too.
+        # Keras: without labels, files outside of class folders are read too.
         asked.labels = asked.label_mode = None
     if asked.seed is None and asked.shuffle:
         asked.seed = int(np.random.default_rng().integers(1_000_000))
@@ -286,7 +286,7 @@ def _check(asked: Asked) -> None:
 
 
 def _indexed(asked: Asked, endings: tuple[str, ...]) -> tuple[list[str], Any, list[str] | None]:
-    """Paths, numbers of classes, names of classes."""
+    """Paths, class indices, class names."""
     root, labels = asked.root, asked.labels
     if not Path(root).is_dir():
         raise FileNotFoundError(f"{asked.name}: there is no folder {root!r}")
@@ -351,7 +351,7 @@ def _dataset(
         files = Dataset.zip((files, Dataset.from_tensor_slices(numbers)))
     # The validation part of a pair is not shuffled.
     if asked.shuffle and (asked.subset != "both" or part == "training"):
-        # Names, not contents: all of them are shuffled, whatever they weigh.
+        # File names, not images: all of them fit the shuffle buffer.
         files = files.shuffle(len(paths), seed=asked.seed)
 
     def read(path: Any, *number: Any) -> Any:

@@ -1,6 +1,6 @@
-"""The form of a tensor, dense, sparse or ragged, as its spec tells it.
+"""The form of a tensor (dense, sparse or ragged) by its spec.
 
-The modules of sparse and ragged tensors are imported when one is there: few models need them.
+The modules of sparse and ragged tensors are imported on first use: few models need them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_ragged(spec: Any) -> bool:
 
 
 def is_spec(x: Any) -> bool:
-    """Whether it is the spec of a tensor, a sparse or ragged one too."""
+    """Whether it is the spec of a tensor, including sparse and ragged ones."""
     return isinstance(x, TensorSpec) or is_sparse(x) or is_ragged(x)
 
 
@@ -48,11 +48,11 @@ def spec_of_form(
 
     Args:
         shape: None for an unknown axis.
-        dtype: of the elements.
+        dtype: dtype of the elements.
         sparse: whether it is a sparse one.
         ragged: whether it is a ragged one.
-        ragged_rank: of a ragged one; None takes the axes up to the last of unknown size.
-        row_splits_dtype: of a ragged one; int64 if None.
+        ragged_rank: rank of a ragged one; None takes the axes up to the last of unknown size.
+        row_splits_dtype: dtype of a ragged one; int64 if None.
     """
     if sparse:
         from pinnace.ops.composites.sparse.tensor import SparseTensorSpec
@@ -70,7 +70,7 @@ def spec_of_form(
 
 
 def with_open_batch(spec: Any) -> Any:
-    """A spec of the same form, the batch axis left open; anything else as it is."""
+    """The spec with an open batch axis; other values unchanged."""
     if not is_spec(spec) or not spec.shape.rank:
         return spec
     shape = (None, *spec.shape[1:])
@@ -88,14 +88,14 @@ def with_open_batch(spec: Any) -> Any:
 
 
 def dense_spec(spec: Any) -> Any:
-    """The spec of the dense tensor that is equal to a sparse or ragged one."""
+    """The spec of the equivalent dense tensor."""
     if is_sparse(spec) or is_ragged(spec):
         return TensorSpec(spec.shape, spec.dtype)
     return spec
 
 
 def in_form(value: Any, spec: Any) -> Any:
-    """A sparse value made dense where the spec is not of a sparse one; anything else as it is.
+    """A sparse value, converted to dense unless the spec is sparse; other values unchanged.
 
     Source:
         Keras: sparse inputs of a functional model that are not declared so become dense; ragged
@@ -111,7 +111,7 @@ def in_form(value: Any, spec: Any) -> Any:
 
 
 def samples_of(x: Any) -> Any:
-    """The number of samples in a batch of any form, as a scalar tensor."""
+    """The number of samples of a batch in any form, a scalar tensor."""
     if is_composite(x):
         return x.nrows() if is_ragged(x.spec) else x.dense_shape[0]
     return shapes.shape(x)[0]

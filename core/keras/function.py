@@ -1,4 +1,4 @@
-"""Function: a graph of layers and operations between KerasTensors, as something to call."""
+"""Function: a callable graph of layers and operations between KerasTensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Function(Operation):
-    """The function from `inputs` to `outputs`: a functional model without what trains it.
+    """The function from `inputs` to `outputs`: a functional model without training.
 
     Args:
         inputs: KerasTensors in any structure, at least one.
@@ -37,17 +37,17 @@ class Function(Operation):
 
     @property
     def inputs(self) -> list[KerasTensor]:
-        """The KerasTensors it begins with, flat."""
+        """The input KerasTensors, flat."""
         return self._topology.flat_inputs
 
     @property
     def outputs(self) -> list[KerasTensor]:
-        """The KerasTensors it ends with, flat."""
+        """The output KerasTensors, flat."""
         return self._topology.flat_outputs
 
     @property
     def operations(self) -> list[Layer]:
-        """The layers and operations between them, and the input layers."""
+        """The layers and operations between inputs and outputs, and the input layers."""
         return self._topology.layers()
 
     def call(self, inputs: Any) -> Any:
@@ -57,7 +57,7 @@ class Function(Operation):
             inputs: in the structure of the Function's.
 
         Raises:
-            ValueError: another structure or shape.
+            ValueError: wrong structure or shape.
         """
         self._check(inputs)
         return self._topology.run(inputs)
@@ -75,7 +75,7 @@ class Function(Operation):
         return super().compute_output_spec(inputs)
 
     def get_config(self) -> dict[str, Any]:
-        """Refused: a Function has no configuration.
+        """Raises an error: a Function has no configuration.
 
         Raises:
             NotImplementedError: always.

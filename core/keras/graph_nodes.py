@@ -1,4 +1,4 @@
-"""Nodes of graphs between the layers of models: what TensorFlow 1.13 to 2.3 made of functions."""
+"""Nodes for graph ops between layers, with which TensorFlow 1.13 to 2.3 saved function calls."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pinnace.proto.node_def_pb2 import NodeDef
 
 @registry.register_keras_serializable("pinnace")
 class TensorFlowOpLayer(Operation):
-    """One op of TensorFlow on tensors of a functional model, with its constants.
+    """One TensorFlow op on tensors of a functional model, with its constants.
 
     Args:
-        node_def: the node, as JSON tells a NodeDef, or its bytes.
+        node_def: the NodeDef, in JSON form or as bytes.
         constants: number of an input -> its value, where it is no tensor of the model.
         name: unique if None.
 
     Raises:
-        ValueError: it is no node, or that of an op that is not known here.
+        ValueError: the text is no node, or its op is unknown.
         InvalidArgumentError: an attribute that the op does not take.
     """
 

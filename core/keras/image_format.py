@@ -1,4 +1,4 @@
-"""The default `data_format`: `channels_last`, or what a program set for the process."""
+"""The default `data_format`: `channels_last`, unless a program changes it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def image_data_format() -> str:
 def set_image_data_format(data_format: str) -> None:
     """Set the `data_format` of layers and functions that are given none.
 
-    Networks of `keras.applications` are made with channels last only.
+    Networks of `keras.applications` support channels last only.
 
     Args:
         data_format: "channels_last" or "channels_first".

@@ -1,4 +1,4 @@
-"""Initializer: the base class of functions that give the first value of a weight."""
+"""Initializer: the base class of functions that return a weight's initial value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Initializer(Constructed):
-    """Gives the first value of a weight: `initializer(shape, dtype=None)`."""
+    """A function from a shape to a weight's initial value: `initializer(shape, dtype=None)`."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """A value of that shape; dtype `floatx()` if None."""
@@ -25,11 +25,11 @@ class Initializer(Constructed):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """The initializer with that configuration."""
+        """The initializer with a configuration."""
         return cls(**config)
 
     def clone(self) -> Initializer:
-        """Another one with the same configuration."""
+        """A copy with the same configuration."""
         return type(self).from_config(self.get_config())
 
     def __eq__(self, other: object) -> bool:

@@ -30,7 +30,7 @@ _CUT_DEVIATION = 0.87962566103423978
 
 
 class Zeros(Initializer):
-    """All zeros."""
+    """Values of 0."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Zeros of that shape."""
@@ -38,7 +38,7 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """All ones."""
+    """Values of 1."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Ones of that shape."""
@@ -66,7 +66,7 @@ class Constant(Initializer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Constant:
-        """The initializer with that configuration."""
+        """The initializer with a configuration."""
         return cls(registry.deserialize_keras_object(config["value"]))
 
 
@@ -89,7 +89,7 @@ class Identity(Initializer):
 
 
 class RandomInitializer(Initializer):
-    """Draws from a distribution; the same object gives the same values each time.
+    """Draws from a distribution; the same object returns the same values each time.
 
     Args:
         seed: an int; None draws one, once. With a SeedGenerator each call gives other values.
@@ -110,7 +110,7 @@ class RandomInitializer(Initializer):
         return {"seed": registry.serialize_keras_object(self._given_seed)}
 
     def _draw(self, shape: Sequence[int], dtype: Any, draw: Callable[..., Tensor]) -> Tensor:
-        """draw(shape, seed=..., dtype=...), at once and in a dtype that can be drawn."""
+        """draw(shape, seed=..., dtype=...), run eagerly and in a dtype that supports drawing."""
         kind = dtypes.as_dtype(dtype or floatx())
         drawn = kind if kind in {dtypes.float16, dtypes.float32, dtypes.float64} else dtypes.float32
         with init_scope():
@@ -127,10 +127,10 @@ class RandomInitializer(Initializer):
 
 
 class RandomNormal(RandomInitializer):
-    """Normally distributed.
+    """Normal distribution.
 
     Args:
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         seed: see RandomInitializer.
     """
@@ -154,7 +154,7 @@ class RandomNormal(RandomInitializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normally distributed, values beyond two standard deviations drawn again."""
+    """Normally distributed, with values beyond two standard deviations drawn again."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Values of that shape."""
@@ -168,7 +168,7 @@ class TruncatedNormal(RandomNormal):
 
 
 class RandomUniform(RandomInitializer):
-    """Evenly distributed in [minval, maxval).
+    """Uniform distribution in [minval, maxval).
 
     Args:
         minval: the lower end.
@@ -197,12 +197,12 @@ class RandomUniform(RandomInitializer):
 
 
 class VarianceScaling(RandomInitializer):
-    """Random values whose variance is scale / n, so that a layer keeps the size of its inputs.
+    """Random values with variance scale / n, so that a layer preserves the scale of its inputs.
 
     Args:
         scale: see above.
-        mode: what n is: `fan_in`, `fan_out` or `fan_avg`, the number of inputs or outputs of one
-            unit or their mean.
+        mode: the definition of n: `fan_in`, `fan_out` or `fan_avg`, the number of inputs or outputs
+            of one unit or their mean.
         distribution: `truncated_normal`, `untruncated_normal` or `uniform`.
         seed: see RandomInitializer.
         input_axes: axes of the shape that are inputs of a unit: fan_in is their product. It counts
@@ -248,7 +248,7 @@ class VarianceScaling(RandomInitializer):
     def __call__(
         self, shape: Sequence[int], dtype: Any = None, fans: tuple[int, int] | None = None
     ) -> Tensor:
-        """Values of that shape; `fans` replaces the fans of the shape: see `compute_fans`."""
+        """Values of that shape; `fans` replaces the fans computed from it, see `compute_fans`."""
         if fans is None:
             fans = compute_fans(shape, self.input_axes, self.output_axes)
         fan_in, fan_out = fans
@@ -278,13 +278,13 @@ class VarianceScaling(RandomInitializer):
         }
 
     def _given(self) -> dict[str, Any]:
-        """The part of the configuration that all of this kind share."""
+        """The part of the configuration that all these classes have."""
         axes = {"input_axes": self.input_axes, "output_axes": self.output_axes}
         return {**RandomInitializer.get_config(self), **axes}
 
 
 class _Scaled(VarianceScaling):
-    """A VarianceScaling with a name of its own.
+    """The base of named VarianceScaling classes.
 
     Args:
         seed: see RandomInitializer.
@@ -386,7 +386,7 @@ def compute_fans(
     """The numbers of inputs and outputs of one unit of a weight: (fan_in, fan_out).
 
     Args:
-        shape: of the weight.
+        shape: shape of the weight.
         input_axes: axes that are inputs of a unit; they count only if both are given.
         output_axes: axes that are units.
 
@@ -438,7 +438,7 @@ def get(identifier: InitializerLike) -> Any:
 
 
 def _given_values(values: Tensor | Array) -> Callable[..., Tensor]:
-    """The initializer that gives these values."""
+    """An initializer that returns these values."""
 
     def initial(shape: Sequence[int], dtype: Any = None) -> Tensor:
         if tuple(shape) != tuple(values.shape):
@@ -460,7 +460,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The initializer with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

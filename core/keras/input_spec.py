@@ -1,4 +1,4 @@
-"""InputSpec: what a layer takes, checked before it is called."""
+"""InputSpec: requirements for a layer's input, checked before each call."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class InputSpec:
-    """Rank, dtype and sizes that an input of a layer must have.
+    """Requirements on the rank, dtype and sizes of a layer's input.
 
     Args:
         dtype: accepted for Keras' sake; dtypes are not checked.
-        shape: what the shape must be compatible with.
+        shape: a shape that it must be compatible with.
         ndim: the rank.
         max_ndim: the highest rank.
         min_ndim: the lowest rank.
@@ -68,7 +68,7 @@ class InputSpec:
         return cls(**config)
 
     def problem(self, shape: Shape) -> str | None:
-        """The problem with an input of that shape; None if there is none."""
+        """The fault in an input of that shape; None if it fits."""
         dims = shape.dims
         if dims is None:
             return None
@@ -91,7 +91,7 @@ class InputSpec:
         return None
 
     def _squeezed(self, dims: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The sizes, a last axis of size 1 dropped or added if that makes them fit."""
+        """The sizes, with a last axis of size 1 dropped or added if they fit then."""
         if not self.squeeze or self.shape is None or not self.shape.dims:
             return dims
         wanted = self.shape.dims
@@ -107,7 +107,7 @@ class InputSpec:
 
 
 def check_inputs(spec: Any, inputs: Any, layer: str) -> None:
-    """Refuse inputs that a layer does not take.
+    """Raise for inputs that a layer does not accept.
 
     Args:
         spec: an InputSpec, or a structure of them.

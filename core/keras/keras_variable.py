@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 class KerasVariable(Variable):
     """A variable with the names of Keras 3, and with its `value` as a property.
 
-    Keras 3 wraps a `tf.Variable`, and gives that by `value`; here it is one itself, so that both
-    ways of writing work: `value.numpy()`, and `value()` of programs that know `tf.Variable`s.
+    Keras 3 wraps a `tf.Variable`, which its `value` returns; here the variable itself is one, so
+    both ways of writing work: `value.numpy()`, and `value()` as for `tf.Variable`s.
     """
 
-    # Whose `add_weight` made it, and how many it had made before.
+    # The store whose `add_weight` made it, and its number among those.
     _made: tuple[object, int | None] = (None, None)
 
     _regularizer: Any = None
     _is_overwritten = False
-    # What a program or a layer said since it was made; None for nothing.
+    # Set by a program or a layer after creation; None if neither did.
     _is_trained: bool | None = None
 
     @property
@@ -36,19 +36,19 @@ class KerasVariable(Variable):
 
     @property
     def path(self) -> str:
-        """Its name below those of the layers it is in, parted by slashes."""
+        """Its name, prefixed by the names of the enclosing layers and separated by slashes."""
         return self._name
 
     @property
     def dtype(self) -> DType:
-        """The element type that it is read in: in a layer of mixed precision the layer's."""
+        """The dtype in which it is read; under mixed precision, the layer's compute dtype."""
         own = self._resource.dtype
         read = state.autocast
         return read if read is not None and self._autocasts and own.is_floating else own
 
     @property
     def value(self) -> KerasVariable:
-        """The variable itself, which is its present value wherever it is used."""
+        """The variable itself, which stands for its current value wherever it is used."""
         return self
 
     def __call__(self) -> Tensor:
@@ -57,7 +57,7 @@ class KerasVariable(Variable):
 
     @property
     def trainable(self) -> bool:
-        """Whether it is among what training changes; tapes watch it as it was made."""
+        """Whether training changes it. Tapes watch it according to its creation."""
         return self._trainable if self._is_trained is None else self._is_trained
 
     @trainable.setter
@@ -66,7 +66,7 @@ class KerasVariable(Variable):
 
     @property
     def overwrite_with_gradient(self) -> bool:
-        """Whether an optimizer puts the gradient in the place of the value."""
+        """Whether an optimizer assigns the gradient instead of applying a step."""
         return self._is_overwritten
 
     @overwrite_with_gradient.setter
@@ -80,7 +80,7 @@ class KerasVariable(Variable):
 
     @property
     def regularizer(self) -> Any:
-        """The regularizer, which adds a penalty for its value, or None."""
+        """The regularizer, which adds a penalty on its value, or None."""
         return self._regularizer
 
     @regularizer.setter

@@ -1,4 +1,4 @@
-"""Layer: builds its weights once, for the first input it sees, then maps tensors to tensors."""
+"""Layer: creates its weights at the first call, and maps tensors to tensors."""
 
 from __future__ import annotations
 
@@ -87,21 +87,21 @@ class Layer(Module):
     _is_layer: ClassVar[bool] = True
     _call_signature: ClassVar[CallSignature | None] = None
     _computes_masks: ClassVar[bool] = False
-    # Whether integer and bool inputs are cast to floats in the first argument, as Keras does; else
-    # they are unchanged.
+    # Whether integer and bool inputs in the first argument are cast to floats, as Keras does;
+    # otherwise they are unchanged.
     _takes_floats: ClassVar[bool] = False
     # Whether it computes in float32 under a mixed precision policy, and casts the result.
     _stays_single: ClassVar[bool] = False
-    # Whether `activity_regularizer` is of what `call` gives; else it is of layers inside alone.
+    # Whether `activity_regularizer` applies to the result of `call`, or only to layers inside.
     _penalizes_outputs: ClassVar[bool] = True
 
-    # Variables by the names that their attributes have in Keras 2: its name -> the one here.
+    # Attribute names in Keras 2 -> attribute names here.
     _names_in_keras_2: ClassVar[dict[str, str]] = {}
-    # What inputs must be like, and whether masks are handed on: a subclass says it in its body, or
-    # its constructor does. The same holds for `trainable`.
+    # Requirements for inputs, and whether masks are passed on; set in a subclass's body or by its
+    # constructor, like `trainable`.
     input_spec: Any = None
     supports_masking: Any = False
-    # Whether steps that call it may be made machine code: without effect, it is tried.
+    # Keras' hint for `jit_compile`; has no effect, since compilation is always tried.
     supports_jit = True
 
     built: bool
@@ -114,19 +114,20 @@ class Layer(Module):
     _autocast: bool
     _remat: rematerialisation.RematScope | None
     _constructor: tuple[tuple[Any, ...], dict[str, Any]]
-    # The symbolic calls it is part of.
+    # The symbolic calls of this layer.
     _inbound_nodes: list[Node]
-    # The specs that `build` was called with: of its first argument; of all, if there are more.
+    # The specs that `build` was called with: of the first argument, and of all if there are
+    # several.
     _build_specs: Any
     _build_named: dict[str, Any] | None
-    # The specs of what `call` gave.
+    # The specs of the outputs.
     _output_specs: Any
     _given_input_shape: Shape | None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Remembers the constructor's arguments: they are the configuration."""
+        """Remember the constructor's arguments, which become the configuration."""
         self = super().__new__(cls)
-        # Not through __setattr__, which a subclass may override for attributes set in __init__.
+        # Not set by __setattr__, which a subclass may override for attributes set in __init__.
         vars(self).update(
             _constructor=(args, kwargs),
             _weight_store=WeightStore(self),
@@ -177,10 +178,10 @@ class Layer(Module):
         self.activity_regularizer = _regularizers.get(activity_regularizer)
         self._given_input_shape = first_layer_shape(type(self), kwargs)
 
-    # What subclasses define.
+    # Methods that subclasses override.
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights; called once, before the first call."""
+        """Create the weights; called once, before the first call."""
         del input_shape
         self.built = True
 
@@ -192,14 +193,14 @@ class Layer(Module):
         )
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """The masks of the outputs for inputs with these masks: the same."""
+        """The masks of the outputs, given those of the inputs: unchanged by default."""
         del inputs
         return previous_mask
 
-    # Calling it.
+    # Calling.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """`call`, after checks, casts and, the first time, `build`.
+        """Run `call` after checks, casts and, the first time, `build`.
 
         Raises:
             ValueError: an input that the layer does not take.
@@ -255,9 +256,9 @@ class Layer(Module):
         Args:
             trainable_variables: a value for each of `trainable_variables`.
             non_trainable_variables: a value for each of `non_trainable_variables`.
-            *args: those of `call`.
+            *args: arguments of `call`.
             return_losses: whether to give what `losses` is with these values, too.
-            **kwargs: those of `call`.
+            **kwargs: keyword arguments of `call`.
 
         Returns:
             The outputs, and the values of `non_trainable_variables` after the call; then the
@@ -276,7 +277,7 @@ class Layer(Module):
         return signature
 
     def _run(self, training: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """`call`, in the context of this layer."""
+        """Run `call` in the context of this layer."""
         saved = calls.entry, calls.training, state.scope
         reads = state.autocast
         if self._autocast:
@@ -303,7 +304,7 @@ class Layer(Module):
         return outputs
 
     def _call_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The function for these arguments: `call`, unless it is replaced."""
+        """The function to call for these arguments: `call` or a replacement."""
         call = self.call
         if (
             self._policy.quantization_mode is not None
@@ -315,11 +316,11 @@ class Layer(Module):
     def rematerialized_call(
         self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Callable[..., Any]:
-        """`layer_call` as the `RematScope` that the layer was made in wants it.
+        """`layer_call`, rematerialised as the layer's `RematScope` demands.
 
         Args:
             layer_call: the layer's `call`.
-            *args: what it will be called with.
+            *args: the arguments it will be called with.
             **kwargs: likewise.
         """
         if self._remat is None:
@@ -331,10 +332,10 @@ class Layer(Module):
         """The names of the parameters of `call`."""
         return list(inspect.signature(self.call).parameters)
 
-    # Copying it.
+    # Copying.
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for pickle and deepcopy, without the calls in models."""
+        """The state for pickle and deepcopy, without the symbolic calls of models."""
         state: Any = super().__getstate__()
         return {**state, "_inbound_nodes": []}
 
@@ -343,30 +344,30 @@ class Layer(Module):
         for name, value in state.items():
             vars(self)[name] = value.of(self) if isinstance(value, LayerPart) else value
 
-    # Building it.
+    # Building.
 
     def _build_for(
         self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """`build` for these arguments of `call`."""
+        """Run `build` for these arguments of `call`."""
         self._take_path()
         given, named = build_arguments(type(self).build, signature, args, kwargs)
         self.build(*given, **named)
         self.built = True
 
     def _build_at_init(self) -> None:
-        """Be built from the start, as a layer without weights is; not if a subclass builds."""
+        """Mark the layer as built, since it has no weights, unless a subclass defines `build`."""
         if type(self).build is Layer.build:
             self.built = True
 
     def build_inside(self, x: Any) -> None:
-        """`build`, from the `build` of the layer that this one is in: its names begin with its."""
+        """Build from the `build` of the enclosing layer, whose name prefixes the weights' names."""
         self._take_path()
         self.build(x)
         self.built = True
 
     def build_from_config(self, config: dict[str, Any]) -> None:
-        """Build for the shapes that `get_build_config` gave."""
+        """Build for the shapes from `get_build_config`."""
         shapes = registry.deserialize_keras_object(config)
         if "input_shape" in shapes and len(shapes) == 1:
             if shapes["input_shape"] is not None:
@@ -375,7 +376,7 @@ class Layer(Module):
             self.build(**shapes)
 
     def get_build_config(self) -> dict[str, Any] | None:
-        """The shapes it was built for; None if it was not."""
+        """The shapes that it was built for; None if it was not built."""
         named = self._build_named
         if named is None:
             if self._build_specs is None:
@@ -406,8 +407,8 @@ class Layer(Module):
         """The result of a call on symbolic tensors, known by shape and dtype only.
 
         Args:
-            *args: those of `call`.
-            **kwargs: those of `call`.
+            *args: arguments of `call`.
+            **kwargs: keyword arguments of `call`.
         """
         return self.compute_output_spec(*args, **kwargs)
 
@@ -431,7 +432,7 @@ class Layer(Module):
         return as_shapes(output_specs.traced(self._twin(), tuple(specs), named))
 
     def _twin(self) -> Layer:
-        """This layer if it is built, else one like it: asking for shapes builds nothing."""
+        """This layer if it is built, else a copy: asking for shapes must not build it."""
         if self.built:
             return self
         try:
@@ -448,7 +449,7 @@ class Layer(Module):
         """The KerasTensors it was called on, in a functional model.
 
         Raises:
-            AttributeError: it was not called on KerasTensors.
+            AttributeError: the layer was not called on KerasTensors.
         """
         node = self._first_node("input")
         return node.inputs[0] if len(node.inputs) == 1 else node.inputs
@@ -458,7 +459,7 @@ class Layer(Module):
         """The KerasTensors it gave, in a functional model.
 
         Raises:
-            AttributeError: it was not called on KerasTensors.
+            AttributeError: the layer was not called on KerasTensors.
         """
         return self._first_node("output").outputs
 
@@ -469,7 +470,7 @@ class Layer(Module):
             )
         return self._inbound_nodes[0]
 
-    # Its weights.
+    # Weights.
 
     def add_weight(
         self,
@@ -491,13 +492,14 @@ class Layer(Module):
             *args: shape, initializer, dtype; or, the older order, name, shape, initializer.
             name: the variable is called `<layer>/<name>`.
             shape: every size known; a scalar if None.
-            initializer: of its value: glorot_uniform for floats, zeros for others if None.
-            dtype: that of the layer's policy if None.
+            initializer: initializer of its value: glorot_uniform for floats, zeros for others if
+                None.
+            dtype: the dtype of the layer's policy if None.
             trainable: whether training changes it.
             autocast: whether it is read in the dtype that the layer computes in.
-            regularizer: what it adds to the loss.
-            constraint: what it is brought back to after each step.
-            aggregation: what is made of the values that the replicas of a strategy assign: "none",
+            regularizer: the penalty added to the loss.
+            constraint: constraint applied to it after each step.
+            aggregation: how values assigned by the replicas of a strategy are aggregated: "none",
                 "sum", "mean" or "only_first_replica".
             **options: `overwrite_with_gradient`, `use_resource`, …: accepted for Keras' sake.
 
@@ -523,7 +525,8 @@ class Layer(Module):
         return self.add_weight(*args, **kwargs)
 
     def _children_elsewhere(self) -> dict[str, Trackable]:
-        # Keras keeps what may be quantized or get an adapter behind a property.
+        # Keras has a property for the weight that can be quantized or adapted, stored under
+        # `_name`.
         own = self._trackable_children()
         others = {f"_{name}": own[name] for name in ("kernel", "embeddings") if name in own}
         older = self._names_in_keras_2.items()
@@ -535,12 +538,12 @@ class Layer(Module):
 
     @property
     def variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
-        """All variables, states of seed generators too."""
+        """All variables, including states of seed generators."""
         return self._weight_store.gathered(is_any)
 
     @property
     def weights(self) -> list[Variable]:
-        """All variables that training or `set_weights` change: no states of seed generators."""
+        """All variables except states of seed generators."""
         return self._weight_store.gathered(is_weight)
 
     @property
@@ -550,17 +553,17 @@ class Layer(Module):
 
     @property
     def trainable_weights(self) -> list[Variable]:
-        """As `trainable_variables`."""
+        """The same as `trainable_variables`."""
         return self.trainable_variables
 
     @property
     def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
-        """The variables that training does not change by gradients, seed states too."""
+        """The variables that training does not change by gradients, including seed states."""
         return self._weight_store.gathered(is_not_trained)
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
-        """As `non_trainable_variables`, without seed states."""
+        """The same as `non_trainable_variables`, without seed states."""
         return self._weight_store.gathered(is_weight_not_trained)
 
     @property
@@ -593,14 +596,14 @@ class Layer(Module):
             weights: arrays in the order of `weights`.
 
         Raises:
-            ValueError: another number of arrays, or one of another shape.
+            ValueError: wrong number of arrays, or one of another shape.
         """
         self._weight_store.set_values(weights)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
-        """Put what a `.keras` or `.weights.h5` file keeps of this layer alone into `store`.
+        """Write the layer's own state for a `.keras` or `.weights.h5` file to `store`.
 
-        A subclass that does it otherwise defines `load_own_variables` too.
+        A subclass that saves other values defines `load_own_variables` too.
 
         Args:
             store: name -> array or variable; takes numbers and bools.
@@ -609,25 +612,25 @@ class Layer(Module):
             store[str(index)] = variable
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """Take what `save_own_variables` put into a file.
+        """Read the state that `save_own_variables` wrote.
 
         Args:
             store: name -> array.
 
         Raises:
-            ValueError: another number of arrays, or one of another shape.
+            ValueError: wrong number of arrays, or one of another shape.
         """
         self._weight_store.load_own(store)
 
-    # Its weights in few bits: layers that can be quantized define these.
+    # Quantization; layers that support it override these methods.
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
-        """Refused: this kind of layer has no weights that can be kept in few bits.
+        """Raises an error: layers of this kind cannot be quantized.
 
         Args:
             mode: "int8" or "int4".
             type_check: whether subclasses of layers that can be are refused.
-            config: which quantizers are used.
+            config: the quantizers used.
 
         Raises:
             NotImplementedError: always.
@@ -636,10 +639,10 @@ class Layer(Module):
         raise self._has_no("quantize")
 
     def quantized_build(self, input_shape: Any, mode: str) -> None:
-        """Refused, likewise.
+        """Raises an error: layers of this kind cannot be quantized.
 
         Args:
-            input_shape: of the weight.
+            input_shape: shape of the weight.
             mode: "int8" or "int4".
 
         Raises:
@@ -649,11 +652,11 @@ class Layer(Module):
         raise self._has_no("quantized_build")
 
     def quantized_call(self, *args: Any, **kwargs: Any) -> Any:
-        """`call` of a layer that is quantized; refused where it cannot be.
+        """`call` of a quantized layer; raises an error if it cannot be quantized.
 
         Args:
-            *args: those of `call`.
-            **kwargs: those of `call`.
+            *args: arguments of `call`.
+            **kwargs: keyword arguments of `call`.
 
         Raises:
             NotImplementedError: always.
@@ -666,13 +669,13 @@ class Layer(Module):
             f"Layer {type(self).__name__} does not have a `{method}` method implemented."
         )
 
-    # What it adds to the loss.
+    # Losses.
 
     def add_loss(self, loss: Any) -> None:
-        """Add to what training makes small, until the next call.
+        """Add to the loss that training minimizes, until the next call.
 
         Args:
-            loss: a tensor, of which the sum counts, or a list of them.
+            loss: a tensor, whose sum is added, or a list of them.
         """
         self._penalty_store.add(loss)
 
@@ -682,16 +685,16 @@ class Layer(Module):
         return self._penalty_store.losses()
 
     def add_metric(self, value: Any, name: str | None = None, aggregation: Any = None) -> None:
-        """Follow the mean of a value that `call` computes; the model's `metrics` has it.
+        """Track the mean of a value computed in `call`, as one of the model's `metrics`.
 
         Args:
             value: one or more numbers.
-            name: in logs.
+            name: name in logs.
             aggregation: accepted for Keras' sake: it is the mean.
         """
         from pinnace.keras.metrics.means import Mean
 
-        ignored("Layer.add_metric", "what is added up is the mean", aggregation=aggregation)
+        ignored("Layer.add_metric", "the mean of the values is reported", aggregation=aggregation)
         if "_added_metrics" not in vars(self):
             self._added_metrics: dict[str, Any] = {}
         key = name or "metric"
@@ -701,7 +704,7 @@ class Layer(Module):
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics in its attributes, and those of the layers in it."""
+        """The metrics among its attributes, and those of nested layers."""
         from pinnace.keras.metrics.metric import metrics_in  # metrics have layers' variables
 
         return metrics_in(self)
@@ -713,15 +716,15 @@ class Layer(Module):
 
     @property
     def updates(self) -> list[Any]:
-        """Nothing: what a call assigns is assigned by it."""
+        """Always empty: assignments run when they are called."""
         return []
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
-        """Nothing: what a call assigns is assigned by it."""
+        """Always empty: assignments run when they are called."""
         del inputs
         return []
 
-    # Its configuration.
+    # Configuration.
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, in the form for `from_config`.
@@ -744,7 +747,7 @@ class Layer(Module):
         return {**base, **configuration.constructor_config(self)}
 
     def _tells_constructor(self) -> bool:
-        """Whether the configuration is the constructor's arguments: no subclass overrides it."""
+        """Whether no subclass overrides the configuration: it is the constructor's arguments."""
         return type(self).get_config is Layer.get_config
 
     @classmethod
@@ -759,11 +762,11 @@ class Layer(Module):
         except (TypeError, ValueError) as error:
             raise TypeError(f"{cls.__name__}.from_config: {error}") from error
 
-    # What it is.
+    # Properties.
 
     @property
     def name(self) -> str:
-        """The name given to, or made by, the constructor, or set since."""
+        """The name given to the constructor or made by it, or set since."""
         return self._name
 
     @name.setter
@@ -773,7 +776,7 @@ class Layer(Module):
             self._name = value
 
     def _take_path(self) -> None:
-        """Be below the layers that are being called, with the policy of that place."""
+        """Take the path below the layers being called, with the policy for that path."""
         self._scope_name = state.scope + scope_of(self._name)
         self._policy = self._policy.at(self.path)
 
@@ -784,7 +787,7 @@ class Layer(Module):
 
     @property
     def dtype_policy(self) -> policies.DTypePolicy:
-        """The dtypes of its weights and of what it computes."""
+        """The dtypes of its weights and of its computation."""
         return self._policy
 
     @dtype_policy.setter
@@ -802,7 +805,7 @@ class Layer(Module):
 
     @property
     def autocast(self) -> bool:
-        """Whether float inputs are cast to the dtype it computes in."""
+        """Whether float inputs are cast to the compute dtype."""
         return self._autocast
 
     @autocast.setter
@@ -811,22 +814,22 @@ class Layer(Module):
 
     @property
     def dtype(self) -> str:
-        """Name of the dtype of its weights."""
+        """The name of the dtype of its weights."""
         return self._policy.variable_dtype
 
     @property
     def variable_dtype(self) -> str:
-        """Name of the dtype of its weights."""
+        """The name of the dtype of its weights."""
         return self._policy.variable_dtype
 
     @property
     def compute_dtype(self) -> str:
-        """Name of the dtype it computes in."""
+        """The name of the dtype of its computation."""
         return self._policy.compute_dtype
 
     @property
     def input_dtype(self) -> str:
-        """Name of the dtype that float inputs are cast to."""
+        """The name of the dtype that float inputs are cast to."""
         return self._policy.compute_dtype
 
     @property
@@ -835,7 +838,7 @@ class Layer(Module):
         return self._weight_store.layers()
 
     def _flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Layer]:
-        """This layer and those below it, each once.
+        """This layer and all nested layers, without duplicates.
 
         Source:
             Keras: packages number layers by this order in their files. What a layer has stands
@@ -860,14 +863,14 @@ class Layer(Module):
 
 
 def _single(x: Any) -> Any:
-    """Floats of fewer bits as float32."""
+    """Floats of fewer than 32 bits as float32."""
     if isinstance(x, Tensor) and x.dtype.is_floating and x.dtype.size < 4:
         return casting.cast(x, dtypes.float32)
     return x
 
 
 def _below(cls: type, base: type) -> tuple[type, ...]:
-    """The classes that come before `base` where an attribute of `cls` is looked up."""
+    """The classes before `base` in the method resolution order of `cls`."""
     return cls.__mro__[: cls.__mro__.index(base)]
 
 

@@ -1,4 +1,4 @@
-"""LayerOptions: the arguments that every layer takes."""
+"""LayerOptions: the common arguments of all layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlainLayerOptions(TypedDict, total=False):
     dtype: a dtype or a DTypePolicy.
     autocast: whether float inputs are cast to the dtype it computes in.
     name: unique if None: the class in snake case, numbered.
-    input_shape: of the first layer of a Sequential, without the batch.
+    input_shape: shape of the first layer of a Sequential, without the batch.
     """
 
     trainable: bool

@@ -1,4 +1,4 @@
-"""LayerPart: a part of a layer or model, with a subject and state of its own."""
+"""LayerPart: a part of a layer or model with its own subject and state."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Self
 class LayerPart:
     """A part of a layer, as an attribute of it.
 
-    It is no Trackable, so that what it holds are no children of the layer: its lists and dicts stay
-    plain, and checkpoints see nothing of them.
+    It is not a Trackable, so its contents are no children of the layer: its lists and dicts stay
+    plain, and checkpoints do not see them.
 
     Args:
         owner: the layer.
@@ -22,7 +22,7 @@ class LayerPart:
         self._owner = owner
 
     def of(self, owner: Any) -> Self:
-        """This part if it is the owner's; else, where the owner is a copy, one like it."""
+        """This part if it belongs to the owner, else a copy for it, since the owner is a copy."""
         if self._owner is owner:
             return self
         twin = copy.copy(self)

@@ -1,4 +1,4 @@
-"""The mask of a KerasTensor, itself a tensor of functional models."""
+"""The mask of a KerasTensor as a tensor of a functional model."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pinnace.keras.operation import Operation
 from pinnace.keras.symbolic import KerasTensor
 
 
-# Keras has no such class: files that hold it are for this library alone.
+# Keras has no such class: only this library can read files that contain it.
 @registry.register_keras_serializable(package="pinnace")
 class MaskOf(Operation):
-    """The mask that its input carries; of a KerasTensor, what that one will carry."""
+    """The mask that its input carries or, for a KerasTensor, will carry."""
 
     def call(self, x: Any) -> Any:
         """The mask.
 
         Raises:
-            ValueError: there is none.
+            ValueError: the tensor has no mask.
         """
         mask = masks.mask_of(x)
         if mask is None:
@@ -42,8 +42,8 @@ class MaskOf(Operation):
 def mask_of_keras_tensor(x: KerasTensor) -> KerasTensor:
     """The KerasTensor of the mask that `x` will carry.
 
-    Where it is known how a layer makes its mask, it is made of operations that Keras has, as it is
-    there; else it is what the tensor is found to carry.
+    If the way in which a layer computes its mask is known, the mask is made of Keras' operations,
+    as in Keras; else the mask is the one found on the tensor.
     """
     made = _of_operations(x)
     if made is None:
@@ -77,9 +77,9 @@ def _of_operations(x: KerasTensor) -> Any:
 
 
 def _named(mask: Any) -> Any:
-    """A mask of an operation that is not called as Keras 3 would call the next of its kind.
+    """An operation's mask, named differently from the next one that Keras would create.
 
-    That makes masks itself when it reads a model, which may then have one name twice.
+    Keras computes masks itself when it reads a model, which may then contain a name twice.
     """
     mask.node.layer._name = unique_name(f"mask_{mask.node.layer.name}")
     return mask

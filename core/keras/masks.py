@@ -1,6 +1,6 @@
-"""Masks: which steps of a sequence count, handed on from layer to layer with the tensors.
+"""Masks of sequences' steps, passed from layer to layer with the tensors.
 
-A mask is a bool tensor [batch, time] that hangs on a tensor as `_keras_mask`.
+A mask is a bool tensor [batch, time], stored as the attribute `_keras_mask` of a tensor.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def mask_of(x: Any) -> Any:
-    """The masks of tensors, in their structure; None if there is none at all."""
+    """The masks of tensors, in their structure; None if no tensor has one."""
     if isinstance(x, Tensor):
         return getattr(x, "_keras_mask", None)
     if not structure.is_nested(x):
@@ -31,7 +31,7 @@ def mask_of(x: Any) -> Any:
 
 
 def attach(x: Any, mask: Any) -> None:
-    """Let tensors have these masks; None changes nothing."""
+    """Attach masks to tensors; None changes nothing."""
     if mask is None:
         return
     for one, its in zip(structure.flatten(x), structure.flatten(mask), strict=False):
@@ -42,9 +42,9 @@ def attach(x: Any, mask: Any) -> None:
 def filled_in(
     signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """The keyword arguments, with the masks of the tensors where `call` asks for them.
+    """The keyword arguments, with masks of tensors added for `call`'s mask parameters.
 
-    `mask` is that of the one argument that holds tensors; where several do, `x_mask` is that of
+    `mask` is the mask of the only argument with tensors; if there are several, `x_mask` is that of
     `x`.
 
     Source:
@@ -71,25 +71,25 @@ def filled_in(
 
 
 def without_mask(x: Tensor) -> Tensor:
-    """The same values in a tensor that has no mask."""
+    """The same values in a tensor without a mask."""
     return x if mask_of(x) is None else reshaping.identity(x)
 
 
 def hand_on(layer: Layer, inputs: Any, outputs: Any, mask: Any) -> None:
-    """Give the outputs of a layer their masks.
+    """Attach masks to the outputs of a layer.
 
     Args:
-        layer: what was called.
+        layer: the called layer.
         inputs: its first argument.
-        outputs: what it gave.
-        mask: of the inputs.
+        outputs: its outputs.
+        mask: mask of the inputs.
     """
     if not layer.supports_masking:
         used = layer._call_signature is not None and "mask" in layer._call_signature.masks
         if not used and any(m is not None for m in structure.flatten(mask)):
             warnings.warn(
-                f"{layer._described()} got an input with a mask and knows nothing of masks: "
-                "what comes after it sees none",
+                f"{layer._described()} got an input with a mask but does not support "
+                "masks: later layers get none",
                 stacklevel=4,
             )
         return
@@ -108,7 +108,7 @@ def hand_on(layer: Layer, inputs: Any, outputs: Any, mask: Any) -> None:
 
 
 def foreseen(x: Any) -> list[TensorSpec | None]:
-    """The specs of the masks that KerasTensors will carry, flat; nothing if none will."""
+    """The specs of masks that KerasTensors will carry, flat; empty if there are none."""
     found = [getattr(one, "mask_spec", None) for one in structure.flatten(x)]
     return found if any(spec is not None for spec in found) else []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
-# absl's logger has this name: whoever set that one up finds the lines there.
+# The name of absl's logger, so that a program's configuration of absl applies.
 _LOG = logging.getLogger("absl")
 
 
@@ -17,14 +17,14 @@ _destination = _Destination()
 
 
 def enable_interactive_logging() -> None:
-    """Have progress and summaries written to standard output, as they are at first."""
+    """Write progress and summaries to standard output, the default."""
     _destination.interactive = True
 
 
 def disable_interactive_logging() -> None:
     """Have progress and summaries written to the logger `absl`, as information.
 
-    For jobs on servers: nothing is drawn over, and each line is a record.
+    For jobs on servers: nothing is redrawn, and each line is a record.
     """
     _destination.interactive = False
 
@@ -35,7 +35,7 @@ def is_interactive_logging_enabled() -> bool:
 
 
 def write(text: str) -> None:
-    """Write text to where messages go; a record of the log has no end of line of its own."""
+    """Write text to the destination of messages; log records get no trailing line feed."""
     if _destination.interactive:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -1,16 +1,16 @@
-"""Error texts for classes that a file names and that are not here."""
+"""Error messages about classes that a file names and that are missing here."""
 
 from __future__ import annotations
 
-# What stands where a class has no package, or one that nobody can install.
+# Package names that are no package one could install.
 _NO_PACKAGE = {"", "__main__", "builtins", "Custom"}
 
 
 def missing_class(module: str, named: str) -> str:
-    """The message, with what to do.
+    """The error message, with a remedy.
 
     Args:
-        module: that the file names; empty if it names none.
+        module: the module that the file names; empty if it names none.
         named: the class or function, maybe with the package it is registered under.
     """
     whole = f"{module}.{named}" if module else named

@@ -1,4 +1,4 @@
-"""`keras.mixed_precision`: policies and the loss scale, by the names of older programs."""
+"""`keras.mixed_precision`: policies and loss scaling under older names."""
 
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.dtype_policy import DTypePolicy as Policy

@@ -1,4 +1,4 @@
-"""Config: named values, as attributes and as a dict, that can be frozen."""
+"""Config: named values as attributes and as a dict, which can be frozen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Config:
-    """Values by name: `config.name` and `config["name"]` are the same.
+    """Named values: `config.name` and `config["name"]` are the same.
 
     Args:
         **kwargs: the first values.
@@ -30,15 +30,15 @@ class Config:
 
     @property
     def frozen(self) -> bool:
-        """Whether values must stay as they are."""
+        """Whether values cannot be changed."""
         return self._frozen
 
     def freeze(self) -> None:
-        """Refuse changes of values from now on."""
+        """Refuse changes from now on."""
         vars(self)["_frozen"] = True
 
     def unfreeze(self) -> None:
-        """Allow changes of values again."""
+        """Allow changes again."""
         vars(self)["_frozen"] = False
 
     def _writable(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Config:
         return self._config
 
     def as_dict(self) -> dict[str, Any]:
-        """The values, in a dict of their own."""
+        """The values as a new dict."""
         return copy.copy(self._config)
 
     def to_json(self) -> str:
@@ -66,14 +66,14 @@ class Config:
         return self._config.values()
 
     def items(self) -> ItemsView[str, Any]:
-        """Names and values."""
+        """The pairs of names and values."""
         return self._config.items()
 
     def pop(self, *args: Any) -> Any:
-        """Take a value away.
+        """Remove a value and return it.
 
         Args:
-            *args: its name, and what is given if there is none.
+            *args: its name, and the result if there is none.
         """
         return self._writable().pop(*args)
 
@@ -91,7 +91,7 @@ class Config:
 
         Args:
             keyname: the name.
-            value: what is given if there is none.
+            value: the result if there is none.
         """
         return self._config.get(keyname, value)
 

@@ -1,4 +1,4 @@
-"""Names of layers, optimizers and metrics: the class in snake case, numbered where it repeats."""
+"""Names of layers, optimizers and metrics: the class in snake case, numbered if repeated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _lock = threading.Lock()
 
 
 def unique_name(stem: str) -> str:
-    """`stem`, then `stem_1`, `stem_2`, …: another one each time."""
+    """`stem`, then `stem_1`, `stem_2`, …: a new name at each call."""
     with _lock:
         count = _counts[stem]
         _counts[stem] += 1
@@ -30,7 +30,7 @@ def checked_name(who: str, name: object) -> str:
 
     Args:
         who: the class, for the message.
-        name: what was given.
+        name: the given name.
 
     Raises:
         ValueError: no text, or one with a slash, which parts the names in a path.
@@ -45,12 +45,12 @@ def checked_name(who: str, name: object) -> str:
 
 
 def scope_of(name: str) -> str:
-    """The prefix of the names of what belongs to `name`: empty, if that is empty."""
+    """The prefix of names below `name`; empty if `name` is empty."""
     return f"{name}/" if name else ""
 
 
 def get_uid(prefix: str = "") -> int:
-    """1, then 2, 3, …: the numbers that names with this stem get, too.
+    """1, then 2, 3, …: the next number for names with this stem.
 
     Args:
         prefix: the stem.
@@ -71,7 +71,7 @@ def class_name_in_snake_case(name: str) -> str:
 
 
 def clear_session(free_memory: bool = True) -> None:
-    """Numbers of names start anew.
+    """Restart the numbering of names.
 
     Args:
         free_memory: accepted for Keras' sake; memory is freed when nothing refers to it.
@@ -83,7 +83,7 @@ def clear_session(free_memory: bool = True) -> None:
 
 @contextlib.contextmanager
 def names_anew() -> Iterator[None]:
-    """Numbers of names start anew inside the block, and afterwards go on where they were."""
+    """Restart the numbering of names inside the block, and continue the previous one afterwards."""
     with _lock:
         saved = dict(_counts)
         _counts.clear()

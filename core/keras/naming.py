@@ -11,28 +11,28 @@ if TYPE_CHECKING:
     import contextlib
     from types import TracebackType
 
-# The Keras whose names, files and numbers these are.
+# The version of Keras whose names, file formats and numbers are reproduced.
 VERSION = "3.15.1"
 
 
 def version() -> str:
-    """The version of Keras whose names, files and numbers these are."""
+    """The version of Keras whose names, file formats and numbers are reproduced."""
     return VERSION
 
 
 class name_scope:  # noqa: N801 (Keras's name)
-    """Variables and nodes made inside the block are named `name/...`.
+    """Prefixes names of variables and nodes created inside the block by `name/`.
 
     A layer's weights are named by the block that the layer was made in.
 
     Args:
-        name: of the block, without a slash.
+        name: name of the block, without a slash.
         **kwargs: `caller`, `deduplicate`, `override_parent`, which Keras' layers give: they have no
             effect, which a warning says.
 
     Raises:
         ValueError: a name with a slash, or none.
-        TypeError: another argument.
+        TypeError: unsupported argument.
     """
 
     def __init__(self, name: str, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Operation: a function of tensors that is also a node of functional models."""
+"""Operation: a function of tensors that can also be a node of a functional model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pinnace.keras.layer import Layer
 
 
 class _Operations(type):
-    """Keras: a layer is an Operation too, with weights; here an Operation is a layer without."""
+    """The metaclass: in Keras layers are Operations; here Operations are layers without weights."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return (
@@ -25,8 +25,8 @@ class _Operations(type):
 class Operation(Layer, metaclass=_Operations):
     """A function of tensors without weights: subclasses define `call`.
 
-    Called on KerasTensors it gives some, and is a node of the functional model, but none of its
-    layers. Shapes are found by tracing `call`; `compute_output_spec` may tell them instead.
+    Called on KerasTensors it returns KerasTensors, and is a node of the functional model, but none
+    of its layers. Shapes are inferred by tracing `call`, unless `compute_output_spec` gives them.
 
     Args:
         name: unique if None.
@@ -39,9 +39,9 @@ class Operation(Layer, metaclass=_Operations):
         self.built = True
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """None: what an operation gives is a plain tensor."""
+        """None: the result of an operation has no mask."""
         del inputs, previous_mask
 
     def get_config(self) -> dict[str, Any]:
-        """The name, and what the constructor was given beside it."""
+        """The name and the other arguments of the constructor."""
         return {"name": self.name, **configuration.constructor_config(self)}

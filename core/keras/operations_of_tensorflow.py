@@ -1,4 +1,4 @@
-"""TensorFlow's functions between the layers of Keras 2's models as operations of Keras 3."""
+"""TensorFlow functions in Keras 2's models, converted to operations of Keras 3."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ _FUNCTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
     "identity": (_NUMPY, "Copy", {}),
     "pad": (_NUMPY, "Pad", {"paddings": "pad_width", "mode": "mode", "constant_values": ""}),
 }
-# Arguments of calls; all others are settings. In the order in which the class takes them.
+# Call arguments in the order of the class's `call`; all others are settings.
 _CALLED = ("x", "x1", "x2", "condition", "key", "indices")
 # TensorFlow's defaults that differ from those of Keras.
 _DEFAULTS: dict[str, dict[str, Any]] = {
@@ -143,21 +143,21 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "math.argmin": {"axis": 0},
     "one_hot": {"axis": -1},
 }
-# Arguments that may be there, as long as they say nothing.
+# Values of other arguments that change nothing.
 _NOTHING: tuple[Any, ...] = (None, False, "channels_last")
 
 
 def same_operation(
     function: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], specs: Any
 ) -> Any:
-    """KerasTensors from an operation that Keras 3 has and that does the same; None if none does.
+    """KerasTensors from an equivalent operation of Keras 3; None if there is none.
 
     Args:
-        function: of TensorFlow, without `tf.`.
-        name: of the operation.
-        args: of the call, KerasTensors among them.
+        function: a TensorFlow function, without `tf.`.
+        name: name of the operation.
+        args: arguments of the call, some of them KerasTensors.
         kwargs: likewise.
-        specs: what the function gives: one that gives another dtype is not the same.
+        specs: the function's results: one with another dtype is not the same.
     """
     function = function.removeprefix("compat.v1.")
     known = _FUNCTIONS.get(function)
@@ -182,7 +182,7 @@ def _flat(specs: Any) -> list[Any]:
 def _told(  # noqa: C901 (one question after the other)
     function: str, names: dict[str, str], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[dict[str, Any], list[Any]] | None:
-    """The settings and the arguments of the operation; None if it does not know one of them."""
+    """The settings and call arguments of the operation; None if it lacks one of them."""
     settings: dict[str, Any] = dict(_DEFAULTS.get(function, {}))
     later: dict[str, Any] = {}
     for key, value in kwargs.items():
@@ -201,7 +201,7 @@ def _told(  # noqa: C901 (one question after the other)
     if function == "split" and not _cut(settings):
         return None
     if function in {"stack", "concat"} and not all(map(is_symbolic, structure.flatten(args))):
-        return None  # numbers among tensors, which Keras 3 does not make any of
+        return None  # mixed lists of numbers and tensors have no counterpart in Keras 3
     if "key" in later:
         later["key"] = with_slices(brackets)
     if function == "math.l2_normalize":
@@ -210,14 +210,14 @@ def _told(  # noqa: C901 (one question after the other)
 
 
 def with_slices(key: Any) -> Any:
-    """The key in brackets; in files of Keras 2 slices are dicts, in which tensors may stand."""
+    """The index key; Keras 2's files store slices as dicts, which may contain tensors."""
     if isinstance(key, dict):
         return slice(*(key.get(part) for part in ("start", "stop", "step")))
     return tuple(map(with_slices, key)) if isinstance(key, (list, tuple)) else key
 
 
 def _cut(settings: dict[str, Any]) -> bool:
-    """Sizes of parts as the places to cut at; whether they are known."""
+    """Convert sizes of parts to split indices; whether they are known."""
     sizes = settings.get("indices_or_sections")
     if isinstance(sizes, list):
         if not all(type(size) is int and size >= 0 for size in sizes):

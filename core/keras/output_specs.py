@@ -1,4 +1,4 @@
-"""The specs of a layer's outputs, for inputs that are known by their specs only."""
+"""The specs of a layer's outputs, given only the specs of its inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def symbolic(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """KerasTensors for the outputs of a call, and a node of the layer that remembers the call."""
+    """KerasTensors for the outputs of a call, which is recorded as a node of the layer."""
     specs = layer.compute_output_spec(*args, **kwargs)
     node = Node(layer, args, kwargs)
 
@@ -38,11 +38,11 @@ def symbolic(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def traced(layer: Layer, specs: tuple[Any, ...], options: dict[str, Any], given: Any = None) -> Any:
-    """The result of `call` for these specs, found by tracing it; `given` may carry masks."""
+    """The specs of `call`'s result, found by tracing; `given` may carry masks."""
     outer, known = state.scope, masks.foreseen(given or (specs, options))
 
     def call(held: Any, *inputs: Any, **others: Any) -> Any:
-        state.scope = outer  # weights are named as in a call from here
+        state.scope = outer  # weights get the same names as in a call from here
         masks.attach((inputs, others), held)
         return layer(*inputs, **others)
 
@@ -52,17 +52,17 @@ def traced(layer: Layer, specs: tuple[Any, ...], options: dict[str, Any], given:
     finally:
         calls.inferring_specs = saved
     if calls.entry is None:
-        layer._penalty_store.begin()  # what that call added to the loss has no value
+        layer._penalty_store.begin()  # discard the losses of this trace
     layer._output_specs = concrete.structured_outputs
     return concrete.structured_outputs
 
 
 def by_shapes(layer: Layer, specs: tuple[Any, ...]) -> Any:
-    """The outputs' specs from the subclass's own `compute_output_shape`."""
+    """The specs of the outputs, from the subclass's `compute_output_shape`."""
     if not layer.built:
         layer._build_for(CallSignature(type(layer).call), specs, {})
     given = [as_shapes(spec) for spec in specs]
-    # It may leave out the inputs that `call` can do without.
+    # Its parameters may omit the optional inputs of `call`.
     shapes = layer.compute_output_shape(*given[: _taken(layer.compute_output_shape)])
     found = as_specs(shapes, layer.compute_dtype)
     layer._output_specs = found
@@ -70,7 +70,7 @@ def by_shapes(layer: Layer, specs: tuple[Any, ...]) -> Any:
 
 
 def _taken(function: Any) -> int | None:
-    """The number of arguments that a function takes by position; None: any number."""
+    """The number of positional arguments of a function; None for any number."""
     kinds = [one.kind for one in inspect.signature(function).parameters.values()]
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         return None

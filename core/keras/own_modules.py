@@ -1,4 +1,4 @@
-"""User modules with classes that files name, as commands are given them: `--import MODULE`."""
+"""User modules that define classes named in files: `--import MODULE`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARIABLE = "PINNACE_IMPORT"
 
 
 def tell(modules: Iterable[str]) -> None:
-    """Also look in these modules for classes that a file names and that are not registered.
+    """Search these modules for classes that a file names and that are not registered.
 
     They are imported when the first such class is met, and not before.
     """
@@ -25,7 +25,7 @@ def tell(modules: Iterable[str]) -> None:
 
 
 def taken(arguments: list[str]) -> list[str]:
-    """A command line without `--import MODULE`, whose modules are told.
+    """A command line without `--import MODULE`; registers the modules.
 
     Raises:
         ValueError: `--import` without a module.
@@ -47,7 +47,7 @@ def taken(arguments: list[str]) -> list[str]:
 
 
 def import_told() -> list[Any]:
-    """The modules, imported: from the folder the command runs in, if they are not installed."""
+    """Import the modules, from the working folder if they are not installed."""
     names = [name for name in os.environ.get(VARIABLE, "").split(",") if name]
     here = os.getcwd()  # noqa: PTH109 (sys.path holds texts)
     if names and here not in sys.path and "" not in sys.path:
@@ -59,7 +59,7 @@ def import_told() -> list[Any]:
 
 
 def found_in(modules: Iterable[Any], named: str) -> Any:
-    """The class or function of that name that one of the modules has; None if none has."""
+    """The class or function of that name in one of the modules; None if there is none."""
     for module in modules:
         found = getattr(module, named, None)
         if inspect.isclass(found) or inspect.isfunction(found):

@@ -1,4 +1,4 @@
-"""Penalties: the part of a layer that adds to the loss."""
+"""Penalties: a layer's contributions to the loss."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Penalties(LayerPart):
 
     Attributes:
         added: by the last call.
-        holding: those that hold something of the last call, if it was the outermost.
+        holding: the ones that hold data of the last call, if it was the outermost.
     """
 
     _owner: Layer
@@ -33,23 +33,23 @@ class Penalties(LayerPart):
         self.holding: list[Penalties] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without the losses that the last call added."""
+        """The state, without the losses that the last call added."""
         return {**vars(self), "added": [], "holding": []}
 
     def begin(self) -> None:
-        """An outermost call begins: what the one before added is over."""
+        """Called at the start of an outermost call: discard the losses of the previous one."""
         for held in self.holding:
             held.added.clear()
         self.holding.clear()
 
     def add(self, losses: Any) -> None:
-        """Add a scalar, or a list of them, until the next call."""
+        """Add a scalar or a list of scalars, valid until the next call."""
         self.added.extend(losses if isinstance(losses, (list, tuple)) else [losses])
         if calls.entry is not None:
             calls.entry._penalty_store.holding.append(self)
 
     def add_for_outputs(self, regularizer: Callable[[Any], Any], outputs: Any) -> None:
-        """Add the penalty of each output, divided by the size of its batch."""
+        """Add the penalty of each output, divided by its batch size."""
         for output in structure.flatten(outputs):
             if isinstance(output, Operands):
                 penalty = regularizer(output)
@@ -60,7 +60,7 @@ class Penalties(LayerPart):
                 self._owner.add_loss(division.divide(penalty, size))
 
     def losses(self) -> list[Any]:
-        """The penalties of the last call, here and in the layers inside, then `of_weights`."""
+        """The losses of the last call, of this and nested layers, followed by `of_weights`."""
         found: list[Any] = []
         seen: set[int] = set()
 
@@ -76,7 +76,7 @@ class Penalties(LayerPart):
         return found + self.of_weights()
 
     def of_weights(self) -> list[Any]:
-        """The penalties of the weights that are trained, here and in the layers inside."""
+        """The penalties of trainable weights, of this and nested layers."""
         found: list[Any] = []
         seen: set[int] = set()
 

@@ -1,4 +1,4 @@
-"""Pictures of Pillow and arrays of them."""
+"""Conversion between Pillow images and arrays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load_img(
     """The picture in a file.
 
     Args:
-        path: of the file, or an `io.BytesIO` of its bytes.
+        path: path of the file, or an `io.BytesIO` of its bytes.
         color_mode: `grayscale` (16 and 32 bits are kept), `rgb` or `rgba`.
         target_size: (height, width) to give it; its own if None.
         interpolation: `nearest`, `bilinear`, `bicubic`, `lanczos`, `box` or `hamming`.
@@ -48,7 +48,7 @@ def load_img(
 
     Raises:
         TypeError: `path` is neither.
-        ValueError: another mode or interpolation.
+        ValueError: unknown mode or interpolation.
         ImportError: Pillow is missing.
     """
     if color_mode not in _MODES:
@@ -85,10 +85,10 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
     Args:
         img: the image, or an array of two or three axes.
         data_format: `channels_first` moves the channels to the front.
-        dtype: of the array.
+        dtype: dtype of the array.
 
     Raises:
-        ValueError: another data format, or an array of other axes.
+        ValueError: unknown data format, or an array of other axes.
     """
     array = np.asarray(img, np.float32 if dtype is None else dtype)
     if array.ndim not in {2, 3}:
@@ -110,7 +110,7 @@ def array_to_img(
         dtype: to compute in; float32 if None.
 
     Raises:
-        ValueError: another shape or data format.
+        ValueError: wrong shape or data format.
         ImportError: Pillow is missing.
     """
     array = np.asarray(x, np.float32 if dtype is None else dtype)
@@ -142,7 +142,7 @@ def save_img(
     """Write an array [height, width, channels] as a picture, all of it or nothing.
 
     Args:
-        path: of the file.
+        path: path of the file.
         x: see `array_to_img`.
         data_format: see `array_to_img`.
         file_format: Pillow's name of the format; that of the file's ending if None.

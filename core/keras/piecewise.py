@@ -1,4 +1,4 @@
-"""Activations of several pieces: what is small becomes 0, what is large goes straight on."""
+"""Piecewise activations: shrinkage, thresholds, and sparse variants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @of_symbols_too
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x above 0, alpha (exp(x / alpha) - 1) below.
+    """x where positive, else alpha (exp(x / alpha) - 1).
 
     Args:
         x: [...], a float type.
@@ -79,13 +79,13 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
 
 @of_symbols_too
 def hard_tanh(x: Any) -> Tensor:
-    """x between -1 and 1, which it does not leave."""
+    """x clipped to [-1, 1]."""
     return clipping.clip_by_value(x, -1.0, 1.0)  # type: ignore[no-any-return]
 
 
 @of_symbols_too
 def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
-    """x moved towards 0 by the threshold, and 0 where it would get past.
+    """x moved towards 0 by the threshold, at most to 0.
 
     Args:
         x: [...], a float type.
@@ -116,11 +116,11 @@ def sparse_sigmoid(x: Any) -> Tensor:
 
 @of_symbols_too
 def sparsemax(x: Any, axis: int = -1) -> Tensor:
-    """The probabilities nearest to x along an axis, many of which are 0.
+    """The projection of x onto probabilities along an axis, many of which are 0.
 
     Args:
         x: [...], a float type.
-        axis: along which they add up to 1.
+        axis: the axis along which they add up to 1.
 
     Returns:
         The shape and dtype of `x`.
@@ -177,7 +177,7 @@ def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
 
     Args:
         x: [...], a float type.
-        threshold: what `x` must be above.
+        threshold: the value that `x` must exceed.
         default_value: the other value.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Values that stand for one array, not a structure: lists of Python values, and columns."""
+"""Values that form one array rather than a structure: lists of Python values, and columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VALUES = (bool, int, float, str, bytes, np.generic)
 
 
 def is_values(value: Any) -> bool:
-    """Whether it is a list or tuple, nested or not, of numbers or texts only."""
+    """Whether it is a list or tuple, possibly nested, of numbers or texts only."""
     if not isinstance(value, (list, tuple)):
         return False
     leaves = structure.flatten(value)
@@ -43,7 +43,7 @@ def one_array(value: Any, what: str) -> Array:
 
 
 def in_floatx(array: Array) -> Array:
-    """The same, but NumPy's own floats become Keras's."""
+    """The array, with NumPy's default floats converted to Keras's."""
     if array.dtype != np.float64:
         return array
     return array.astype(floatx() if floatx() != "bfloat16" else "float32")

@@ -1,4 +1,4 @@
-"""DTypePolicyMap: policies of layers, by their paths."""
+"""DTypePolicyMap: policies of layers by path."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
-    """Policies by paths of layers; given as a layer's `dtype`, each layer finds its own.
+    """Policies by path of layers; given as a layer's `dtype`, each nested layer looks up its own.
 
     A path is looked for among the keys, then among those that match it in full as regular
     expressions. Others have the default policy.
 
     Args:
-        default_policy: that of `keras.config.dtype_policy()` if None.
+        default_policy: the default; `keras.config.dtype_policy()` if None.
         policy_map: path or pattern -> policy.
 
     Raises:
@@ -47,7 +47,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         self._set_present(self.default_policy)
 
     def _set_present(self, policy: DTypePolicy) -> None:
-        """Compute as `policy` does."""
+        """Compute by the rules of `policy`."""
         self._present = policy
         self._compute, self._variable = policy._compute, policy._variable
 
@@ -55,7 +55,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         """The same map, as the layer of that path has it.
 
         Args:
-            path: of a layer.
+            path: path of a layer.
         """
         made = type(self)(self._default)
         made._policies = self._policies
@@ -66,7 +66,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         """The same map, in which the layer of that path now has `policy`.
 
         Args:
-            path: of a layer.
+            path: path of a layer.
             policy: its new one.
         """
         self._policies[path] = policy
@@ -74,17 +74,17 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
 
     @property
     def name(self) -> str:
-        """`map_` and the name of the default policy."""
+        """`map_` followed by the name of the default policy."""
         return f"map_{self.default_policy.name}"
 
     @property
     def default_policy(self) -> DTypePolicy:
-        """The policy of layers that have none here."""
+        """The policy of layers without an entry."""
         return dtype_policy.get(self._default)
 
     @property
     def quantization_mode(self) -> str | None:
-        """The quantization of the layer's weights; of no layer's, those of the default policy."""
+        """The quantization mode for the current layer; outside of layers, the default policy's."""
         return self._present.quantization_mode
 
     def __getitem__(self, key: str) -> DTypePolicy:
@@ -94,7 +94,7 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         if len(found) > 1:
             raise ValueError(
                 f"DTypePolicyMap: Path {key!r} matches multiple dtype policy specification keys: "
-                f"{found}\n  Try: patterns of which each path matches one at most"
+                f"{found}\n  Try: patterns such that each path matches at most one"
             )
         return self._policies[found[0]] if found else self.default_policy
 

@@ -1,7 +1,7 @@
-"""Functions of TensorFlow between the layers of Keras 2's models, found by their public names.
+"""TensorFlow functions between the layers of Keras 2's models, by public name.
 
-Nothing here exists in Keras 3, whose files can name these classes all the same: what opens them
-there is a class of the same name (docs/guide/keras.md#models-of-keras-2-in-keras-3).
+Keras 3 has none of this, but its files can name these classes: they are opened there by a class of
+the same name (docs/guide/keras.md#models-of-keras-2-in-keras-3).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _OPERATORS, _VERSION_1 = "__operators__.", "compat.v1."
-# What was called otherwise in version 1, with the same arguments.
+# Functions that version 1 names differently, with the same arguments.
 _RENAMED = {"floor_div": "math.floordiv", "quantize_v2": "quantization.quantize"}
-# Where functions of tensors are defined: they compute, and do nothing else.
+# Modules of functions that only compute.
 _COMPUTE = (
     "pinnace.ops.",
     "pinnace.framework.convert",
     *(f"pinnace.keras.{name}" for name in ("activations", "backend", "losses", "metrics")),
     *(f"pinnace.compat.v1.{name}" for name in ("functions", "gone", "image", "nn", "texts")),
 )
-# Those modules whose functions reach files, the terminal or Python, or keep a state.
+# Modules whose functions access files, the terminal or Python, or keep state.
 _REACH = (
     *(f"pinnace.ops.{name}" for name in ("dataset", "functional", "queue", "state", "summary")),
     *(f"pinnace.ops.io.{name}" for name in ("bundles", "files", "gfile", "protos", "writers")),
@@ -41,7 +41,7 @@ _REACH_BY_NAME = re.compile(
     r"Print|set_(?!diag).*|get_global.*|assign.*|delete.*|batch_set.*|match_.*|name_scope|clear_session|"
     r"manual_variable_initialization"
 )
-# Where TensorFlow shows functions of tensors.
+# Namespaces in which TensorFlow publishes functions of tensors.
 _SPACES = re.compile(
     r"(compat\.v1\.)?((audio|bitwise|dtypes|image|io|linalg|math|math\.special|nn|quantization|ragged|"
     r"random|sets|signal|sparse|strings|(linalg|nn|random)\.experimental|debugging(?=\.(assert_|"
@@ -50,14 +50,14 @@ _SPACES = re.compile(
 
 
 class UnknownFunctionError(ValueError):
-    """A name that is none of a function of tensors."""
+    """The name does not denote a function of tensors."""
 
 
 def public_function(name: str) -> Callable[..., Any]:
     """The function of tensors that TensorFlow shows under a name, without `tf.`.
 
     Raises:
-        UnknownFunctionError: there is none here, or it does more than compute.
+        UnknownFunctionError: no such function is provided here, or it has side effects.
     """
     if name.startswith(_OPERATORS):
         return _operator(name.removeprefix(_OPERATORS))
@@ -132,7 +132,7 @@ class TFOpLambda(Operation):
         self._call = public_function(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function's result; of KerasTensors a node, of an operation if one does the same."""
+        """The function's result; for KerasTensors, the output of an operation or of this layer."""
         if is_symbolic(args, kwargs):
             specs = self.compute_output_spec(*args, **kwargs)
             found = same_operation(self.function, self.name, args, kwargs, specs)
@@ -151,7 +151,7 @@ class ClassMethod(Operation):
 
     Args:
         cls_symbol: the name of the class.
-        method_name: of the method.
+        method_name: name of the method.
         name: unique if None.
     """
 

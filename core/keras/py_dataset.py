@@ -1,4 +1,4 @@
-"""PyDataset: batches by number, for data that Python makes."""
+"""PyDataset: batches by index, produced by Python code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pinnace.framework.no_effect import no_effect
 
 
 class PyDataset:
-    """A subclass says with `__len__` how many batches there are, and with `__getitem__` which.
+    """A dataset of Python code: subclasses define `__len__`, in batches, and `__getitem__`.
 
     Args:
         workers: how many threads make batches ahead; with 1 or fewer, each is made when it is
@@ -39,11 +39,11 @@ class PyDataset:
 
     @property
     def num_batches(self) -> int | None:
-        """The number of batches; a subclass may say None: as many as `steps_per_epoch`."""
+        """The number of batches; None leaves it to `steps_per_epoch`."""
         return len(self)
 
     def on_epoch_begin(self) -> None:
         """An epoch begins."""
 
     def on_epoch_end(self) -> None:
-        """An epoch is over: the time to put the samples into another order."""
+        """Called at the end of an epoch, for example to reorder samples."""

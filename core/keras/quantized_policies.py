@@ -1,4 +1,4 @@
-"""Policies of quantized layers: how their weights are kept, and which policy they had before."""
+"""Policies of quantized layers: how weights are stored, and the policy before quantization."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def refusal(mode: str) -> str:
 
 
 class QuantizedDTypePolicy(DTypePolicy):
-    """Weights in few bits, computation as in another policy.
+    """Quantized weights, with computation by another policy.
 
     Args:
         mode: "int8", "int4" or "float8".
         source_name: the name of the other policy; that of layers that are given none if None.
 
     Raises:
-        ValueError: another mode, or one that does not go with the policy's dtype.
+        ValueError: unknown mode, or one that does not go with the policy's dtype.
     """
 
     __slots__ = ("_mode", "_source_name")
@@ -69,14 +69,14 @@ class QuantizedDTypePolicy(DTypePolicy):
 
 
 class Int4DTypePolicy(QuantizedDTypePolicy):
-    """Weights in 4 bits, in groups of rows.
+    """4-bit weights, in groups of rows.
 
     Args:
         mode: "int4/N": N rows in a group, or -1 for a scale by column alone.
-        source_name: the name of the policy of what is computed.
+        source_name: the name of the policy for computations.
 
     Raises:
-        ValueError: another form.
+        ValueError: unknown form.
     """
 
     __slots__ = ("block_size",)
@@ -112,7 +112,7 @@ class QuantizedFloat8DTypePolicy(QuantizedDTypePolicy):
 
     Args:
         mode: "float8".
-        source_name: the name of the policy of what is computed.
+        source_name: the name of the policy for computations.
         amax_history_length: how many largest values are kept, to choose the scales from.
 
     Raises:
@@ -140,7 +140,7 @@ class QuantizedFloat8DTypePolicy(QuantizedDTypePolicy):
 
 
 def of_name(name: str) -> QuantizedDTypePolicy | None:
-    """The policy that a name such as `int8_from_float32` means; None if it is no such name.
+    """The policy for a name such as `int8_from_float32`; None for other names.
 
     Raises:
         NotImplementedError: a policy of GPTQ or AWQ.

@@ -1,4 +1,4 @@
-"""`keras.random`: draws from distributions, each by its seed; see `SeedGenerator`."""
+"""`keras.random`: random numbers by seed; see `SeedGenerator`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Seed = int | SeedGenerator | None
 
 
 def drawn_seed(name: str, seed: Any) -> Tensor:
-    """Two numbers: of a generator the next ones, of a number always the same."""
+    """Two seed numbers: the next ones of a generator, or fixed ones for a number."""
     if isinstance(seed, SeedGenerator):
         drawn: Tensor = seed.next()
     elif seed is None:
@@ -60,11 +60,11 @@ def _kind(name: str, dtype: Any, floats: bool = True) -> DType:
 def normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Draws from a normal distribution.
+    """Normally distributed numbers.
 
     Args:
         shape: sizes of the result.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: a float type; the default one if None.
         seed: a number, for which all draws are the same; a `SeedGenerator`, whose next seed is
@@ -74,7 +74,7 @@ def normal(
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("normal", dtype)
     return stateless.stateless_normal(shape, drawn_seed("normal", seed), mean, stddev, kind)
@@ -83,11 +83,11 @@ def normal(
 def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Draws from a normal distribution that are within two standard deviations of its mean.
+    """Normally distributed numbers within two standard deviations of the mean.
 
     Args:
         shape: sizes of the result.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: a float type; the default one if None.
         seed: see `normal`.
@@ -96,7 +96,7 @@ def truncated_normal(
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("truncated_normal", dtype)
     drawn = drawn_seed("truncated_normal", seed)
@@ -106,7 +106,7 @@ def truncated_normal(
 def uniform(
     shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Draws that are equally likely everywhere from minval up to maxval.
+    """Uniformly distributed numbers in [minval, maxval).
 
     Args:
         shape: sizes of the result.
@@ -119,7 +119,7 @@ def uniform(
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("uniform", dtype)
     ends = as_kind(minval, kind), as_kind(maxval, kind)
@@ -129,7 +129,7 @@ def uniform(
 def randint(
     shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Seed = None
 ) -> Tensor:
-    """Draws of whole numbers that are equally likely.
+    """Uniformly distributed integers.
 
     Args:
         shape: sizes of the result.
@@ -142,7 +142,7 @@ def randint(
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = dtypes.as_dtype(dtype)
     if not kind.is_integer:
@@ -156,12 +156,12 @@ def randint(
 
 
 def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
-    """Draws of classes.
+    """Classes drawn by their logits.
 
     Args:
-        logits: [batch, classes], logarithms of what is proportional to the probabilities.
+        logits: [batch, classes], unnormalised log probabilities.
         num_samples: how many of each row.
-        dtype: of the result, an integer type.
+        dtype: dtype of the result, an integer type.
         seed: see `normal`.
 
     Returns:
@@ -181,7 +181,7 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Seed 
 
 
 def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
-    """Draws from a gamma distribution of rate 1.
+    """Gamma distributed numbers of rate 1.
 
     Args:
         shape: sizes of the result.
@@ -193,7 +193,7 @@ def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Seed = None) -> Tenso
         The shape `shape`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     return _gamma(shape, alpha, _kind("gamma", dtype), drawn_seed("gamma", seed))
 
@@ -205,7 +205,7 @@ def _gamma(shape: Any, alpha: Any, kind: DType, seed: Tensor) -> Tensor:
 
 
 def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
-    """Draws from a beta distribution.
+    """Beta distributed numbers.
 
     Args:
         shape: sizes of the result.
@@ -218,7 +218,7 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None
         The shape `shape`, from 0 to 1.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("beta", dtype)
     seeded = drawn_seed("beta", seed)
@@ -230,12 +230,12 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None
 def binomial(
     shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Draws of how often something happens.
+    """Binomially distributed numbers.
 
     Args:
         shape: sizes of the result.
         counts: how often it is tried, broadcastable to `shape`.
-        probabilities: that it happens when it is tried, likewise.
+        probabilities: the probability that a trial succeeds, likewise.
         dtype: a float type; the default one if None.
         seed: see `normal`.
 
@@ -243,7 +243,7 @@ def binomial(
         The shape `shape`, whole numbers from 0 to `counts`.
 
     Raises:
-        ValueError: another dtype or seed.
+        ValueError: unsupported dtype or seed.
     """
     kind = _kind("binomial", dtype)
     inner = dtypes.float32 if kind is dtypes.bfloat16 else kind
@@ -253,7 +253,7 @@ def binomial(
 
 
 def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Seed = None) -> Tensor:
-    """Each element either 0, or larger, so that the mean stays.
+    """Elements set to 0 at random, the others scaled so that the mean is preserved.
 
     Args:
         inputs: [...], a float type.
@@ -289,14 +289,14 @@ def shuffle(x: Any, axis: int = 0, seed: Seed = None) -> Tensor:
 
     Args:
         x: [...].
-        axis: along which.
+        axis: the axis.
         seed: see `normal`.
 
     Returns:
         The shape and dtype of `x`.
 
     Raises:
-        ValueError: another seed.
+        ValueError: wrong seed.
     """
     tensor: Tensor = convert_to_tensor(x)
     keys = stateless.stateless_uniform([shapes.shape(tensor)[axis]], drawn_seed("shuffle", seed))

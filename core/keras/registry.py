@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Modules whose classes a configuration may name, as Keras names them.
+# Public Keras modules whose classes a configuration may name.
 _PUBLIC = (
     "keras",
     "keras.layers",
@@ -44,7 +44,7 @@ _PUBLIC = (
     "keras.quantizers",
     "keras.dtype_policies",
 )
-# Those that have functions to name; others are never called because a file says so.
+# Modules whose functions a configuration may name; a file cannot name any other function.
 _FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics")
 _NOT_NAMED = {"get", "serialize", "deserialize"}
 # Private folder -> the public module of its names.
@@ -55,11 +55,11 @@ _HOMES = {
     "policy_map": "keras.dtype_policies",
     "quantized_policies": "keras.dtype_policies",
 }
-# Arguments of Keras' constructors that say nothing where they are None or False, and these.
+# Arguments of Keras' constructors that are always ignored; other unknown ones are if None or False.
 _MEANINGLESS = {"renorm_momentum"}
-# Classes that Keras shows under another name than their own: older files have their own.
+# Classes that Keras publishes under another name; older files contain their own name.
 _SHOWN_AS = {"GroupedQueryAttention": "GroupQueryAttention"}
-# Classes that Keras shows nowhere and its files name -> its modules that define them, and ours.
+# Unpublished classes that Keras' files name -> the modules that define them, in Keras and here.
 _RESIDUAL = "pinnace.keras.applications.residual_layers"
 _OLDER = ("keras.layers", "pinnace.keras.layers.locally_connected")
 _FEATURES = ("keras.src.layers.preprocessing.feature_space", "pinnace.keras.feature_kinds")
@@ -70,7 +70,7 @@ _HIDDEN = {
     **dict.fromkeys(("LocallyConnected1D", "LocallyConnected2D"), _OLDER),
     **dict.fromkeys(("Cross", "Feature", "TFDConcat", "TFDIdentity"), _FEATURES),
 }
-# Classes of modules that are imported late -> the modules that Keras shows them in, and ours.
+# Classes of modules that are imported late -> Keras' public module, and ours.
 _LATE = {
     "FeatureSpace": ("keras.utils", "pinnace.keras.feature_space"),
 }
@@ -85,7 +85,7 @@ def register_keras_serializable(
     """A decorator that makes a class or function known to `deserialize_keras_object`.
 
     Args:
-        package: of the registered name `package>name`.
+        package: first part of the registered name `package>name`.
         name: the class's or function's own name if None.
 
     Raises:
@@ -117,7 +117,7 @@ def get_registered_object(
     custom_objects: Mapping[str, Any] | None = None,
     module_objects: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The class or function of that name, None if there is none."""
+    """The class or function of that name; None if there is none."""
     for table in (_custom, custom_objects or {}, _registered, module_objects or {}):
         if name in table:
             return table[name]
@@ -128,13 +128,13 @@ _custom: dict[str, Any] = {}
 
 
 def get_custom_objects() -> dict[str, Any]:
-    """The table of names that take precedence; may be written to."""
+    """The table of names that take precedence, which may be modified."""
     return _custom
 
 
 @contextmanager
 def custom_object_scope(custom_objects: Mapping[str, Any] | None) -> Iterator[None]:
-    """Inside the block these names refer to these classes and functions.
+    """A block in which these names refer to these classes and functions.
 
     Args:
         custom_objects: classes and functions by name; None for none.
@@ -168,7 +168,7 @@ def serialize_keras_object(obj: Any) -> Any:
     """A JSON-serialisable form for `deserialize_keras_object`.
 
     Raises:
-        ValueError: a lambda, or an object that does not say what it was made from.
+        ValueError: the object is a lambda, or has no `get_config`.
     """
     if obj is None or isinstance(obj, (str, bool, int, float)):
         return obj
@@ -197,10 +197,10 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
     module = public_module(cls)
     told = getattr(thing, "keras_class", None)
     if told is not None:
-        # An operation: its class exists in Keras alone.
+        # An operation: its class exists in Keras only.
         module, name = told
         stored = {"module": module, "class_name": name, "registered_name": name}
-        # Keras' operations take lists where they take tuples, and know no other form of these.
+        # Keras' operations accept lists for tuples, and cannot read serialized tuples.
         return {**stored, "config": serialize_keras_object(without_tuples(thing.get_config()))}
     public = module is not None and cls.__name__ not in _HIDDEN
     stored = {
@@ -211,7 +211,8 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
     }
     if getattr(thing, "_rules_of_keras", 3) != 3:
         stored[RULES] = thing._rules_of_keras
-    # The library's own layers are built when they are called; a program's may need to be told.
+    # The library's own layers are built by their first call; a program's layers may need to be
+    # built explicitly.
     own = () if module and cls.__name__ not in _LATE else ("build_config",)
     for key in (*own, "compile_config"):
         tell = getattr(thing, f"get_{key}", None)
@@ -222,7 +223,7 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
 
 
 def _stored_config(value: Any) -> Any:
-    """A configuration, with what JSON cannot hold in it, layers for instance, as configurations."""
+    """A configuration in which objects that JSON cannot store, such as layers, are serialized."""
     if isinstance(value, dict):
         return {key: _stored_config(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -232,7 +233,7 @@ def _stored_config(value: Any) -> Any:
 
 
 def without_tuples(value: Any) -> Any:
-    """Lists where there are tuples."""
+    """The value with tuples converted to lists."""
     if isinstance(value, (list, tuple)):
         return [without_tuples(item) for item in value]
     if isinstance(value, dict):
@@ -244,7 +245,7 @@ def _serialize_callable(thing: Any) -> Any:
     name = getattr(thing, "__name__", "")
     if name == "<lambda>" or not name:
         raise ValueError(
-            f"serialize_keras_object: {thing!r} has no name to be found by again\n"
+            f"serialize_keras_object: {thing!r} has no name by which it could be found\n"
             "  Try: a function of its own, with @register_keras_serializable()"
         )
     kind = "class" if inspect.isclass(thing) else "function"
@@ -259,13 +260,13 @@ def _serialize_callable(thing: Any) -> Any:
     return {
         "module": "keras" if ours else thing.__module__,
         "class_name": kind,
-        # Keras looks for it under this name alone.
+        # Keras looks the function up by this name only.
         "config": get_registered_name(thing) if kind == "function" else name,
         "registered_name": None if ours else get_registered_name(thing),
     }
 
 
-# Beside `class_name`, where Keras looks for nothing: the version whose rules a layer follows.
+# Stored beside `class_name`, where Keras ignores it: the version whose rules a layer follows.
 RULES = "rules_of_keras"
 
 
@@ -279,16 +280,16 @@ def deserialize_keras_object(
     """The object that was given to `serialize_keras_object`.
 
     Args:
-        config: what it answered. No code is run from it: classes are found by name, among those of
-            this library, the registered ones and `custom_objects`.
+        config: its result. No code is run from it: classes are found by name, among those of this
+            library, the registered ones and `custom_objects`.
         custom_objects: further classes and functions by name.
         safe_mode: accepted for Keras' sake: code in a configuration is run in neither mode.
-        module_objects: classes and functions that are found by name, too, behind those. A name
-            alone is a function of them, or a new object of a class; one that is not there stays.
+        module_objects: further classes and functions by name, looked up last. A plain name yields
+            the function, or a new object of the class; an unknown name is returned unchanged.
         printable_module_name: accepted for the sake of Keras 2.
 
     Raises:
-        ValueError: a name that stands for nothing; code.
+        ValueError: a name is unknown, or the configuration holds code.
     """
     del printable_module_name
     if module_objects is not None:
@@ -317,7 +318,7 @@ def deserialize_keras_object(
 
 
 def _shared_or_made(found: Any, config: dict[str, Any], custom_objects: Any) -> Any:
-    """The object of a configuration: one that was made for its number, or a new one."""
+    """The object for a configuration: the one already created for its number, or a new one."""
     with restoring.reading() as reading:
         number = config.get("shared_object_id")
         if number is not None and number in reading.shared:
@@ -346,7 +347,8 @@ def _made(found: Any, config: dict[str, Any]) -> Any:
     if found.__module__.startswith("pinnace.keras."):
         inner = _accepted(found, inner)
     if config.get(RULES) == 2 and inner.get("trainable") is False and "layers" in inner:
-        # Keras 2 freezes only the model: its layers keep their own setting, which orders weights.
+        # Keras 2 freezes the model only: the layers keep their own flag, which determines the order
+        # of weights.
         made = found.from_config({**inner, "trainable": True})
         made._weight_store.train(False)
         return made
@@ -354,7 +356,7 @@ def _made(found: Any, config: dict[str, Any]) -> Any:
 
 
 def _accepted(cls: type, config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration, without defaults of arguments that only Keras' own class has."""
+    """The configuration without arguments that only Keras' own class has, at their defaults."""
     known = _argument_names(cls)
     if known is None:
         return config
@@ -367,7 +369,7 @@ def _accepted(cls: type, config: dict[str, Any]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=1024)
 def _argument_names(cls: type) -> frozenset[str] | None:
-    """The parameter names of the constructors of a class and its bases; None for any."""
+    """The parameter names of the constructors of a class and its bases; None for any name."""
     if hasattr(cls, "keras_class") or hasattr(cls, "_topology"):
         return None
     names: set[str] = set()
@@ -426,7 +428,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
     """The class or function that a configuration names.
 
     Raises:
-        ValueError: there is none, or one of this library is to have another, registered name.
+        ValueError: the name is unknown, or a built-in class is given a registered name.
     """
     kind = config["class_name"]
     named = config["config"] if kind in {"function", "class"} else kind
@@ -449,8 +451,8 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
             "  Try: custom_objects={...}, or a configuration without registered_name"
         )
     if not module and kind not in {"function", "class"} and "trainable" not in config["config"]:
-        # Older files name no modules: a layer tells whether it is trained, an operation does not;
-        # losses and initializers of an operation's name were there before it.
+        # Older files do not name modules. Layers have `trainable` in their configuration,
+        # operations do not; losses and initializers with an operation's name are older.
         called = _operation("", named)
         if called is not None and (found is None or getattr(found, "_is_layer", False)):
             return called
@@ -465,7 +467,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
 
 
 def _told_object(registered: str | None, named: str) -> Any:
-    """An object registered or defined by modules given to a command; None if there is none."""
+    """An object registered or defined by modules of `--import`; None if there is none."""
     modules = own_modules.import_told()
     for name in (registered, named) if modules else ():
         found = get_registered_object(name) if name else None
@@ -502,7 +504,7 @@ def own_object(module: str, named: str, *, is_function: bool) -> Any:
 
 
 def _is_of(module: str, known: str) -> bool:
-    """Whether a module that a file names is that of Keras; older files name none."""
+    """Whether a module that a file names is Keras' module; older files name none."""
     root, _, rest = module.partition(".")
     return root in {"", "keras", "tf_keras"} and known.endswith(rest)
 
@@ -517,7 +519,7 @@ def by_name(
         identifier: a name, a configuration, a class, an object or None.
         table: name -> class or function.
         none: the answer for None.
-        make: whether a class stands for an object of it.
+        make: whether a class is replaced by an object of it.
 
     Raises:
         ValueError: a name that is not in the table.
@@ -546,7 +548,7 @@ def _not_in(what: str, name: str, table: Mapping[str, Any]) -> str:
 
 
 def named(*classes: type, **aliases: Any) -> dict[str, Any]:
-    """Classes by their names and by those in snake case; aliases by theirs."""
+    """Classes by their names and snake-case names, and aliases."""
     from pinnace.keras.names import class_name_in_snake_case
 
     table: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Regularizers: penalties for large weights, which are added to the loss."""
+"""Regularizers: penalties on weights, which are added to the loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Regularizer(Constructed):
-    """A function of a weight, called once per step; what it gives is added to the loss."""
+    """A function of a weight, evaluated in each step; its result is added to the loss."""
 
     def __call__(self, x: Any) -> Tensor:
         """The penalty, a scalar."""
@@ -32,7 +32,7 @@ class Regularizer(Constructed):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Regularizer:
-        """The regularizer with that configuration."""
+        """The regularizer with a configuration."""
         return cls(**config)
 
 
@@ -97,7 +97,7 @@ class OrthogonalRegularizer(Regularizer):
         mode: "rows" or "columns".
 
     Raises:
-        ValueError: another mode; a factor below 0; called on what is no matrix.
+        ValueError: the mode is unknown, a factor is below 0, or the weight is no matrix.
     """
 
     def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
@@ -149,7 +149,7 @@ _TABLE = {
 
 
 def get(identifier: RegularizerLike) -> Any:
-    """The regularizer of a name, a configuration, a function or an object; None for None."""
+    """The regularizer for a name, a configuration, a function or an object; None for None."""
     return registry.by_name("regularizer", identifier, _TABLE)
 
 
@@ -162,7 +162,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The regularizer with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

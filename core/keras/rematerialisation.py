@@ -1,4 +1,4 @@
-"""Rematerialisation: activations that are computed again for gradients, rather than kept."""
+"""Rematerialisation: activations are recomputed for gradients instead of being stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODES = ("full", "activations", "larger_than", "list_of_layers", None)
 
 
 class RematScope:
-    """A block: layers made in it compute again for gradients what they would have kept.
+    """A block in which created layers recompute activations for gradients.
 
     Results and gradients are the same, if the layers draw no random numbers; training takes longer
     and less memory.
@@ -36,7 +36,7 @@ class RematScope:
         layer_names: for `list_of_layers`.
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ def applied(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Callable[..., Any]:
-    """`call` of a layer, rematerialized if the scope it was made in asks so for these arguments."""
+    """A layer's `call`, rematerialised if the scope that it was created in demands it."""
     if scope.mode == "full":
         return remat(call)
     if scope.mode == "list_of_layers" and layer.name in scope.layer_names:
@@ -112,8 +112,8 @@ def applied(
 
 
 def _size(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """The number of elements of a layer's outputs, an unknown axis counted as 1."""
-    scope, layer._remat = layer._remat, None  # or its call would ask for its size again
+    """The number of elements of a layer's outputs, with unknown axes counted as 1."""
+    scope, layer._remat = layer._remat, None  # otherwise this call would recurse
     try:
         specs = structure.flatten(layer.compute_output_spec(*args, **kwargs))
     finally:

@@ -1,4 +1,4 @@
-"""Models in a strategy: losses of a share of the batch, gradients of all."""
+"""Models in a strategy: losses of a part of the batch, gradients over all replicas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def shared(loss: Any) -> Any:
-    """The part of a replica in the loss of the whole batch: a mean over its samples, divided.
+    """A replica's share of the batch's loss: the mean over its samples, divided by the replicas.
 
     The gradients of the replicas are added, which makes the mean over all of them.
     """
@@ -35,13 +35,13 @@ def in_several() -> bool:
 
 
 def summed(gradients: Sequence[Any]) -> list[Any]:
-    """The gradients of all replicas, added."""
+    """The sums of the gradients over all replicas."""
     found: list[Any] = _context().all_reduce("SUM", list(gradients))
     return found
 
 
 def averaged(gradients: Sequence[Any]) -> list[Any]:
-    """The means of the gradients of all replicas."""
+    """The means of the gradients over all replicas."""
     found: list[Any] = _context().all_reduce("MEAN", list(gradients))
     return found
 
@@ -54,7 +54,7 @@ def first_copies(variables: Iterable[Any]) -> Iterator[None]:
     strategies, and for plain variables, it is an ordinary block.
 
     Args:
-        variables: those that the block may write.
+        variables: the variables that the block may write.
     """
     spread = [one for one in variables if len(getattr(one, "values", ())) > 1]
     place = current()
@@ -71,11 +71,11 @@ def first_copies(variables: Iterable[Any]) -> Iterator[None]:
 
 
 def once(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function between the replicas; of what differs it is given what each has.
+    """Call a function once in cross-replica context, with the values of all replicas.
 
     Args:
         function: takes the strategy and the arguments.
-        *args: of this replica.
+        *args: this replica's arguments.
     """
     return _context().merge_call(function, args=args)
 
@@ -86,10 +86,10 @@ def _context() -> Any:
 
 
 def aggregation_of(who: str, given: Any) -> VariableAggregation:
-    """An aggregation, by Keras' name or as it is.
+    """An aggregation, given by Keras' name or itself.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: the name is unknown.
     """
     if given is None or isinstance(given, VariableAggregation):
         return given or VariableAggregation.NONE
@@ -100,7 +100,7 @@ def aggregation_of(who: str, given: Any) -> VariableAggregation:
 
 
 def kept(aggregation: VariableAggregation, on_read: bool = False) -> dict[str, Any]:
-    """Arguments of a Variable: how its copies are kept, if there is a strategy to make copies."""
+    """Arguments of a Variable that define how its copies are kept, if a strategy makes copies."""
     if current() is None:
         return {}
     if on_read:

@@ -1,4 +1,4 @@
-"""Restoring: what one reading of a configuration shares, while objects are made from it."""
+"""Restoring: the state shared by all objects made while one configuration is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_NUMBERS = 1 << 24
 
 
 class Restoring:
-    """One reading of a configuration.
+    """The state of one reading of a configuration.
 
     Args:
         budget: bytes that the weights of all layers may take together: what stands in the file.
@@ -34,7 +34,7 @@ class Restoring:
     def __init__(self, budget: int | None = None, compiles: bool = True) -> None:
         self.budget = budget
         self.compiles = compiles
-        # Objects that several places of the configuration have in common, by number.
+        # Objects that occur several times in the configuration, by number.
         self.shared: dict[int, Any] = {}
         self._waiting: list[tuple[Any, Any, Any]] = []
 
@@ -44,10 +44,10 @@ class Restoring:
         return self.budget is not None
 
     def take(self, who: str, sizes: Sequence[int], kind: DType) -> None:
-        """Note that a weight will be made.
+        """Account for a weight that will be created.
 
         Raises:
-            ResourceExhaustedError: the file cannot hold the values of so many weights.
+            ResourceExhaustedError: the file is too small for the values of the weights.
         """
         if self.budget is None:
             return
@@ -58,12 +58,12 @@ class Restoring:
             )
 
     def later(self, made: Any, build: Any, compilation: Any) -> None:
-        """Note how an object is to be built and compiled, once what it is in has been made."""
+        """Note how an object is built and compiled once the objects around it are made."""
         if build or compilation:
             self._waiting.append((made, build, compilation))
 
     def finish(self) -> None:
-        """Build and compile what waits for it: what is outside first, for it builds its insides."""
+        """Build and compile the waiting objects, outer ones first, since they build inner ones."""
         while self._waiting:
             made, build, compilation = self._waiting.pop()
             if build and not getattr(made, "built", True):
@@ -73,16 +73,17 @@ class Restoring:
 
 
 def compile_again(model: Any, told: Any) -> None:
-    """Compile a model as a file tells; where that cannot be, a warning says why.
+    """Compile a model as a file describes; warn with the reason if that is impossible.
 
-    Its weights are of use without: a retired argument of an optimizer is no reason to withhold it.
+    Its weights are useful without it: a retired argument of an optimizer is no reason to refuse the
+    file.
 
     Args:
-        model: what was read.
+        model: the model read.
         told: the arguments of `compile`, as a configuration.
 
     Raises:
-        ValueError: the configuration is damaged, or names what is not known here.
+        ValueError: the configuration is damaged, or contains an unknown name.
     """
     try:
         model.compile_from_config(told)
@@ -104,21 +105,21 @@ _current = _Current()
 
 
 def current() -> Restoring | None:
-    """The reading that this thread is in the middle of."""
+    """The reading in progress in this thread."""
     return _current.reading
 
 
 def check_metric(who: str, what: str, count: int, size: int) -> None:
-    """Refuse a metric of a file that would take much memory: no values in the file bound its size.
+    """Raise for a metric of a file that would take much memory, whose size no values bound.
 
     Args:
         who: the metric's class.
         what: the argument.
-        count: what was given for it.
+        count: the value given for it.
         size: numbers that the metric then holds.
 
     Raises:
-        ValueError: these are too many, and a file is being read.
+        ValueError: the metric is too large, and a file is being read.
     """
     if current() is not None and size > _MOST_NUMBERS:
         raise ValueError(
@@ -129,7 +130,7 @@ def check_metric(who: str, what: str, count: int, size: int) -> None:
 
 @contextmanager
 def reading(restoring: Restoring | None = None) -> Iterator[Restoring]:
-    """Inside the block objects are made for one reading; at its end they are built and compiled.
+    """A block in which objects are created for one reading; they are built and compiled at its end.
 
     Args:
         restoring: None joins the reading around this one, or begins one if there is none.

@@ -8,10 +8,10 @@ from typing import Any
 from pinnace.framework import dtypes
 from pinnace.keras.dtype_policy import floatx
 
-# Keras has these half as wide wherever dtypes meet, and even one alone.
+# Keras narrows these when dtypes are promoted, even a single one.
 _HALVED = {"uint64": "uint32", "complex128": "complex64"}
 
-# Each type, and the next wider ones; "int" and "float" are Python's numbers, of no width.
+# Each type -> the next wider ones; "int" and "float" are Python's numbers, without a width.
 _WIDER: dict[str, tuple[str, ...]] = {
     "bool": ("int",),
     "int": ("uint8", "int8", "complex64"),
@@ -57,7 +57,7 @@ def _name(dtype: Any) -> str:
     if dtype is int or dtype is float:
         return str(dtype.__name__)
     if isinstance(dtype, str) and dtype == "int":
-        return "int64"  # Keras on TensorFlow: the word is no Python number
+        return "int64"  # Keras on TensorFlow: the string is a dtype, not the Python type
     return dtypes.as_dtype(dtype).name
 
 
@@ -71,7 +71,7 @@ def _met(names: tuple[str, ...], default: str) -> str:
         if name not in _WIDER:
             raise _unmet(names)
     common = frozenset.intersection(*(_above(name) for name in names))
-    # The least of them: the one that all the others lie above.
+    # The least upper bound: the element that is below all others.
     found = next(name for name in common if common <= _above(name))
     width = default.removeprefix("b").removeprefix("float")
     return {"int": f"int{width}", "float": f"float{width}", **_HALVED}.get(found, found)

@@ -1,4 +1,4 @@
-"""Sparse matrices of SciPy as sparse tensors; SciPy itself is never imported."""
+"""SciPy's sparse matrices as sparse tensors, without importing SciPy."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 def is_matrix(value: Any) -> bool:
-    """Whether it is one of SciPy's sparse matrices or arrays, of whatever format."""
+    """Whether it is a SciPy sparse matrix or array, of any format."""
     return hasattr(value, "tocoo") and any(
         kind.__module__.startswith("scipy.sparse") for kind in type(value).__mro__
     )
 
 
 def sparse_tensor(matrix: Any) -> Any:
-    """The same as a SparseTensor in the order of rows, where an element stands once.
+    """The matrix as a SparseTensor in row-major order, without duplicates.
 
     Args:
-        matrix: what `is_matrix` knows; float64 becomes Keras's float.
+        matrix: a matrix that `is_matrix` accepts; float64 becomes Keras's float.
     """
     from pinnace.ops.composites.sparse.tensor import SparseTensor
 
-    # A copy: adding up what stands twice changes the matrix.
+    # A copy, since `sum_duplicates` works in place.
     elements = matrix.tocoo(copy=True)
     elements.sum_duplicates()
-    # Before version 1.13 there were matrices alone.
+    # SciPy before 1.13 has matrices only, without `coords`.
     places = getattr(elements, "coords", None) or (elements.row, elements.col)
     order = np.lexsort(places[::-1])
     indices = np.stack([place[order] for place in places], axis=1).astype(np.int64)
@@ -40,5 +40,5 @@ def sparse_tensor(matrix: Any) -> Any:
 
 
 def dense_array(matrix: Any) -> Array:
-    """The same as an array, zeros and all."""
+    """The matrix as a dense array."""
     return in_floatx(matrix.toarray())

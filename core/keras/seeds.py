@@ -1,4 +1,4 @@
-"""Seeds: SeedGenerator, a variable from which each draw takes another seed, and the global seed."""
+"""Seeds: SeedGenerator, a variable that provides a seed per draw, and the global seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _orders = [itertools.count()]  # of the trainings since the seed was set
 
 
 def make_default_seed() -> int:
-    """A seed for what is given none; `set_random_seed` makes the sequence of them repeat."""
+    """A seed for an object without one; `set_random_seed` makes the sequence repeat."""
     # Keras: Python's own generator, so that one call seeds initializers, dropout and shuffles.
     return random.randint(1, 10**9)
 
@@ -30,8 +30,8 @@ def make_default_seed() -> int:
 def order_seed() -> int:
     """A seed for the order of a training's samples; `set_random_seed` makes the sequence repeat.
 
-    It takes nothing from Python's generator: models made after a training begin with the weights
-    that they have in Keras, whose shuffles are TensorFlow's.
+    It does not use Python's generator: models created after a training start with the weights that
+    they have in Keras, whose shuffles are TensorFlow's.
     """
     ahead = random.Random()
     ahead.setstate(random.getstate())
@@ -40,7 +40,7 @@ def order_seed() -> int:
 
 
 def set_random_seed(seed: int) -> None:
-    """From here on, initial weights, dropout and shuffles are those of every run with this seed.
+    """Make initial weights, dropout and shuffles from now on reproducible.
 
     Args:
         seed: from 0 to 2**32 - 1. Seeds the generators of Python, NumPy and this library.
@@ -59,13 +59,13 @@ def set_random_seed(seed: int) -> None:
 
 
 class SeedGenerator(AutoTrackable):
-    """Seeds for stateless random ops, each another one.
+    """Provides a new seed for each stateless random op.
 
     The state is a variable, so that the steps of a traced function differ.
 
     Args:
-        seed: where the sequence starts; None draws it from the global seed.
-        name: of the state's scope.
+        seed: the start of the sequence; None draws it from the global seed.
+        name: name of the state's scope.
 
     Source:
         Keras `SeedGenerator`: the state is `[seed, draws so far]`.
@@ -109,7 +109,7 @@ class SeedGenerator(AutoTrackable):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
-        """The generator with that configuration."""
+        """The generator with a configuration."""
         return cls(**config)
 
 
@@ -118,7 +118,7 @@ _global: list[SeedGenerator] = []
 
 
 def global_generator() -> SeedGenerator:
-    """The generator of draws that are given no seed."""
+    """The generator for draws without a seed."""
     if not _global:
         _global.append(SeedGenerator(name="global_seed_generator"))
     return _global[0]

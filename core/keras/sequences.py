@@ -1,4 +1,4 @@
-"""Sequences as models take them: padded to one length, or windows of a series."""
+"""Sequences for models: padded to one length, or windows of a time series."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def pad_sequences(
     truncating: str = "pre",
     value: Any = 0.0,
 ) -> Any:
-    """Sequences of different lengths as one array.
+    """Sequences of different lengths, padded to one array.
 
     Args:
         sequences: lists or arrays [length, ...]; the sizes behind the length are equal.
         maxlen: the length of all; that of the longest if None.
-        dtype: of the array; `object` for text.
-        padding: whether `value` is put before (`pre`) or behind (`post`) what is too short.
-        truncating: whether the beginning (`pre`) or the end (`post`) of what is too long goes.
-        value: what fills up.
+        dtype: dtype of the array; `object` for text.
+        padding: whether short sequences are padded before (`pre`) or behind (`post`).
+        truncating: whether the beginning (`pre`) or the end (`post`) of long sequences is cut off.
+        value: the fill value.
 
     Returns:
         An array [len(sequences), maxlen, ...].
 
     Raises:
-        ValueError: another word, something without a length, or sizes that differ.
+        ValueError: unknown word, something without a length, or sizes that differ.
     """
     for what, word in (("padding", padding), ("truncating", truncating)):
         if word not in {"pre", "post"}:
@@ -70,11 +70,11 @@ def pad_sequences(
 
 
 def check_dataset_format(name: str, format: Any) -> None:
-    """Refuse what is no format of datasets, and the one of another library.
+    """Raise for a format that is not one of datasets, or that belongs to another library.
 
     Args:
-        name: of the function, for messages.
-        format: what was asked for.
+        name: name of the function, for messages.
+        format: the requested format.
 
     Raises:
         NotImplementedError: Grain's datasets.
@@ -102,7 +102,7 @@ def timeseries_dataset_from_array(
     end_index: int | None = None,
     format: str = "tf",
 ) -> Any:
-    """Windows of a series in batches, each with the target of its first step.
+    """Windows of a time series in batches, each with the target of its first step.
 
     Args:
         data: [steps, ...].
@@ -112,7 +112,7 @@ def timeseries_dataset_from_array(
         sampling_rate: steps from one element of a window to the next.
         batch_size: windows to a batch; None for single ones.
         shuffle: whether the windows come in another order in each epoch.
-        seed: of the shuffling.
+        seed: seed of the shuffling.
         start_index: the first step to use.
         end_index: the first step not to use.
         format: must be `tf`.

@@ -1,4 +1,4 @@
-"""`keras.preprocessing.image.smart_resize`: pictures of another size, cropped and not distorted."""
+"""`keras.preprocessing.image.smart_resize`: resizing by cropping, without distortion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def smart_resize(
     interpolation: str = "bilinear",
     data_format: str = "channels_last",
 ) -> Any:
-    """The largest part around the middle with the proportions of `size`, in that size.
+    """The largest centred part with the proportions of `size`, resized to it.
 
     Args:
         x: a picture [height, width, channels] or several [batch, height, width, channels], numbers
@@ -79,6 +79,6 @@ def _cropped(pictures: Any, height: int, width: int) -> Any:
 
 
 def _part(product: Any, by: int, most: Any) -> Any:
-    """`product / by` without what is behind the point, from 1 to `most`."""
+    """`product / by`, truncated and clipped to [1, most]."""
     found = casting.cast(casting.cast(product, "float32") / float(by), "int32")
     return arithmetic.maximum(arithmetic.minimum(found, most), 1)

@@ -1,4 +1,4 @@
-"""Windows of signals by name, as SciPy names them."""
+"""Spectral windows by SciPy's names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = (*_COSINES, "bartlett", "cosine", "tukey")
 
 
 def checked_window(who: str, window: object) -> None:
-    """Raise ValueError if a window is named that there is not."""
+    """Raise ValueError for an unknown window name."""
     if isinstance(window, str) and window not in NAMES:
         raise ValueError(
             f"{who}: window must be one of {', '.join(NAMES)}, or its numbers, got {window!r}"
@@ -35,7 +35,7 @@ def named_window(name: str, length: int, periodic: bool) -> Array:
 
     Args:
         name: one of `NAMES`.
-        length: how many.
+        length: the length.
         periodic: whether the number behind the last one would be the first one again; else the
             last one is as the first.
     """

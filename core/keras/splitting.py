@@ -1,4 +1,4 @@
-"""`keras.utils.split_dataset`: a dataset in memory, cut in two."""
+"""`keras.utils.split_dataset`: a dataset in memory, split in two."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def split_dataset(
             `right_size` leaves if None.
         right_size: the same of the second part.
         shuffle: whether elements are shuffled before.
-        seed: of the shuffling; another each time if None.
+        seed: seed of the shuffling; another each time if None.
         preferred_backend: `tensorflow` or None.
 
     Returns:
@@ -78,7 +78,7 @@ def split_dataset(
 
 
 def _elements_of(arrays: Any) -> list[Any]:
-    """The elements of an array, or tuples of one from each of several."""
+    """The elements of an array; of several arrays, tuples with one element of each."""
     if isinstance(arrays, np.ndarray):
         return list(arrays)
     for place, array in enumerate(arrays):
@@ -93,7 +93,7 @@ def _elements_of(arrays: Any) -> list[Any]:
 
 
 def _joined(elements: Sequence[Any]) -> Any:
-    """Elements of one structure as that structure of arrays."""
+    """Elements of one structure as a structure of arrays."""
     first = elements[0]
     columns = zip(*[structure.flatten(element) for element in elements], strict=True)
     return structure.pack_sequence_as(first, [_stacked(column) for column in columns])

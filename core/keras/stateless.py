@@ -1,4 +1,4 @@
-"""StatelessScope: values of variables that hold for a block, which leaves the variables alone."""
+"""StatelessScope: overrides variables' values inside a block, without changing the variables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class StatelessScope:
     """A block in which variables have other values, and assignments leave the variables alone.
 
-    What is read in the block is what was assigned last in it, else what `state_mapping` says, else
-    the variable's own value. Gradients flow to the values that were given.
+    A variable read in the block has the value assigned last in it, else that of `state_mapping`,
+    else its own. Gradients flow to the values that were given.
 
     Args:
         state_mapping: pairs of a variable and its value in the block: a tensor, an array, or
@@ -32,12 +32,12 @@ class StatelessScope:
             made.
 
     Attributes:
-        losses: what `add_loss` was given.
+        losses: the losses given to `add_loss`.
         state_mapping: id of a variable -> its value in the block.
 
     Raises:
-        ValueError: a key that is no variable, or a value of another shape.
-        NotImplementedError: a variable that a strategy keeps a copy of for each replica.
+        ValueError: a key is no variable, or a value has another shape.
+        NotImplementedError: a strategy keeps a copy of a variable for each replica.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class StatelessScope:
         self.initialize_variables = initialize_variables
         self.losses: list[Any] = []
         self.state_mapping: dict[int, Tensor] = {}
-        # The variables live as long as their ids stand above.
+        # Keeps the variables alive, so that their ids above stay unique.
         self._variables: list[Variable] = []
         self._outer: list[tuple[Stateless | None, Any]] = []
         for variable, value in state_mapping or ():
@@ -74,7 +74,7 @@ class StatelessScope:
         self.losses.append(loss)
 
     def add_update(self, update: tuple[Variable, Any]) -> None:
-        """From here on a variable has another value in the block.
+        """Override the value of a variable in the block, from now on.
 
         Args:
             update: the variable, and its value.
@@ -83,26 +83,26 @@ class StatelessScope:
         self._keep(variable, _value_for(variable, value))
 
     def get_current_value(self, variable: Variable) -> Tensor | None:
-        """The value that holds in the block; None if it is the variable's own.
+        """The overriding value in the block; None if there is none.
 
         Args:
             variable: any.
         """
         return self.state_mapping.get(id(variable))
 
-    # What reads and assignments ask (`framework/context.Stateless`).
+    # The interface of `framework/context.Stateless`.
 
     def value_of(self, variable: Variable) -> Tensor | None:
-        """As `get_current_value`; a scope around this one is asked too."""
+        """Like `get_current_value`, but enclosing scopes are searched too."""
         found = self.state_mapping.get(id(variable))
         outer = self._outer[-1][0] if self._outer else None
         return outer.value_of(variable) if found is None and outer is not None else found
 
     def put(self, variable: Variable, value: Tensor) -> None:
-        """Take an assignment.
+        """Record an assignment.
 
         Raises:
-            NotImplementedError: it stands in a branch, a loop or a function that is traced inside
+            NotImplementedError: it is made in a branch, a loop or a function that is traced inside
                 the block: its value does not leave that graph.
         """
         if self._outer and state.tracer is not self._outer[-1][1]:
@@ -125,7 +125,7 @@ class StatelessScope:
 
 
 def in_stateless_scope() -> bool:
-    """Whether this is a block of a StatelessScope."""
+    """Whether a StatelessScope is active."""
     return state.stateless is not None
 
 
@@ -156,7 +156,7 @@ def paired(
     """Variables with their values.
 
     Raises:
-        ValueError: another number of values.
+        ValueError: wrong number of values.
     """
     values = list(values)
     if len(values) != len(variables):
@@ -168,7 +168,7 @@ def paired(
 
 
 def values_after(scope: StatelessScope, variables: Iterable[Variable]) -> list[Any]:
-    """The variables' values at the end of a block; unknown variables are themselves."""
+    """The variables' values at the end of a block; the variables themselves if unchanged."""
     found = []
     for variable in variables:
         value = scope.get_current_value(variable)

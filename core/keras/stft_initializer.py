@@ -1,4 +1,4 @@
-"""STFT: the kernel of a convolution that is a short-time Fourier transform."""
+"""STFT: the kernel of a convolution that computes a short-time Fourier transform."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class STFT(Initializer):
 
     Args:
         side: "real" or "imag".
-        window: what frames are multiplied by: "hann", "hamming", "blackman", "bartlett", …, the
-            numbers, or None.
+        window: window function that frames are multiplied by: "hann", "hamming", "blackman",
+            "bartlett", …, the numbers, or None.
         scaling: whether the squares of the window ("density") or the window itself ("spectrum")
             sum up to 1; None leaves it.
         periodic: whether the window is periodic, not symmetric.
 
     Raises:
-        ValueError: another side, window or scaling.
+        ValueError: unknown side, window or scaling.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class STFT(Initializer):
 
         Args:
             shape: [frame length, 1, fft length / 2 + 1].
-            dtype: of the result; `floatx()` if None.
+            dtype: dtype of the result; `floatx()` if None.
 
         Raises:
             ValueError: the window has another length.

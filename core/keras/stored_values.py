@@ -1,4 +1,4 @@
-"""Values that JSON cannot hold, as it can hold them: arrays, tensors, dtypes, shapes, bytes."""
+"""JSON forms of values that JSON lacks: arrays, tensors, dtypes, shapes, bytes."""
 
 from __future__ import annotations
 

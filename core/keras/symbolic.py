@@ -1,4 +1,4 @@
-"""KerasTensor: a symbolic output of a layer in a functional model, and the call that gives it."""
+"""KerasTensor: a symbolic output of a layer in a functional model, and its call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Node:
     """One call of a layer on KerasTensors.
 
     Attributes:
-        layer: what was called.
+        layer: the called layer.
         args: positional arguments, KerasTensors among them.
         kwargs: keyword arguments.
         outputs: a structure of KerasTensors.
@@ -58,8 +58,8 @@ class KerasTensor:
     Args:
         shape: None for an unknown axis.
         dtype: the element type.
-        sparse: whether it stands for a SparseTensor.
-        ragged: whether it stands for a RaggedTensor.
+        sparse: whether it represents a SparseTensor.
+        ragged: whether it represents a RaggedTensor.
         record_history: False has no effect, which a warning says: calls are always remembered.
         name: in summaries and signatures.
         **kwargs: `ragged_rank` and `row_splits_dtype` of a ragged one; by default the axes of
@@ -85,21 +85,21 @@ class KerasTensor:
             no_effect("KerasTensor", "record_history", "calls of layers are always remembered")
         self.spec: Any = spec_of_form(shape, dtype, sparse=sparse, ragged=ragged, **kwargs)
         self.name = name or unique_name("keras_tensor")
-        # The call that gives it; None before it is an output of one.
+        # The call whose output it is; None before there is one.
         self.node: Node | None = None
-        # What is known of the mask that the tensor will carry; None if it will carry none.
+        # The spec of the mask that the tensor will carry; None if it will carry none.
         self.mask_spec: TensorSpec | None = None
         self._mask: KerasTensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without the call: a topology restores it, so that long chains stay flat."""
+        """The state without the call, which a topology restores, so that chains are not nested."""
         return {**self.__dict__, "node": None, "_mask": None}
 
     @property
     def shape(self) -> Any:
         """The sizes of the axes as a tuple, None where one is unknown.
 
-        Of an unknown rank, which Keras does not have, it is TensorFlow's shape.
+        For an unknown rank, which Keras does not have, it is TensorFlow's shape.
         """
         shape: Shape = self.spec.shape
         return shape if shape.rank is None else tuple(shape.as_list())
@@ -111,7 +111,7 @@ class KerasTensor:
 
     @property
     def _keras_history(self) -> KerasHistory:
-        """Where it comes from.
+        """The layer, and the indices of the call and the output.
 
         Raises:
             AttributeError: no layer or operation gave it.
@@ -132,7 +132,7 @@ class KerasTensor:
         """The mask that it will carry.
 
         Raises:
-            AttributeError: it will carry none.
+            AttributeError: the tensor will have no mask.
         """
         if self.mask_spec is None:
             raise AttributeError(f"{self!r} has no mask: attribute '_keras_mask' is not set")
@@ -142,17 +142,17 @@ class KerasTensor:
 
     @property
     def sparse(self) -> bool:
-        """Whether it stands for a SparseTensor."""
+        """Whether it represents a SparseTensor."""
         return is_sparse(self.spec)
 
     @property
     def ragged(self) -> bool:
-        """Whether it stands for a RaggedTensor."""
+        """Whether it represents a RaggedTensor."""
         return is_ragged(self.spec)
 
     @property
     def ragged_rank(self) -> int | None:
-        """The number of ragged axes that are stored as row splits; None if it is not ragged."""
+        """The number of ragged axes stored as row splits; None if it is not ragged."""
         return self.spec.ragged_rank if self.ragged else None
 
     @property
@@ -162,7 +162,7 @@ class KerasTensor:
 
     @classmethod
     def of_spec(cls, spec: Any, name: str | None = None) -> KerasTensor:
-        """The tensor of a TensorSpec, or of the spec of a sparse or ragged one."""
+        """The KerasTensor for a TensorSpec, or for the spec of a sparse or ragged tensor."""
         made = cls(spec.shape, spec.dtype, name=name)
         made.spec = spec
         return made
@@ -210,7 +210,7 @@ class KerasTensor:
             """The same values in another shape, as a layer's output."""
 
         def squeeze(self, axis: Any = None) -> Any:
-            """Without axes of size 1, as a layer's output."""
+            """The values without axes of size 1, as a layer's output."""
 
         def _activated(self, name: str, **settings: Any) -> Any: ...
         def _made_mask(self) -> KerasTensor: ...
@@ -221,15 +221,15 @@ class KerasTensor:
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(
-            f"{what} {self!r} is not possible: it stands for what a layer will give and has no "
-            "value.\n  Try: a Layer whose call does it, or Lambda"
+            f"{what} {self!r} is not possible: it stands for the future output of a layer and "
+            "has no value.\n  Try: a Layer whose call does it, or Lambda"
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._refuse("converting to an array or tensor")
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
-        """Refused: there is no value."""
+        """Raises an error: there is no value."""
         self._refuse("using an op on")
 
     def __int__(self) -> Any:
@@ -251,12 +251,12 @@ class KerasTensor:
 
 
 def is_symbolic(*values: Any) -> bool:
-    """Whether a KerasTensor is among the leaves."""
+    """Whether one of the leaves is a KerasTensor."""
     return any(isinstance(leaf, KerasTensor) for leaf in structure.flatten(values))
 
 
 def spec_of(x: Any) -> Any:
-    """The spec of a tensor, sparse and ragged ones too; anything else as it is."""
+    """The spec of a dense, sparse or ragged tensor; other values unchanged."""
     if isinstance(x, Tensor):
         return TensorSpec.of(x.shape, x.dtype)
     return x.spec if isinstance(x, KerasTensor) or is_composite(x) else x
@@ -278,7 +278,7 @@ def get_source_inputs(tensor: Any) -> Any:
         tensor: a KerasTensor.
 
     Returns:
-        A list of KerasTensors; what is no KerasTensor is given back.
+        A list of KerasTensors; other objects are returned unchanged.
     """
     if not isinstance(tensor, KerasTensor):
         return tensor

@@ -1,4 +1,4 @@
-"""Activations that take KerasTensors too."""
+"""Activation functions that accept KerasTensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def of_symbols_too(function: F) -> F:
     """A decorator: the activation gives a KerasTensor when it is given one.
 
     Args:
-        function: of a tensor and settings. The function of its name in `keras.ops` takes the same.
+        function: a function of a tensor and settings. The function of its name in `keras.ops` takes
+            the same.
 
     Returns:
         The function, of the same signature.

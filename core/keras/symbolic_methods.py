@@ -1,7 +1,7 @@
-"""Methods of KerasTensors that are nodes: operators, `reshape`, `squeeze`, and activations of one.
+"""Methods of KerasTensors that create nodes: operators, `reshape`, `squeeze`, and activations.
 
-Each calls the function of `keras.ops`, which stands above the class: they are bound here, to the
-class that declares them, as those of variables are (`variable_operators`).
+Each calls a function of `keras.ops`, a higher layer than the class; so they are bound to the class
+here, like the operators of variables (`variable_operators`).
 """
 
 from __future__ import annotations
@@ -79,16 +79,16 @@ def reshape(self: KerasTensor, newshape: Any) -> Any:
 
 
 def squeeze(self: KerasTensor, axis: Any = None) -> Any:
-    """Without axes of size 1, as a layer's output."""
+    """The values without axes of size 1, as a layer's output."""
     return ops.squeeze(self, axis)
 
 
 def _activated(self: KerasTensor, name: str, **settings: Any) -> Any:
-    """The KerasTensor that an activation of this one is.
+    """The KerasTensor of an activation applied to this one.
 
     Args:
-        self: what the activation takes.
-        name: of the function in `keras.activations`.
+        self: the activation's input.
+        name: name of the function in `keras.activations`.
         **settings: its other arguments, which the function of its name in `keras.ops` takes too.
     """
     if name == "relu":

@@ -1,6 +1,6 @@
-"""`keras.tree`: tensors in lists, tuples and dicts, as Keras takes them apart.
+"""`keras.tree`: nested structures by Keras' rules.
 
-Beside `tf.nest`, an OrderedDict keeps its order here, and None is a leaf.
+Unlike in `tf.nest`, an OrderedDict keeps its order, and None is a leaf.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class MAP_TO_NONE:  # noqa: N801 (Keras' name)
-    """The result of a function given to `traverse` that means None: None itself goes on inside."""
+    """A result for `traverse` that means None; None itself continues the traversal."""
 
     def __init__(self) -> None:
         raise NotImplementedError("keras.tree.MAP_TO_NONE: the class itself is the value")
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether it holds other values: a list, tuple, dict or deque, an empty one too.
+    """Whether it contains other values: a list, tuple, dict or deque, even if empty.
 
     Args:
         structure: anything.
@@ -30,7 +30,7 @@ def is_nested(structure: Any) -> bool:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves in order: of dicts sorted by key, of OrderedDicts as they stand.
+    """The leaves in order: dicts sorted by key, OrderedDicts in their own order.
 
     Args:
         structure: values in lists, tuples and dicts, or a single one.
@@ -120,7 +120,7 @@ def assert_same_structure(a: Any, b: Any, check_types: bool | None = None) -> No
         check_types: has no effect, which a warning says.
 
     Raises:
-        ValueError: they are nested differently.
+        ValueError: the structures are nested differently.
     """
     if check_types is not None:
         warnings.warn(
@@ -160,7 +160,7 @@ def assert_same_paths(a: Any, b: Any) -> None:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """Values in the places of the leaves of a structure.
+    """Values in the structure of another one.
 
     Args:
         structure: values in lists, tuples and dicts, or a single one.
@@ -171,7 +171,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 
     Raises:
         TypeError: `flat_sequence` cannot be gone through.
-        ValueError: not as many values as leaves.
+        ValueError: the numbers of values and leaves differ.
     """
     values = list(flat_sequence)
     count = len(flatten(structure))
@@ -191,7 +191,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 
 
 def traverse(func: Callable[[Any], Any], structure: Any, top_down: bool = True) -> Any:
-    """The structure with parts replaced by what a function gives for them.
+    """The structure with parts replaced by the results of a function.
 
     Args:
         func: takes a part, the whole and the leaves too, gives what replaces it; None if it
@@ -238,7 +238,7 @@ def map_shape_structure(func: Callable[[Any], Any], structure: Any) -> Any:
         structure: shapes in lists, tuples and dicts, or a single one.
 
     Returns:
-        A structure like it, with what the function gives in the places of the shapes.
+        A structure like it, with the function's results in the places of the shapes.
 
     Raises:
         TypeError: `func` is no function.
@@ -319,7 +319,7 @@ def _differing(who: str, first: Any, others: Iterable[Any]) -> ValueError:
 
 
 def _kind(x: Any) -> str:
-    """`tuple of 2`, `dict of a, b`; the type of what holds nothing."""
+    """`tuple of 2`, `dict of a, b`, or the type of a leaf."""
     if isinstance(x, dict):
         return f"{type(x).__name__} of {', '.join(map(str, x))}"
     return f"{type(x).__name__} of {len(x)}" if is_nested(x) else type(x).__name__

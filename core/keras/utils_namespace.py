@@ -1,4 +1,4 @@
-"""The names of `keras.utils`; a file of that name would be a grab-bag."""
+"""The names of `keras.utils`."""
 
 from __future__ import annotations
 

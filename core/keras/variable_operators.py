@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Binary = Callable[[Any, Any], Any]
 
-# Keras' function, and the one that computes the same of floats of one dtype.
+# Operator -> Keras' function, and the faster one for floats of one dtype.
 _ARITHMETIC: dict[str, tuple[Binary, Binary | None]] = {
     "add": (elementwise.add, arithmetic.add),
     "and": (elementwise.logical_and, None),
@@ -46,13 +46,13 @@ _COMPARISONS: dict[str, Binary] = {
     "lt": elementwise.less,
     "ne": elementwise.not_equal,
 }
-# What TensorFlow refuses of a variable in front of one of another dtype, unless it traces.
+# Operators whose left variable operand of another dtype TensorFlow refuses when executing eagerly.
 _KEPT: dict[str, Binary] = {"add": arithmetic.add, "matmul": products.matmul}
 _TENSORS = (Tensor, SymbolicTensor, KerasVariable)
 
 
 def _agrees(variable: KerasVariable, other: Any) -> bool:
-    """Whether both are floats of one dtype, or the other a number that takes the variable's."""
+    """Whether both are floats of one dtype, or the other is a number that adopts the variable's."""
     dtype = variable.dtype
     if not dtype.is_floating:
         return False
@@ -72,7 +72,7 @@ def _reflected(promoting: Binary, plain: Binary | None, kept: Binary | None) -> 
     def operator(self: KerasVariable, other: Any) -> Any:
         if plain is not None and _agrees(self, other):
             return plain(other, self)
-        kerass = isinstance(other, KerasVariable)  # where a program calls the method itself
+        kerass = isinstance(other, KerasVariable)  # if a program calls the method directly
         if kept is not None and not kerass and isinstance(other, Operands) and state.tracer is None:
             return kept(other, self)
         return promoting(other, self)
@@ -82,7 +82,7 @@ def _reflected(promoting: Binary, plain: Binary | None, kept: Binary | None) -> 
 
 def _comparison(promoting: Binary) -> Binary:
     def operator(self: KerasVariable, other: Any) -> Any:
-        # Keras has nothing to say of None; Python's lists look for it with ==.
+        # Keras does not define comparison with None, but Python's lists use == to look for it.
         return promoting(self, other) if other is not None else NotImplemented
 
     return operator

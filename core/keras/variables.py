@@ -1,4 +1,4 @@
-"""keras.Variable: a variable made from an initializer and a shape, or from a value."""
+"""keras.Variable: created from a value, or from an initializer and a shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pinnace.keras.names import unique_name
 
 
 class _Variables(type):
-    """All variables are of this kind: those of layers, and TensorFlow's."""
+    """The metaclass by which all variables, TensorFlow's too, are instances."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, framework.Variable)
@@ -26,16 +26,16 @@ class _Variables(type):
 class Variable(metaclass=_Variables):
     """A variable: `Variable(value)`, or `Variable(initializer, shape, dtype)`.
 
-    What it makes is a `tf.Variable` with Keras' names, as the weights of layers are.
+    The objects created are `tf.Variable`s with Keras' names, like the weights of layers.
 
     Args:
         initializer: a value; or a function of a shape and a dtype, which then need a `shape`; or an
             initializer's name.
-        shape: for a function; that of a value is its own.
+        shape: for a function; a value has its own.
         dtype: the dtype `floatx()` if None; of a value its own, of Python's floats `floatx()`.
         trainable: whether training changes it.
         autocast: whether it is read in the dtype that the layer around it computes in.
-        aggregation: what is made of the values that the replicas of a strategy assign: "none",
+        aggregation: how values assigned by the replicas of a strategy are aggregated: "none",
             "sum", "mean" or "only_first_replica".
         synchronization: has no effect, which a warning says.
         name: unique if None; without slashes.
@@ -59,7 +59,7 @@ class Variable(metaclass=_Variables):
         layout: Any = None,
         **kwargs: Any,
     ) -> framework.Variable:
-        """See the class."""
+        """See the class docstring."""
         ignored(
             "keras.Variable", "a value is in one place", "auto", synchronization=synchronization
         )

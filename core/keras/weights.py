@@ -1,4 +1,4 @@
-"""WeightStore: the part of a layer that makes, lists, reads and writes variables."""
+"""WeightStore: creates, lists, reads and writes a layer's variables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WeightStore(LayerPart):
         self._unassigned: dict[int, str] = {}
         self.trainable = True
         self.regularized: list[tuple[Variable, Callable[..., Tensor]]] = []
-        # What variables that `add` made have in common, and how many there are.
+        # An object shared by all variables that `add` made, and their number.
         self._made, self._made_count = object(), 0
 
     def add(
@@ -94,7 +94,7 @@ class WeightStore(LayerPart):
         return variable
 
     def _track(self, name: str, variable: Variable) -> None:
-        """Make it a child; assigning it to an attribute makes it one under that name instead."""
+        """Make it a child; a later assignment to an attribute renames the child."""
         children = self._owner._trackable_children()
         unique, number = name, 0
         while unique in children:
@@ -104,15 +104,15 @@ class WeightStore(LayerPart):
         self._unassigned[id(variable)] = unique
 
     def assigned(self, value: object) -> None:
-        """`value` becomes an attribute: it loses the name that `add` made it a child under."""
+        """Called when `value` is assigned to an attribute: drop the name from `add`."""
         waiting = self._unassigned.pop(id(value), None)
         if waiting is not None:
             self._owner._untrack(waiting)
 
-    # What there is.
+    # Children and weights.
 
     def own(self) -> Iterator[Trackable]:
-        """Variables, layers and seed generators that the layer holds, containers opened."""
+        """The layer's variables, layers and seed generators, including those in containers."""
         waiting = list(self._owner._trackable_children().values())
         waiting.reverse()
         while waiting:
@@ -125,7 +125,7 @@ class WeightStore(LayerPart):
                 waiting.extend(reversed(child._trackable_children().values()))
 
     def _in_order(self) -> list[Any]:
-        """As `own`, but variables that `add` made in that order, whatever attributes hold them."""
+        """Like `own`, with variables in the order of their creation by `add`."""
         found: list[Any] = list(self.own())
         if self._made_count < 2:
             return found
@@ -140,18 +140,18 @@ class WeightStore(LayerPart):
         return number if made is self._made else None
 
     def own_variables(self) -> list[Variable]:
-        """The variables that belong to no inner layer: first the trained ones, then the others."""
+        """The variables of no inner layer: trainable ones, then others."""
         own: list[Any] = [child for child in self._in_order() if is_variable(child)]
         unique = list({id(variable): variable for variable in own}.values())
         first = [v for v in unique if self._is_first(v)]
         return first + [v for v in unique if not self._is_first(v)]
 
     def freeze(self, variable: KerasVariable) -> None:
-        """No longer train a variable of the layer."""
+        """Exclude a variable of the layer from training."""
         variable.trainable = False
 
     def train(self, value: bool) -> None:
-        """Train the own variables that were made for it, or do not."""
+        """Include the layer's own variables in training, or exclude them."""
         self.trainable = value
         for variable in self.own_variables():
             if self._is_first(variable) and isinstance(variable, KerasVariable):
@@ -162,15 +162,15 @@ class WeightStore(LayerPart):
         return watched
 
     def layers(self) -> list[Layer]:
-        """The layers right below the layer, each once."""
+        """The direct inner layers, without duplicates."""
         found: dict[int, Any] = {id(x): x for x in self.own() if is_layer(x)}
         return list(found.values())
 
     def _collect(
         self, found: dict[int, Variable], wanted: Callable[[Variable, bool], bool], active: bool
     ) -> None:
-        """Own trainable variables, own others, seed states, then the same of each layer inside."""
-        # Asked of the layer: a subclass may say it in its body.
+        """Own trainable variables, own others, seed states, then the same for each inner layer."""
+        # Read from the layer, since a subclass may set it in its body.
         active = active and bool(self._owner.trainable)
         later: list[WeightStore] = []
         others: list[Variable] = []
@@ -200,7 +200,7 @@ class WeightStore(LayerPart):
         self._collect(found, wanted, True)
         return list(found.values())
 
-    # Their values.
+    # Values.
 
     def count(self) -> int:
         """The number of numbers in `weights`; see `Layer.count_params`."""
@@ -213,7 +213,7 @@ class WeightStore(LayerPart):
         return count_numbers(layer.weights)
 
     def set_values(self, weights: Sequence[Any]) -> None:
-        """Give `weights` these values; see `Layer.set_weights`."""
+        """Set the values of `weights`; see `Layer.set_weights`."""
         layer = self._owner
         variables = layer.weights
         if len(weights) != len(variables):
@@ -233,7 +233,7 @@ class WeightStore(LayerPart):
             variable.assign(array.astype(variable.dtype.numpy))
 
     def load_own(self, store: Mapping[str, Any]) -> None:
-        """Give `own_variables` the values of a file; see `Layer.load_own_variables`."""
+        """Set the values of `own_variables` from a file; see `Layer.load_own_variables`."""
         load_numbered(f"Layer {self._owner.name!r}", self.own_variables(), store)
 
 
@@ -241,7 +241,7 @@ def load_numbered(who: str, variables: Sequence[Variable], store: Mapping[str, A
     """Give variables the values that stand under "0", "1" and so on: all of them, or none.
 
     Raises:
-        ValueError: another number of values, or one of another shape.
+        ValueError: wrong number of values, or one of another shape.
     """
     names = [str(index) for index in range(len(variables))]
     if len(store.keys()) != len(names) or any(name not in store for name in names):
@@ -261,21 +261,21 @@ def load_numbered(who: str, variables: Sequence[Variable], store: Mapping[str, A
 
 
 def is_layer(x: object) -> bool:
-    """Whether it is a Layer, which this file is below."""
+    """Whether it is a Layer, a class that this file cannot import."""
     return getattr(type(x), "_is_layer", False) is True
 
 
-# What `gathered` takes.
+# Filters for `gathered`.
 
 
 def is_any(variable: Variable, active: bool) -> bool:
-    """Every variable, states of seed generators too."""
+    """Accept every variable, including states of seed generators."""
     del variable, active
     return True
 
 
 def is_weight(variable: Variable, active: bool) -> bool:
-    """Whether training or `set_weights` change it: states of seed generators are excluded."""
+    """Whether `weights` contains it: all except states of seed generators."""
     del active
     return not is_seed_state(variable)
 
@@ -286,7 +286,7 @@ def is_trained(variable: Variable, active: bool) -> bool:
 
 
 def is_not_trained(variable: Variable, active: bool) -> bool:
-    """Whether training does not change it by gradients, as seed states too."""
+    """Whether training does not change it by gradients; true for seed states."""
     return not is_trained(variable, active)
 
 
@@ -301,14 +301,14 @@ def is_seed_state(variable: Variable) -> bool:
 
 
 def count_numbers(variables: Sequence[Variable]) -> int:
-    """The number of numbers in all of them."""
+    """The total number of elements."""
     return sum(variable.shape.num_elements() or 0 for variable in variables)
 
 
 def _ordered(
     args: tuple[Any, ...], name: str | None, shape: Any, initializer: Any, dtype: Any
 ) -> tuple[str | None, Any, Any, Any]:
-    """Positional arguments of `add_weight` in their places: a string first is the older order."""
+    """Positional arguments of `add_weight` in order; a leading string means the older order."""
     if not args:
         return name, shape, initializer, dtype
     rest = list(args)

@@ -1,4 +1,4 @@
-"""`keras.wrappers`: models as estimators of scikit-learn, which is imported when this is."""
+"""`keras.wrappers`: models as scikit-learn estimators; imports scikit-learn."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         return type(self)(model, self.warm_start, self.model_kwargs, self.fit_kwargs)
 
     def fit(self, X: Any, y: Any, **kwargs: Any) -> Self:  # noqa: N803 (scikit-learn's name)
-        """Train.
+        """Train the model.
 
         Args:
             X: [samples, features].
             y: [samples], or [samples, outputs].
-            **kwargs: of `Model.fit`.
+            **kwargs: keyword arguments of `Model.fit`.
 
         Raises:
             RuntimeError: the model is not compiled, or has no loss or optimizer.
-            ValueError: what scikit-learn refuses as X and y.
+            ValueError: scikit-learn refuses X or y.
         """
         x, y = _validated(self, X, y, **self._checks())
         y = self._encoded(y)
@@ -120,7 +120,7 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         return {"multi_output": True, "y_numeric": True}
 
     def _encoded(self, y: Array) -> Array:
-        """Targets as the model is trained on them: with a second axis."""
+        """Targets in the model's form, with a second axis."""
         _known_target(y)
         self._axes = y.ndim
         return y.reshape(-1, 1) if y.ndim == 1 else y
@@ -131,7 +131,7 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     # Metadata routing.
 
     def set_fit_request(self, **kwargs: Any) -> Self:
-        """Say which metadata `fit` wants; see scikit-learn's metadata routing.
+        """Set which metadata `fit` requests; see scikit-learn's metadata routing.
 
         Args:
             **kwargs: name of a parameter -> True, False, None or another name.
@@ -142,7 +142,7 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         return self._request("fit", kwargs)
 
     def set_score_request(self, **kwargs: Any) -> Self:
-        """Say which metadata `score` wants; see `set_fit_request`.
+        """Set which metadata `score` requests; see `set_fit_request`.
 
         Args:
             **kwargs: name of a parameter -> True, False, None or another name.
@@ -166,7 +166,7 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
 
 
 class SKLearnClassifier(_ClassifierMixin, _Wrapped):  # type: ignore[misc]  # scikit-learn has no types
-    """A model as a classifier: it is trained on one-hot rows, with a column for each class.
+    """A model as a classifier, trained on one-hot rows, with a column for each class.
 
     Args:
         model: a compiled Model, of which each `fit` trains a clone with new weights; or a function
@@ -259,7 +259,7 @@ class SKLearnTransformer(_TransformerMixin, _Wrapped):  # type: ignore[misc]  # 
 
 
 def _validated(estimator: Any, *data: Any, **options: Any) -> Any:
-    """X, or X and y, as scikit-learn takes them; it keeps the number of features."""
+    """X, or X and y, validated by scikit-learn, which stores the number of features."""
     try:
         from sklearn.utils.validation import validate_data
     except ImportError:  # scikit-learn before 1.6

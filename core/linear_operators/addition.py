@@ -38,7 +38,7 @@ def total(operators: Sequence[LinearOperator]) -> LinearOperator:
 
 
 def negated(operator: LinearOperator) -> LinearOperator:
-    """-I, of the size and dtype of an operator that is square."""
+    """-I, with the size and dtype of a square operator."""
     known = operator.domain_dimension
     count = operator.domain_dimension_tensor() if known is None else known
     minus = constants.constant(-1, operator.dtype)

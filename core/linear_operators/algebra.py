@@ -1,4 +1,4 @@
-"""Facts about products of operators before they are made."""
+"""Properties of products of operators, known before they are computed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def is_adjoint_pair(x: LinearOperator, y: LinearOperator) -> bool:
 
 
 def _known_adjoint(operator: LinearOperator) -> LinearOperator | None:
-    """The adjoint, if no op has to run for it: constructors of composite values ask."""
+    """The adjoint if no op must run for it, since constructors of composite values ask."""
     if operator.is_self_adjoint:
         return operator
     return operator._adjoint_of
 
 
 def is_symmetric_product(operators: Sequence[LinearOperator]) -> bool:
-    """Whether the product is known to be A Aᴴ: its ends are adjoint, and so on inwards."""
+    """Whether the product is known to be A Aᴴ, by adjoint pairs from the ends inwards."""
     count = len(operators)
     return count % 2 == 0 and all(
         is_adjoint_pair(operators[i], operators[count - 1 - i]) for i in range(count // 2)
@@ -33,7 +33,7 @@ def is_symmetric_product(operators: Sequence[LinearOperator]) -> bool:
 
 
 def check_square_zeros(left: LinearOperator, right: LinearOperator) -> None:
-    """Refuse products with zeros that are not square: their shape would be another.
+    """Raise for a product with zeros that are not square, which would change its shape.
 
     Raises:
         ValueError: one is not square.

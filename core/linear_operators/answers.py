@@ -1,4 +1,4 @@
-"""Default implementations of operators, by their dense matrices."""
+"""Default implementations of operators' methods, by dense matrices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class DenseAnswers(Described, abc.ABC):
     """The base of LinearOperator: the methods that a subclass gives, and those it may override.
 
-    Each is called by the public method of its name, which has looked at the arguments.
+    Each is called by the public method of its name, which has checked the arguments.
     """
 
     if TYPE_CHECKING:  # of LinearOperator

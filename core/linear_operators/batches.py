@@ -1,4 +1,4 @@
-"""Leading axes of matrices: how those of several become one."""
+"""Batch axes of matrices, and their broadcasting."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def static(parts: Sequence[Shape]) -> Shape:
-    """The shape that shapes, known at least in part, broadcast to."""
+    """The broadcast shape of partly known shapes."""
     return reduce(broadcast_shapes, parts)
 
 
 def dynamic(parts: Sequence[Tensor]) -> Tensor:
-    """The vector of sizes that vectors of sizes broadcast to."""
+    """The broadcast shape, as a vector, of shapes given as vectors."""
     return reduce(shapes.broadcast_dynamic_shape, parts)
 
 
 def sizes_of(known: Shape, vector: Any) -> Any:
-    """A shape for ops: a list where it is known in full, else `vector()`."""
+    """A shape for ops: a list if it is fully known, else `vector()`."""
     return known.as_list() if known.is_fully_defined() else vector()
 
 
@@ -39,7 +39,7 @@ def joined(*parts: Any) -> Any:
 
 
 def broadcast(matrices: Sequence[Tensor], trailing: int = 2) -> list[Tensor]:
-    """The matrices, all with the leading axes that theirs broadcast to.
+    """The matrices, all broadcast to common leading axes.
 
     Args:
         matrices: [..., m, n] each, of any m and n.
@@ -59,11 +59,11 @@ def broadcast(matrices: Sequence[Tensor], trailing: int = 2) -> list[Tensor]:
 
 
 def with_batch(x: Tensor, known: Shape, vector: Callable[[], Tensor]) -> Tensor:
-    """Matrices, broadcast to leading axes too.
+    """Matrices broadcast to given leading axes.
 
     Args:
         x: [..., m, n].
-        known: those axes, as far as they are known.
+        known: the statically known part of the leading axes.
         vector: gives their sizes.
     """
     if known.rank == 0:
@@ -81,12 +81,12 @@ def _last(x: Tensor, count: int) -> Any:
 
 
 def solve(matrix: Tensor, rhs: Tensor, adjoint: bool = False) -> Tensor:
-    """`linalg.solve`, whose arguments need not have equal leading axes."""
+    """`linalg.solve` with broadcasting of batch axes."""
     matrix, rhs = broadcast([matrix, rhs])
     return solving.solve(matrix, rhs, adjoint=adjoint)
 
 
 def cholesky_solve(factor: Tensor, rhs: Tensor) -> Tensor:
-    """`linalg.cholesky_solve`, whose arguments need not have equal leading axes."""
+    """`linalg.cholesky_solve` with broadcasting of batch axes."""
     factor, rhs = broadcast([factor, rhs])
     return solving.cholesky_solve(factor, rhs)

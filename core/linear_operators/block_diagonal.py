@@ -38,7 +38,7 @@ class LinearOperatorBlockDiag(Separable, OfBlocks):
 
     Raises:
         TypeError: the operators differ in dtype.
-        ValueError: there is none, or a hint is wrong.
+        ValueError: the list is empty, or a hint is wrong.
     """
 
     _joint = "_ds_"
@@ -107,7 +107,7 @@ class LinearOperatorBlockDiag(Separable, OfBlocks):
         blocks = batches.broadcast([operator.to_dense() for operator in self._operators])
         rows = []
         for i, block in enumerate(blocks):
-            # Zeros of as many columns as each other block, and of the rows of this one.
+            # Zeros with the rows of this block and the columns of each other block.
             parts = [
                 block if j == i else zeros_beside(block, other) for j, other in enumerate(blocks)
             ]
@@ -143,7 +143,7 @@ def _blockwise(left: Any, right: Any, method: str) -> LinearOperator:
     """The blocks of one operator, applied to those of another.
 
     Raises:
-        ValueError: they differ in number or size.
+        ValueError: the blocks differ in number or size.
     """
     if len(left.operators) != len(right.operators):
         raise ValueError(

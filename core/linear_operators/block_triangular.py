@@ -1,4 +1,4 @@
-"""LinearOperatorBlockLowerTriangular: operators in blocks, with zeros above the diagonal."""
+"""LinearOperatorBlockLowerTriangular: blocks of operators, with zeros above the diagonal."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class LinearOperatorBlockLowerTriangular(OfBlocks):
         count = len(xs)
         found = []
         for i in range(count):
-            # Of the adjoint, row i are the blocks at and below the diagonal in column i.
+            # Row i of the adjoint consists of the blocks at and below the diagonal in column i.
             pairs = (
                 [(self._operators[j][i], xs[j]) for j in range(i, count)]
                 if adjoint
@@ -204,10 +204,10 @@ def _square(name: str, rows: list[list[LinearOperator]], given: Hint) -> Hint:
 
 
 def _check_sizes(name: str, rows: list[list[LinearOperator]]) -> None:
-    """Refuse blocks of which two in a row, or in a column, differ in size.
+    """Raise for blocks that differ in size within a row or column.
 
     Raises:
-        ValueError: they do.
+        ValueError: the sizes differ.
     """
     for i, row in enumerate(rows):
         for j, operator in enumerate(row[:-1]):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OfBlocks(LinearOperator):
-    """The base: `_diagonal()` are the blocks of the diagonal, whose sizes tell those of all.
+    """The base class; `_diagonal()` are the diagonal's blocks, which determine all sizes.
 
     Where a tensor is taken, a list of tensors is too, one per block of columns (of rows, to solve);
     then the result is one per block. A subclass applies itself to such lists: `_times_blocks` and
@@ -40,8 +40,8 @@ class OfBlocks(LinearOperator):
 
         Args:
             x: [..., n, r], or a list of [..., nᵢ, r], one per block; or a linear operator.
-            adjoint: the conjugate transpose of A is multiplied.
-            adjoint_arg: that of x is.
+            adjoint: whether A is replaced by its conjugate transpose.
+            adjoint_arg: whether x is replaced by its adjoint.
             name: name of the node while tracing.
 
         Returns:
@@ -59,7 +59,7 @@ class OfBlocks(LinearOperator):
 
         Args:
             x: [..., n], or a list of [..., nᵢ], one per block.
-            adjoint: the conjugate transpose of A is multiplied.
+            adjoint: whether A is replaced by its conjugate transpose.
             name: name of the node while tracing.
 
         Returns:
@@ -78,8 +78,8 @@ class OfBlocks(LinearOperator):
 
         Args:
             rhs: [..., m, r], or a list of [..., mᵢ, r], one per block; or a linear operator.
-            adjoint: the conjugate transpose of A is solved with.
-            adjoint_arg: that of rhs is solved for.
+            adjoint: whether A is replaced by its conjugate transpose.
+            adjoint_arg: whether rhs is replaced by its adjoint.
             name: name of the node while tracing.
 
         Returns:
@@ -98,7 +98,7 @@ class OfBlocks(LinearOperator):
 
         Args:
             rhs: [..., m], or a list of [..., mᵢ], one per block.
-            adjoint: the conjugate transpose of A is solved with.
+            adjoint: whether A is replaced by its conjugate transpose.
             name: name of the node while tracing.
 
         Returns:
@@ -139,7 +139,7 @@ class OfBlocks(LinearOperator):
         """Whether an argument is a list of one tensor per block, and no tensor written as a list.
 
         Raises:
-            ValueError: it may be either.
+            ValueError: the argument can be read both ways.
         """
         sizes = self._known_sizes(of_rows=of_rows)
         if not isinstance(x, (list, tuple)) or len(x) != len(sizes):
@@ -169,7 +169,7 @@ class OfBlocks(LinearOperator):
     def _checked(
         self, method: str, argument: str, xs: Sequence[Any], axis: int, *, of_rows: bool
     ) -> list[Any]:
-        """The blocks of an argument as tensors of the right size; operators as they are."""
+        """The blocks of an argument as tensors of the right size; operators unchanged."""
         sizes = self._known_sizes(of_rows=of_rows)
         return [
             x
@@ -184,12 +184,12 @@ def _columns(xs: Sequence[Any]) -> list[Tensor]:
 
 
 def _stacked(blocks: list[Tensor]) -> Tensor:
-    """Blocks of rows as one matrix, broadcast to one batch."""
+    """Blocks of rows stacked to one matrix, broadcast to one batch."""
     return joining.concat(batches.broadcast(blocks), -2)
 
 
 def joined_vectors(parts: Sequence[Tensor]) -> Tensor:
-    """[..., nᵢ] one after the other, broadcast to one batch."""
+    """[..., nᵢ] concatenated, broadcast to one batch."""
     return joining.concat(batches.broadcast(list(parts), trailing=1), -1)
 
 

@@ -1,4 +1,4 @@
-"""LinearOperatorComposition: products that are not multiplied out."""
+"""LinearOperatorComposition: products kept as factors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["LinearOperatorComposition"]
 
 @composite
 class LinearOperatorComposition(Compound):
-    """The product of operators, the last of which is applied first.
+    """The product of operators; the last one is applied first.
 
     Products and solutions cost what those of all operators cost.
 
     Args:
-        operators: one or more, of one dtype; each has as many rows as the one before it columns.
+        operators: one or more, of one dtype; each has as many rows as the one before has columns.
         is_non_singular: hint, see `LinearOperator`; true if those of all operators are.
         is_self_adjoint: hint; true for one operator with it, and for A Aᴴ.
         is_positive_definite: hint; true for A Aᴴ that is not singular.
@@ -36,7 +36,7 @@ class LinearOperatorComposition(Compound):
 
     Raises:
         TypeError: the operators differ in dtype.
-        ValueError: there is none, their sizes do not fit, or a hint is wrong.
+        ValueError: the list is empty, sizes do not fit, or a hint is wrong.
     """
 
     _joint = "_o_"
@@ -68,7 +68,7 @@ class LinearOperatorComposition(Compound):
             if None not in {rows, columns} and rows != columns:
                 raise ValueError(
                     f"{self.name}: Dimensions {columns} and {rows} are not compatible: an operator "
-                    "must have as many rows as the one before it columns"
+                    "must have as many rows as the one before it has columns"
                 )
             columns = operator.domain_dimension
         batch = batches.static([operator.batch_shape for operator in self._operators])
@@ -126,7 +126,7 @@ class LinearOperatorComposition(Compound):
             return super()._linop_cholesky()
         if first.is_positive_definite:
             return first
-        # L Lᴴ is that: it takes columns with a positive diagonal.
+        # L Lᴴ is a Cholesky factorization once the columns of L have positive diagonal entries.
         diagonal = first.diag_part()
         sign = diagonal / polar.abs(diagonal) if not first.dtype.is_complex else None
         if sign is None:

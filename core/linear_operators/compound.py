@@ -1,4 +1,4 @@
-"""The common part of operators made of a list of operators."""
+"""The common part of operators that consist of a list of operators."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Compound(LinearOperator):
-    """The base: operators of one dtype, and what their hints say of the whole."""
+    """The base of operators made of others with one dtype; derives hints of the whole."""
 
     _fields = ("operators",)
-    # What stands between the names of the operators in the name of the whole.
+    # The separator of the operators' names in the name of the whole.
     _joint: ClassVar[str]
 
     def __init__(
@@ -47,10 +47,10 @@ class Compound(LinearOperator):
         )
 
     def _implied(self, operators: list[LinearOperator], given: Hints) -> Hints:
-        """The hints that were given, with what follows from the operators.
+        """The given hints, completed by those that follow from the operators.
 
         Raises:
-            ValueError: they contradict each other.
+            ValueError: the hints contradict each other.
         """
         raise NotImplementedError
 
@@ -67,9 +67,9 @@ class Compound(LinearOperator):
 
 
 class Separable(Compound):
-    """The base of those whose adjoint, inverse and Cholesky factor are made of those of each."""
+    """The base of operators whose adjoint, inverse and Cholesky factor derive from their parts."""
 
-    # The word for the whole in messages.
+    # The word for the whole in error messages.
     _whole: ClassVar[str]
 
     def _implied(self, operators: list[LinearOperator], given: Hints) -> Hints:
@@ -92,7 +92,7 @@ class Separable(Compound):
             operator.assert_self_adjoint()
 
     def _of(self, operators: list[Any], **found: Any) -> LinearOperator:
-        """An operator of this kind, made of others."""
+        """An operator of this class with other parts."""
         raise NotImplementedError
 
     def _of_each(self, method: str, **found: Any) -> LinearOperator:

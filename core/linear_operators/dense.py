@@ -1,4 +1,4 @@
-"""LinearOperatorFullMatrix: matrices of any entries."""
+"""LinearOperatorFullMatrix: dense matrices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DTYPES = (
 
 @composite
 class LinearOperatorFullMatrix(LinearOperator):
-    """Matrices of any entries, [..., m, n].
+    """Dense matrices, [..., m, n].
 
     Products cost O(m n r) for r columns, solutions O(n³ + n² r): by Cholesky's factors if the hints
     say that the matrices are self-adjoint and positive definite.
@@ -45,7 +45,7 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     Raises:
         TypeError: `matrix` is of another dtype.
-        ValueError: it has fewer than two axes, or hints contradict each other.
+        ValueError: the matrix has fewer than two axes, or hints contradict each other.
     """
 
     _fields = ("matrix",)

@@ -1,7 +1,7 @@
-"""Operators that others become: adjoint, inverse, Cholesky factor, product and quotient.
+"""Operators derived from others: adjoint, inverse, Cholesky factor, product and quotient.
 
-They stand above all of the classes that they are made of; the methods of the base class, below
-these, call them through `late`.
+They are above all classes that they consist of; the methods of the base class, below these, call
+them through `late`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def adjoint(operator: LinearOperator) -> LinearOperator:
-    """Of any class, as an operator that asks this one."""
+    """The adjoint of any operator, as a wrapper."""
     return LinearOperatorAdjoint(operator, **hints.hints_of(operator))
 
 
 def inverse(operator: LinearOperator) -> LinearOperator:
-    """Of any class, as an operator that asks this one."""
+    """The inverse of any operator, as a wrapper."""
     return LinearOperatorInversion(operator, **hints.hints_of(operator))
 
 
@@ -39,7 +39,7 @@ def cholesky(operator: LinearOperator) -> LinearOperator:
 
 
 def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
-    """left right, of any classes."""
+    """left right, for any classes."""
     if right._is_identity:
         return left
     if right._is_zero:
@@ -49,7 +49,7 @@ def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
 
 
 def quotient(left: LinearOperator, right: LinearOperator) -> LinearOperator:
-    """left⁻¹ right, of any classes."""
+    """left⁻¹ right, for any classes."""
     if right._is_identity:
         return left.inverse()
     return LinearOperatorComposition(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Described:
-    """The base of LinearOperator with what its constructor was given, and its shapes."""
+    """The base of LinearOperator with the constructor's arguments and the shapes."""
 
     if TYPE_CHECKING:  # of LinearOperator
         name: str
@@ -38,7 +38,7 @@ class Described:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The arguments of the constructor, by name, as they were given."""
+        """The constructor's arguments by name."""
         return dict(self._parameters)
 
     @property
@@ -53,25 +53,25 @@ class Described:
 
     @property
     def is_non_singular(self) -> Hint:
-        """Whether there is an inverse, as far as it is known."""
+        """Whether there is an inverse; None if unknown."""
         return self._is_non_singular
 
     @property
     def is_self_adjoint(self) -> Hint:
-        """Whether the conjugate transpose is the matrix itself, as far as it is known."""
+        """Whether the matrix equals its conjugate transpose; None if unknown."""
         return self._is_self_adjoint
 
     @property
     def is_positive_definite(self) -> Hint:
-        """Whether the matrix is positive definite, as far as it is known."""
+        """Whether the matrix is positive definite; None if unknown."""
         return self._is_positive_definite
 
     @property
     def is_square(self) -> Hint:
-        """Whether the matrix is square, as far as it is known.
+        """Whether the matrix is square; None if unknown.
 
         Raises:
-            ValueError: it is, and the constructor was told that it is not.
+            ValueError: the matrix is square, but the hint says that it is not.
         """
         rows, columns = self.range_dimension, self.domain_dimension
         seen = None if rows is None or columns is None else rows == columns
@@ -83,42 +83,42 @@ class Described:
 
     @property
     def shape(self) -> Shape:
-        """[..., m, n], as far as it is known."""
+        """[..., m, n], as far as known."""
         return self._shape()
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
-        """[..., m, n] as a vector of int32.
+        """[..., m, n] as an int32 vector.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             return self._sizes(self.shape, self._shape_tensor)
 
     @property
     def batch_shape(self) -> Shape:
-        """The axes before those of the matrix, as far as they are known."""
+        """The axes before those of the matrix, as far as known."""
         return self.shape[:-2]
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The axes before those of the matrix as a vector of int32.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             return self._sizes(self.batch_shape, lambda: self.shape_tensor()[:-2])
 
     @property
     def tensor_rank(self) -> int | None:
-        """The number of axes; None if it is not known."""
+        """The number of axes; None if unknown."""
         return self.shape.rank
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
         """The number of axes as an int32 scalar.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             rank = self.tensor_rank
@@ -126,14 +126,14 @@ class Described:
 
     @property
     def domain_dimension(self) -> int | None:
-        """n, the number of columns; None if it is not known."""
+        """n, the number of columns; None if unknown."""
         return None if self.shape.rank is None else self.shape[-1]
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
         """n, the number of columns, as an int32 scalar.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             known = self.domain_dimension
@@ -141,14 +141,14 @@ class Described:
 
     @property
     def range_dimension(self) -> int | None:
-        """m, the number of rows; None if it is not known."""
+        """m, the number of rows; None if unknown."""
         return None if self.shape.rank is None else self.shape[-2]
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
         """m, the number of rows, as an int32 scalar.
 
         Args:
-            name: of the node while tracing.
+            name: name of the node while tracing.
         """
         with self._named(name):
             known = self.range_dimension
@@ -158,11 +158,11 @@ class Described:
         return name_scope(f"{self.name}/{name}" if name else self.name)
 
     def _sizes(self, known: Shape, unknown: Any) -> Tensor:
-        """A vector of int32: the sizes, if all are known."""
+        """The sizes as an int32 vector, if all are known."""
         if known.is_fully_defined():
             return convert_to_tensor(np.array(known.as_list(), np.int32))
         return unknown()  # type: ignore[no-any-return]
 
     def _batch_sizes(self) -> Any:
-        """The batch shape for ops: a list where it is known in full."""
+        """The batch shape for ops: a list if it is fully known."""
         return batches.sizes_of(self.batch_shape, self.batch_shape_tensor)

@@ -107,7 +107,7 @@ class LinearOperatorDiag(LinearOperator):
         return reduction.reduce_prod(self._diag, [-1])
 
     def _log_abs_determinant(self) -> Tensor:
-        # TensorFlow: of the operator's dtype, complex ones too.
+        # TensorFlow: in the operator's dtype, also if it is complex.
         found = reduction.reduce_sum(exponents.log(polar.abs(self._diag)), [-1])
         return cast(found, self.dtype)
 
@@ -186,7 +186,7 @@ class LinearOperatorDiag(LinearOperator):
 
 
 def diagonal_factor(operator: Any) -> Any:
-    """[..., n] or [..., 1]: the diagonal of an operator that has no other entries, else None."""
+    """[..., n] or [..., 1]: the diagonal of a diagonal operator; None for other operators."""
     if isinstance(operator, LinearOperatorDiag):
         return operator.diag
     multiplier = getattr(operator, "multiplier", None)
@@ -194,12 +194,12 @@ def diagonal_factor(operator: Any) -> Any:
 
 
 def add_diagonal(x: Tensor, diagonal: Tensor, operator: LinearOperator) -> Tensor:
-    """x with numbers added to its diagonal, broadcast to the batch of an operator.
+    """x with numbers added to its diagonal, broadcast to an operator's batch.
 
     Args:
         x: [..., n, n].
         diagonal: [..., n] or [..., 1].
-        operator: whose batch counts too.
+        operator: an operator whose batch counts too.
     """
     both = batches.static([x.shape, operator.shape])
     whole = batches.sizes_of(

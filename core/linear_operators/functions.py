@@ -1,4 +1,4 @@
-"""Functions of `linalg` that were given a linear operator: its methods."""
+"""Functions of `linalg` for linear operators, as calls of their methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pinnace.ops.linalg.matrices import adjoint as adjoint_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What kind of composite argument an operator is to `execute` and `takes_composites`.
+# The kind of composite argument that operators are to `execute` and `takes_composites`.
 KIND = "linear operator"
 
 
@@ -22,7 +22,7 @@ def answer(function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kwargs: by name.
 
     Raises:
-        ValueError: it takes no linear operator.
+        ValueError: the function takes no linear operator.
     """
     found = _FUNCTIONS.get(function)
     if found is None:
@@ -49,7 +49,7 @@ def _diag_part(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Any:
-    del padding_value, align  # of the main diagonal they change nothing
+    del padding_value, align  # without effect on the main diagonal
     if not (isinstance(k, int) and k == 0):
         raise ValueError(
             f"diag_part: of a linear operator k must be 0, got {k!r}\n"
@@ -112,7 +112,7 @@ def _trace(x: Any, name: str | None = None) -> Any:
     return x.trace(name or "trace")
 
 
-# Functions by their names.
+# Name of a function -> its version for operators.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "adjoint": _adjoint,
     "cholesky": _cholesky,

@@ -1,4 +1,4 @@
-"""Hints about matrices, and the hints of products that follow from them."""
+"""Hints about matrices, and their consequences for products."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
     from pinnace.linear_operators.operator import LinearOperator
 
-# True or False is promised, None is not known.
+# True or False: the caller promises it. None: unknown.
 Hint = bool | None
 NAMES = ("is_non_singular", "is_self_adjoint", "is_positive_definite", "is_square")
 
 
 class Hints(TypedDict):
-    """The hints of an operator, as its constructor takes them."""
+    """The hints of an operator, as arguments of its constructor."""
 
     is_non_singular: Hint
     is_self_adjoint: Hint
@@ -36,10 +36,10 @@ def hints_of(operator: LinearOperator) -> Hints:
 def settled(
     is_non_singular: Hint, is_self_adjoint: Hint, is_positive_definite: Hint, is_square: Hint
 ) -> Hints:
-    """Hints with what follows from them.
+    """The hints, completed by their implications.
 
     Raises:
-        ValueError: they contradict each other.
+        ValueError: the hints contradict each other.
     """
     if is_positive_definite:
         if is_non_singular is False:
@@ -59,10 +59,10 @@ def settled(
 
 
 def always(given: Hint, truth: bool, message: str) -> bool:
-    """A hint whose value the class of the operator settles.
+    """A hint whose value is determined by the operator's class.
 
     Raises:
-        ValueError: another one was given.
+        ValueError: the given hint contradicts it.
     """
     if given is not None and given is not truth:
         raise ValueError(message)
@@ -97,7 +97,7 @@ def shared(operators: Sequence[LinearOperator], name: str, given: Hint, of: str)
     """A hint that holds for the whole if it holds for all parts.
 
     Raises:
-        ValueError: it does, and was denied.
+        ValueError: the hint holds, but False was given.
     """
     if not all(getattr(operator, name) for operator in operators):
         return given

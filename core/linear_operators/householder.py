@@ -91,7 +91,7 @@ class LinearOperatorHouseholder(LinearOperator):
         return l2_normalize(convert_to_tensor(self._reflection_axis), axis=-1)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        del adjoint  # it is its own
+        del adjoint  # a reflection is its own adjoint
         x = adjoint_of(x) if adjoint_arg else x
         column = reshaping.expand_dims(self._axis(), -1)
         return x - 2 * column * products.matmul(column, x, adjoint_a=True)
@@ -128,7 +128,7 @@ class LinearOperatorHouseholder(LinearOperator):
         return self._of_batch(1)
 
     def _assert_non_singular(self) -> None:
-        """It always holds."""
+        """Do nothing: it always holds."""
 
     def _assert_positive_definite(self) -> None:
         raise InvalidArgumentError(
@@ -136,7 +136,7 @@ class LinearOperatorHouseholder(LinearOperator):
         )
 
     def _assert_self_adjoint(self) -> None:
-        """It always holds."""
+        """Do nothing: it always holds."""
 
     def _linop_inverse(self) -> LinearOperator:
         return self

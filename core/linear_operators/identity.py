@@ -28,7 +28,7 @@ __all__ = ["LinearOperatorIdentity", "LinearOperatorScaledIdentity"]
 
 
 class OfOneSize(LinearOperator):
-    """The base of both: square matrices of a size that is given as a number."""
+    """The base of both: square matrices whose size is given as a number."""
 
     _rows: sizes.Sizes
     _check = False
@@ -59,12 +59,12 @@ class OfOneSize(LinearOperator):
 class LinearOperatorIdentity(OfOneSize):
     """Identity matrices, [*batch_shape, n, n].
 
-    Products and solutions cost nothing; what broadcasts to the batch is copied.
+    Products and solutions cost nothing, except that tensors broadcast to the batch are copied.
 
     Args:
         num_rows: n, a number or integer scalar.
         batch_shape: a shape or integer vector; no batch if None.
-        dtype: of the entries; float32 if None.
+        dtype: dtype of the entries; float32 if None.
         is_non_singular: hint, see `LinearOperator`; always true.
         is_self_adjoint: hint; always true.
         is_positive_definite: hint; always true.
@@ -133,7 +133,7 @@ class LinearOperatorIdentity(OfOneSize):
         return super()._field(name)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        del adjoint  # it is its own
+        del adjoint  # it is its own adjoint
         x = self._argument_of(x, adjoint_arg)
         return batches.with_batch(x, self.batch_shape, self.batch_shape_tensor)
 
@@ -162,13 +162,13 @@ class LinearOperatorIdentity(OfOneSize):
         return add_diagonal(x, constants.ones([1], self.dtype), self)
 
     def _assert_non_singular(self) -> None:
-        """It always holds."""
+        """Do nothing: it always holds."""
 
     def _assert_positive_definite(self) -> None:
-        """It always holds."""
+        """Do nothing: it always holds."""
 
     def _assert_self_adjoint(self) -> None:
-        """It always holds."""
+        """Do nothing: it always holds."""
 
     def _linop_inverse(self) -> LinearOperator:
         return self
@@ -203,7 +203,7 @@ class LinearOperatorScaledIdentity(OfOneSize):
 
     Raises:
         TypeError: `num_rows` is not an integer.
-        ValueError: it is negative or no scalar, or a hint is wrong.
+        ValueError: the number of rows is negative or no scalar, or a hint is wrong.
     """
 
     _fields = ("num_rows", "multiplier", "assert_proper_shapes")
@@ -269,7 +269,7 @@ class LinearOperatorScaledIdentity(OfOneSize):
         return exponents.pow(self._multiplier, cast(self.domain_dimension_tensor(), self.dtype))
 
     def _log_abs_determinant(self) -> Tensor:
-        # TensorFlow: of the real dtype, where LinearOperatorDiag gives its own.
+        # TensorFlow: in the real dtype, unlike LinearOperatorDiag.
         logs = exponents.log(polar.abs(self._multiplier))
         return cast(self.domain_dimension_tensor(), logs.dtype) * logs
 
@@ -283,7 +283,7 @@ class LinearOperatorScaledIdentity(OfOneSize):
         return self._diag_part()
 
     def _cond(self) -> Tensor:
-        # TensorFlow: of the operator's own dtype.
+        # TensorFlow: in the operator's own dtype.
         one = constants.ones_like(self._multiplier)
         return selecting.where(comparison.equal(self._multiplier, 0), one * np.nan, one)
 

@@ -24,10 +24,10 @@ __all__ = ["LinearOperatorKronecker"]
 
 @composite
 class LinearOperatorKronecker(Separable):
-    """The Kronecker product of operators, whose sizes are the products of theirs.
+    """The Kronecker product of operators; its sizes are the products of theirs.
 
-    Products and solutions cost those of the operators, each for as many columns as the others'
-    sizes make.
+    Products and solutions cost those of the operators, each with the product of the others' sizes
+    as the number of columns.
 
     Args:
         operators: one or more, of one dtype.
@@ -39,7 +39,7 @@ class LinearOperatorKronecker(Separable):
 
     Raises:
         TypeError: the operators differ in dtype.
-        ValueError: there is none, or a hint is wrong.
+        ValueError: the list is empty, or a hint is wrong.
     """
 
     _joint = "_x_"
@@ -62,8 +62,9 @@ class LinearOperatorKronecker(Separable):
     def _applied(self, x: Tensor, method: str, adjoint: bool, adjoint_arg: bool) -> Tensor:
         """Each operator, applied to its own axis of the rows n₁ n₂ ⋯ of x.
 
-        The axis of the first operator is in front, the others and the columns behind it count as
-        columns. When it is done it goes behind all others, so that the next one is in front.
+        The axis of the first operator is in front; the others and the columns behind it count as
+        columns. After its product the axis is moved behind all others, so that the next one is in
+        front.
         """
         x = adjoint_of(x) if adjoint_arg else x
         columns = batches.sizes_of(x.shape[-1:], lambda: shapes.shape(x)[-1:])
@@ -78,7 +79,7 @@ class LinearOperatorKronecker(Separable):
                 )
             x = _in_front(x, known)
             x = matrix_transpose(getattr(operator, method)(x, adjoint=adjoint))
-        # The columns are in front of the rows now.
+        # At this point the columns precede the rows.
         return matrix_transpose(_in_front(x, columns[0]))
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
@@ -88,7 +89,7 @@ class LinearOperatorKronecker(Separable):
         return self._applied(rhs, "solve", adjoint, adjoint_arg)
 
     def _powers(self) -> list[tuple[LinearOperator, Tensor]]:
-        """Each operator, and how often its eigenvalues come in the product."""
+        """Each operator, with the multiplicity of its eigenvalues in the product."""
         total = self.domain_dimension_tensor()
         return [
             (one, cast(total // one.domain_dimension_tensor(), self.dtype))
@@ -172,7 +173,7 @@ def _in_front(x: Tensor, size: Any) -> Tensor:
 
 
 def _outer(parts: list[Tensor]) -> Tensor:
-    """All products of an entry of each of [..., n₁], [..., n₂], ...: [..., n₁ n₂ ⋯]."""
+    """All products of one entry each of [..., n₁], [..., n₂], ...: [..., n₁ n₂ ⋯]."""
     whole = parts[0]
     for part in parts[1:]:
         table = whole[..., :, None] * part[..., None, :]

@@ -1,4 +1,4 @@
-"""Krylov methods, which only need matrix-vector products."""
+"""Krylov methods, which need matrix-vector products only."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class CGState(NamedTuple):
     """The state of conjugate gradients.
 
     Attributes:
-        i: how many iterations there were, an int32 scalar.
+        i: the number of iterations, an int32 scalar.
         x: the solution, [..., n].
-        r: what is left of the right side, [..., n].
+        r: the residual of the right side, [..., n].
         p: the last direction, [..., n].
         gamma: rᴴ M r, [...].
     """
@@ -111,7 +111,7 @@ def conjugate_gradient(
 def _whole_shape(
     operator: LinearOperator, rhs: Tensor, preconditioner: LinearOperator | None
 ) -> Any:
-    """The shape of the solution: every batch counts, so that no loop variable changes shape."""
+    """The shape of the solution, with all batches broadcast so that loop variables keep it."""
     operators = [operator] if preconditioner is None else [operator, preconditioner]
     batch = batches.sizes_of(
         batches.static([rhs.shape[:-1], *[one.batch_shape for one in operators]]),

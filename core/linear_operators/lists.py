@@ -20,8 +20,8 @@ def checked(who: str, operators: Any) -> list[LinearOperator]:
     """The operators as a list.
 
     Raises:
-        TypeError: they are no list or tuple, or differ in dtype.
-        ValueError: there is none.
+        TypeError: the argument is no list or tuple, or the operators differ in dtype.
+        ValueError: the list is empty.
     """
     if not isinstance(operators, (list, tuple)):
         raise TypeError(f"{who}: operators must be a list of linear operators, got {operators!r}")
@@ -32,10 +32,10 @@ def checked(who: str, operators: Any) -> list[LinearOperator]:
 
 
 def same_dtype(who: str, operators: Sequence[LinearOperator]) -> None:
-    """Refuse operators that differ in dtype.
+    """Raise for operators with different dtypes.
 
     Raises:
-        TypeError: they do.
+        TypeError: the dtypes differ.
     """
     if len({operator.dtype for operator in operators}) > 1:
         found = "  ".join(f"{operator.name}: {operator.dtype.name}" for operator in operators)
@@ -43,10 +43,10 @@ def same_dtype(who: str, operators: Sequence[LinearOperator]) -> None:
 
 
 def implied(given: Hint, what: str, word: str) -> bool:
-    """A hint that the operators settle: it is true.
+    """A hint that the operators imply: True.
 
     Raises:
-        ValueError: it was denied.
+        ValueError: False was given.
     """
     if given is False:
         raise ValueError(f"The {what} is always {word}.")
@@ -54,7 +54,7 @@ def implied(given: Hint, what: str, word: str) -> bool:
 
 
 def product(parts: Sequence[Tensor]) -> Tensor:
-    """The product of tensors, which broadcast."""
+    """The product of tensors, with broadcasting."""
     return reduce(lambda x, y: x * y, parts)
 
 
@@ -62,8 +62,8 @@ def total_of_logs(logs: Sequence[Tensor], dtype: DType) -> Tensor:
     """The sum of logarithms of determinants.
 
     Args:
-        logs: of some classes they are real where the operator is complex.
-        dtype: of the operator, which they get if they differ.
+        logs: logarithms of determinants; some classes give real ones for complex operators.
+        dtype: dtype of the operator, to which they are cast if theirs differs.
     """
     if len({log.dtype for log in logs}) > 1:
         logs = [cast(log, dtype) for log in logs]
@@ -71,5 +71,5 @@ def total_of_logs(logs: Sequence[Tensor], dtype: DType) -> Tensor:
 
 
 def total(parts: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors, which broadcast."""
+    """The sum of tensors, with broadcasting."""
     return reduce(lambda x, y: x + y, parts)

@@ -1,4 +1,4 @@
-"""LinearOperatorLowRankUpdate: an operator and a few columns more."""
+"""LinearOperatorLowRankUpdate: an operator plus a matrix of low rank."""
 
 from __future__ import annotations
 
@@ -157,11 +157,11 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     @property
     def is_diag_update_positive(self) -> Hint:
-        """Whether the diagonal of D is positive, as far as it is known."""
+        """Whether the diagonal of D is positive; None if unknown."""
         return self._is_diag_update_positive
 
     def _field(self, name: str) -> Any:
-        # U stands for V too where no V was given: from that it is known that the update is
+        # Without V the operator stores U for both; leaving V out keeps the update known as
         # symmetric.
         return None if name == "v" and self._v is self._u else super()._field(name)
 
@@ -192,7 +192,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return {"base_operator": 0, "u": 2, "diag_update": 1, "v": 2}
 
     def _sides(self, adjoint: bool) -> tuple[Tensor, Tensor]:
-        """U and V, exchanged for the adjoint."""
+        """U and V, swapped for the adjoint."""
         u = convert_to_tensor(self._u)
         v = u if self._v is self._u else convert_to_tensor(self._v)
         return (v, u) if adjoint else (u, v)
@@ -222,7 +222,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             factor = factorization.cholesky(self._capacitance())
             inner = batches.cholesky_solve(factor, inner)
         else:
-            # The matrix for the adjoint is the adjoint of this one.
+            # The capacitance matrix of the adjoint is the adjoint of this one.
             inner = batches.solve(self._capacitance(), inner, adjoint)
         return first - self._base_operator.solve(products.matmul(u, inner), adjoint=adjoint)  # type: ignore[no-any-return]
 

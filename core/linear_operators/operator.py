@@ -1,4 +1,4 @@
-"""LinearOperator: the base of all, whose answers come from the dense matrix."""
+"""LinearOperator: the base class, with implementations by the dense matrix."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     properties that hold or do not, None for unknown.
 
     Args:
-        dtype: of the entries, and of all tensors that the operator takes.
+        dtype: dtype of the entries, and of all tensors that the operator takes.
         graph_parents: tensors to show as `graph_parents`, and for nothing else.
         is_non_singular: whether there is an inverse.
         is_self_adjoint: whether the conjugate transpose is the matrix itself.
@@ -48,17 +48,17 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     """
 
     _takes_ops: ClassVar[str] = functions.KIND
-    # NumPy's arrays leave `array @ operator` to the operator.
+    # NumPy leaves `array @ operator` to the operator.
     __array_ufunc__ = None
     _answer: ClassVar[Any] = staticmethod(functions.answer)
     # A class that `composite` has not decorated is an object like any other.
     _is_composite: ClassVar[bool] = False
     _spec_class: ClassVar[type[LinearOperatorSpec] | None] = None
-    # Arguments of the constructor that make an equal operator, besides the hints, and those of them
-    # that are numbers where their values are known.
+    # Constructor arguments, besides the hints, that recreate an equal operator; and those among
+    # them that are numbers if their values are known.
     _fields: ClassVar[tuple[str, ...]] = ()
     _static_fields: ClassVar[tuple[str, ...]] = ()
-    # What `algebra` asks of a factor.
+    # Properties of a factor that `algebra` uses.
     _is_identity: ClassVar[bool] = False
     _is_zero: ClassVar[bool] = False
     _untracked: ClassVar[frozenset[str]] = frozenset({"_parameters", "_graph_parents"})
@@ -82,11 +82,11 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         self._hinted_square = found["is_square"]
         self._graph_parents = list(graph_parents or ())
         self._parameters = dict(parameters or {})
-        # Not a Module's name: that must be an identifier.
+        # Not set by Module, whose names must be identifiers.
         self._name = name or type(self).__name__
         self._scope_name = f"{self._name}/"
 
-    # What it does.
+    # Products, solutions and derived operators.
 
     def matmul(
         self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
@@ -96,16 +96,16 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         Args:
             x: [..., n, r], of this dtype, whose leading axes broadcast with those of A; or a
                 linear operator.
-            adjoint: the conjugate transpose of A is multiplied.
-            adjoint_arg: that of x is.
+            adjoint: whether A is replaced by its conjugate transpose.
+            adjoint_arg: whether x is replaced by its adjoint.
             name: name of the node while tracing.
 
         Returns:
-            [..., m, r]; for an operator the product as one of the class that fits it best.
+            [..., m, r]; for an operator, the product as an operator of the most specific class.
 
         Raises:
             TypeError: `x` is of another dtype.
-            ValueError: its rows are not as many as the columns of A.
+            ValueError: the rows of x are not as many as the columns of A.
         """
         if isinstance(x, LinearOperator):
             left, right = _operands(self, x, adjoint, adjoint_arg, "matmul", "x")
@@ -127,7 +127,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
 
         Args:
             x: [..., n], of this dtype.
-            adjoint: the conjugate transpose of A is multiplied.
+            adjoint: whether A is replaced by its conjugate transpose.
             name: name of the node while tracing.
 
         Returns:
@@ -146,17 +146,17 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         Args:
             rhs: [..., m, r], of this dtype, whose leading axes broadcast with those of A; or a
                 linear operator.
-            adjoint: the conjugate transpose of A is solved with.
-            adjoint_arg: that of rhs is solved for.
+            adjoint: whether A is replaced by its conjugate transpose.
+            adjoint_arg: whether rhs is replaced by its adjoint.
             name: name of the node while tracing.
 
         Returns:
-            [..., n, r]; for an operator A⁻¹ rhs as one of the class that fits it best.
+            [..., n, r]; for an operator, A⁻¹ rhs as an operator of the most specific class.
 
         Raises:
             NotImplementedError: the hints say that A is singular, or not square.
             TypeError: `rhs` is of another dtype.
-            ValueError: it does not have as many rows as A.
+            ValueError: rhs does not have as many rows as A.
         """
         self._check_solvable()
         if isinstance(rhs, LinearOperator):
@@ -173,7 +173,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
 
         Args:
             rhs: [..., m], of this dtype.
-            adjoint: the conjugate transpose of A is solved with.
+            adjoint: whether A is replaced by its conjugate transpose.
             name: name of the node while tracing.
 
         Returns:
@@ -197,7 +197,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
 
     @property
     def _adjoint_of(self) -> LinearOperator | None:
-        """The operator whose adjoint it is, where its class tells."""
+        """The operator whose adjoint this is, if its class knows it."""
         return None
 
     @property
@@ -240,7 +240,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         with self._named(name):
             return self._linop_cholesky()
 
-    # What it is worth.
+    # Determinant, trace, condition number and the like.
 
     def determinant(self, name: str = "det") -> Tensor:
         """The determinants, [...].
@@ -329,7 +329,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             return self._eigvals()
 
     def cond(self, name: str = "cond") -> Tensor:
-        """The condition numbers: the greatest singular value by the least one, [...].
+        """The condition numbers: the largest singular value divided by the smallest, [...].
 
         Args:
             name: name of the node while tracing.
@@ -337,16 +337,16 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         with self._named(name):
             return self._cond()
 
-    # What is checked.
+    # Assertions.
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> None:
-        """Check that there is an inverse, as far as the precision of the dtype tells.
+        """Check that there is an inverse, within the precision of the dtype.
 
         Args:
             name: name of the node while tracing.
 
         Raises:
-            InvalidArgumentError: there is none; inside `function` when the graph runs.
+            InvalidArgumentError: A is singular; inside `function`, raised when the graph runs.
         """
         with self._named(name):
             self._assert_non_singular()
@@ -358,8 +358,9 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             name: name of the node while tracing.
 
         Raises:
-            InvalidArgumentError: it is not; inside `function` when the graph runs.
-            NotImplementedError: nothing tells, since the hints do not say that A is self-adjoint.
+            InvalidArgumentError: A is not positive definite; inside `function`, raised when the
+                graph runs.
+            NotImplementedError: the hints do not say that A is self-adjoint.
         """
         with self._named(name):
             self._assert_positive_definite()
@@ -371,16 +372,17 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             name: name of the node while tracing.
 
         Raises:
-            InvalidArgumentError: it does not; inside `function` when the graph runs.
+            InvalidArgumentError: A is not self-adjoint; inside `function`, raised when the graph
+                runs.
         """
         with self._named(name):
             self._assert_self_adjoint()
 
     def __getitem__(self, slices: Any) -> Any:
-        """Some matrices of a batch: `slices` are of the axes of `batch_shape`."""
+        """A slice of a batch: `slices` refer to the axes of `batch_shape`."""
         return slicing.batch_slice(self, slices)
 
-    # As a composite value.
+    # The interface of a composite value.
 
     @property
     def spec(self) -> Any:
@@ -395,7 +397,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     # For subclasses.
 
     def _part_ranks(self) -> dict[str, Any]:
-        """Parameters that make up the batch -> how many last axes of theirs are no batch axes."""
+        """Parameters that form the batch -> how many of their last axes are not batch axes."""
         return {}
 
     def _field(self, name: str) -> Any:
@@ -420,7 +422,7 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     def _argument(
         self, method: str, argument: str, value: Any, axis: int, wanted: int | None
     ) -> Any:
-        """An argument as a tensor, of which one axis must have a size."""
+        """An argument as a tensor with a given size along one axis."""
         tensor = self._typed(method, argument, value)
         if tensor.shape.rank is None:
             return tensor
@@ -461,10 +463,10 @@ def _operands(
     method: str,
     argument: str,
 ) -> tuple[LinearOperator, LinearOperator]:
-    """Both operators as they are multiplied.
+    """Both operators of a product.
 
     Raises:
-        ValueError: the rows of the right one are not as many as the columns of the left one.
+        ValueError: the right one's rows differ in number from the left one's columns.
     """
     left = left.adjoint() if adjoint else left
     right = right.adjoint() if adjoint_arg else right

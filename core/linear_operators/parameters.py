@@ -9,17 +9,17 @@ from pinnace.framework.variable import Variable
 
 
 def kept(value: Any, dtype_hint: Any = None) -> Any:
-    """A tensor, or the variable that was given: it is read whenever the operator is used."""
+    """A tensor, or a given variable itself, which is read at each use."""
     if isinstance(value, Variable):
         return value
     return convert_to_tensor(value, dtype_hint=dtype_hint)
 
 
 def check_rank(who: str, argument: str, value: Any, least: int) -> None:
-    """Refuse a tensor of too few axes.
+    """Raise for a tensor with too few axes.
 
     Raises:
-        ValueError: it has fewer than `least`.
+        ValueError: the tensor has fewer than `least` axes.
     """
     rank = value.shape.rank
     if rank is not None and rank < least:
@@ -30,5 +30,5 @@ def check_rank(who: str, argument: str, value: Any, least: int) -> None:
 
 
 def constructor_arguments(scope: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a constructor, of `locals()` in its first line."""
+    """The arguments of a constructor, from `locals()` in its first line."""
     return {name: x for name, x in scope.items() if name not in {"self", "__class__"}}

@@ -23,15 +23,15 @@ class Sizes:
     """A number of rows (rank 0) or a batch shape (rank 1).
 
     Args:
-        who: whose argument it is.
+        who: name of the function with the argument.
         argument: its name.
         value: a number, a shape, or an integer tensor.
         rank: 0 or 1.
         check: whether values that are known only later are checked then.
 
     Raises:
-        TypeError: it is a variable, or not of an integer dtype.
-        ValueError: it is of another rank, or negative.
+        TypeError: the value is a variable, or not of an integer dtype.
+        ValueError: the value is of another rank, or negative.
     """
 
     def __init__(self, who: str, argument: str, value: Any, rank: int, check: bool) -> None:
@@ -62,17 +62,17 @@ class Sizes:
 
     @property
     def field(self) -> Any:
-        """The value for a spec: numbers where they are known."""
+        """The value for a spec: numbers if they are known."""
         return self.tensor if self.known is None else self.known
 
     @property
     def spec_field(self) -> Any:
-        """The value for a spec: a shape where it is known."""
+        """The value for a spec: a shape if it is known."""
         return self.tensor if self.known is None else Shape(self.known)
 
     @property
     def shape(self) -> Shape:
-        """The sizes of a batch shape, as far as they are known."""
+        """The sizes of a batch shape, as far as known."""
         if self.known is not None:
             return Shape(self.known)
         length = self.tensor.shape[0] if self.tensor.shape.rank == 1 else None
@@ -86,10 +86,10 @@ class Sizes:
 
 
 def check_columns(operator: LinearOperator, x: Tensor) -> Tensor:
-    """x, which must have as many rows as the operator columns; it is said when the graph runs.
+    """x, checked at run time to have as many rows as the operator has columns.
 
     Raises:
-        InvalidArgumentError: it has not; inside `function` when the graph runs.
+        InvalidArgumentError: the rows differ; inside `function`, raised when the graph runs.
     """
     assertions.assert_equal(
         shapes.shape(x)[-2],

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def batch_slice(operator: LinearOperator, slices: Any) -> Any:
-    """The operator whose batch is a slice of that of another.
+    """The operator with a slice of the batch of another one.
 
     Args:
         operator: the operator.
-        slices: what stands between the brackets: of the batch axes alone.
+        slices: the indices between the brackets: of the batch axes alone.
     """
     keys = slices if isinstance(slices, tuple) else (slices,)
     if len(keys) == 1 and keys[0] is Ellipsis:
@@ -41,7 +41,7 @@ def _remade(operator: Any, keys: tuple[Any, ...], batch: Any) -> Any:
 
 
 def _sliced(part: Any, rank: int, keys: tuple[Any, ...], batch: Any) -> Any:
-    """A parameter, broadcast to the whole batch, and then sliced."""
+    """A parameter, broadcast to the whole batch and sliced."""
     if getattr(type(part), "_takes_ops", None) is not None:
         return _remade(part, keys, batch)
     known = part.shape[part.shape.rank - rank :] if part.shape.rank is not None else part.shape

@@ -1,4 +1,4 @@
-"""Linear operators as composite values: which tensors they are made of, and their specs."""
+"""Linear operators as composite values: their component tensors and specs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class HeldVariable:
-    """A variable as a part of a spec: equal to itself alone, and not kept alive."""
+    """A variable as part of a spec: equal only to itself, and held weakly."""
 
     __slots__ = ("_hash", "_reference")
 
@@ -39,7 +39,7 @@ class HeldVariable:
         """The variable.
 
         Raises:
-            ReferenceError: it is gone.
+            ReferenceError: the variable is gone.
         """
         variable = self._reference()
         if variable is None:
@@ -63,7 +63,7 @@ class LinearOperatorSpec(CompositeSpec):
         param_specs: arguments of the constructor that are tensors or operators: their specs, in
             lists and dicts as they are given.
         non_tensor_params: its other arguments, those that hold variables among them.
-        prefer_static_fields: which of all these may be tensors, but are numbers where known.
+        prefer_static_fields: the fields of these that are numbers where known, else tensors.
 
     Source:
         TensorFlow's `_LinearOperatorSpec`, whose state SavedModels hold.
@@ -106,16 +106,16 @@ class LinearOperatorSpec(CompositeSpec):
         return self._param_specs, self._non_tensor_params, self._prefer_static_fields
 
     def _fields(self) -> dict[str, Any]:
-        """All arguments of the constructor, in the order in which their tensors come."""
+        """The constructor's arguments in the order of their tensors."""
         return {**self._param_specs, **self._non_tensor_params}
 
     def component_specs(self) -> tuple[Any, ...]:
-        """The specs of its tensors and operators, by the names of the arguments."""
+        """The specs of its tensors and operators, by argument name."""
         leaves = structure.flatten(self._fields())
         return tuple([leaf for leaf in leaves if isinstance(leaf, TypeSpec)])
 
     def component_names(self) -> tuple[str, ...]:
-        """The names of the arguments, with places in them where one is a list."""
+        """The names of the arguments, with indices for lists."""
         pairs = structure.flatten_with_paths(self._fields())
         return tuple(
             [
@@ -160,7 +160,7 @@ class LinearOperatorSpec(CompositeSpec):
 
 
 def composite(kind: type[LinearOperator]) -> type[LinearOperator]:
-    """A decorator: operators of the class are composite values, with specs of their own."""
+    """A decorator that makes operators of a class composite values with specs."""
     name = f"{kind.__name__}Spec"
     members = {"_operator_class": kind, "__slots__": (), "__module__": __name__}
     spec: Any = type(name, (LinearOperatorSpec,), members)
@@ -175,7 +175,7 @@ def field_of(operator: LinearOperator, name: str, static: bool = False) -> Any:
 
     Args:
         operator: the operator.
-        name: of the argument.
+        name: name of the argument.
         static: whether numbers take the place of a tensor whose value is known.
     """
     value = operator._field(name)

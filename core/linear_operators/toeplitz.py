@@ -1,4 +1,4 @@
-"""LinearOperatorToeplitz: matrices whose diagonals are constant."""
+"""LinearOperatorToeplitz: matrices with constant diagonals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["LinearOperatorToeplitz"]
 
 
 def _complex_of(x: Tensor) -> Tensor:
-    """x as complex numbers of as many bits."""
+    """x as complex numbers with parts of the same precision."""
     if x.dtype.is_complex:
         return x
     return cast(x, dtypes.complex128 if x.dtype is dtypes.float64 else dtypes.complex64)
@@ -36,7 +36,7 @@ def _complex_of(x: Tensor) -> Tensor:
 
 @composite
 class LinearOperatorToeplitz(LinearOperator):
-    """Toeplitz matrices, [..., n, n]: entry (i, j) depends on i - j alone.
+    """Toeplitz matrices, [..., n, n]: entry (i, j) depends on i - j only.
 
     Products cost O(n log n r) for r columns, solutions O(n³ + n² r).
 
@@ -118,7 +118,8 @@ class LinearOperatorToeplitz(LinearOperator):
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         x = adjoint_of(x) if adjoint_arg else x
         col, row = self._vectors()
-        # The first column of a circulant matrix of twice the order, of which this is a corner.
+        # The first column of a circulant matrix of twice the order, whose upper left block is this
+        # matrix.
         column = joining.concat(
             [col, constants.zeros_like(col[..., :1]), permutations.reverse(row[..., 1:], [-1])], -1
         )
@@ -135,7 +136,8 @@ class LinearOperatorToeplitz(LinearOperator):
         col, row = self._vectors()
         entries = joining.concat([permutations.reverse(col, [-1]), row[..., 1:]], -1)
         places = ranges.range(self.domain_dimension_tensor())
-        # The last entry of the column stands first, its first one in place n - 1.
+        # Entries run from the last of the column up to the first, at index n - 1, and on along the
+        # row.
         below = reshaping.expand_dims(places[-1] - places, -1)
         return gathering.gather(entries, below + places, axis=-1)
 

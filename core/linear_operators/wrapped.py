@@ -1,4 +1,4 @@
-"""LinearOperatorAdjoint and LinearOperatorInversion: an operator seen another way."""
+"""LinearOperatorAdjoint and LinearOperatorInversion: views of an operator."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _hints(arguments: dict[str, Any]) -> dict[str, Hint]:
 
 @composite
 class LinearOperatorAdjoint(Wrapped):
-    """The conjugate transpose of an operator, [..., n, m] of one of [..., m, n].
+    """The conjugate transpose of an operator: [..., n, m] for one of [..., m, n].
 
     Args:
         operator: the operator.

@@ -30,7 +30,7 @@ class LinearOperatorZeros(LinearOperator):
         num_rows: m, a number or integer scalar.
         num_columns: n, likewise; m if None.
         batch_shape: a shape or integer vector; no batch if None.
-        dtype: of the entries; float32 if None.
+        dtype: dtype of the entries; float32 if None.
         is_non_singular: hint, see `LinearOperator`; always false.
         is_self_adjoint: hint; always true of square ones.
         is_positive_definite: hint; always false.

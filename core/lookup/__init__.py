@@ -1,4 +1,4 @@
-"""Tables from keys to values: `tf.lookup`."""
+"""`tf.lookup`: tables from keys to values."""
 
 from pinnace.lookup import experimental as experimental
 from pinnace.lookup.initializers import KeyValueTensorInitializer as KeyValueTensorInitializer

@@ -1,4 +1,4 @@
-"""Tables whose entries come and go: `tf.lookup.experimental`."""
+"""`tf.lookup.experimental`: mutable tables."""
 
 from pinnace.lookup.mutable import DenseHashTable as DenseHashTable
 from pinnace.lookup.mutable import MutableHashTable as MutableHashTable

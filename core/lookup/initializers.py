@@ -1,4 +1,4 @@
-"""Initializers of static tables: tensors, or the lines of a file."""
+"""Initializers of static tables, from tensors or lines of a file."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TableInitializer(AutoTrackable):
     """A source of a table's keys and values.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
     """
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
@@ -65,8 +65,8 @@ class KeyValueTensorInitializer(TableInitializer):
     Args:
         keys: [n].
         values: [n].
-        key_dtype: of the keys if they are Python values.
-        value_dtype: of the values if they are Python values.
+        key_dtype: dtype of the keys if they are Python values.
+        value_dtype: dtype of the values if they are Python values.
         name: not used.
     """
 
@@ -101,7 +101,7 @@ def _entries(what: str, value: Any, dtype: Any) -> Tensor:
 
 
 class TextFileIndex:
-    """Which part of a line is a key or a value, besides column numbers."""
+    """The part of a line that is a key or value, besides column indices."""
 
     WHOLE_LINE = WHOLE_LINE
     LINE_NUMBER = LINE_NUMBER
@@ -112,9 +112,9 @@ class TextFileInitializer(TableInitializer):
 
     Args:
         filename: the file.
-        key_dtype: of the keys.
+        key_dtype: dtype of the keys.
         key_index: the column with the keys, or a `TextFileIndex`.
-        value_dtype: of the values.
+        value_dtype: dtype of the values.
         value_index: the column with the values, or a `TextFileIndex`.
         vocab_size: how many lines to read, all if None.
         delimiter: between columns.

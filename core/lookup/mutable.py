@@ -1,4 +1,4 @@
-"""Tables whose entries come and go: MutableHashTable, DenseHashTable."""
+"""Mutable tables: MutableHashTable, DenseHashTable."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class _Mutable(LookupTable):
     """A table whose entries come and go.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
         default_value: for keys that are not there; its shape is that of every value.
-        name: what it is called.
+        name: its name.
         checkpoint: whether checkpoints and SavedModels keep the entries.
         table: the entries.
     """
@@ -87,7 +87,7 @@ class _Mutable(LookupTable):
         )
 
     def remove(self, keys: TensorLike, name: str | None = None) -> None:
-        """Drop the entries of these keys, as far as they are there."""
+        """Remove the entries of these keys; missing keys are ignored."""
         execute(tables.LOOKUP_TABLE_REMOVE, self._handle, self._keys_of(keys), name=name)
 
 
@@ -95,10 +95,10 @@ class MutableHashTable(_Mutable):
     """A table whose entries come and go.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
         default_value: for keys that are not there; its shape is that of every value.
-        name: what it is called.
+        name: its name.
         checkpoint: whether checkpoints and SavedModels keep the entries.
         experimental_is_anonymous: accepted for TensorFlow's sake.
     """
@@ -131,16 +131,16 @@ class MutableHashTable(_Mutable):
 
 
 class DenseHashTable(_Mutable):
-    """A table whose entries come and go, but for two keys that it can never hold.
+    """A table whose entries come and go, with two keys that it can never hold.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
         default_value: for keys that are not there; its shape is that of every value.
         empty_key: a key that it never holds.
-        deleted_key: another one.
+        deleted_key: a second key that it never holds.
         initial_num_buckets: written into SavedModels, for TensorFlow.
-        name: what it is called.
+        name: its name.
         checkpoint: whether checkpoints and SavedModels keep the entries.
         experimental_is_anonymous: accepted for TensorFlow's sake.
     """
@@ -175,11 +175,11 @@ class DenseHashTable(_Mutable):
     def insert_or_assign(
         self, keys: TensorLike, values: TensorLike, name: str | None = None
     ) -> None:
-        """`insert`, by its other name."""
+        """Another name of `insert`."""
         self.insert(keys, values, name)
 
     def erase(self, keys: TensorLike, name: str | None = None) -> None:
-        """`remove`, by its other name."""
+        """Another name of `remove`."""
         self.remove(keys, name)
 
     def _create_resource(self) -> Tensor:

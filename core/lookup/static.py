@@ -26,9 +26,9 @@ class StaticHashTable(LookupTable):
     """A table that is filled once, when it is made.
 
     Args:
-        initializer: what fills it.
+        initializer: the initializer that fills it.
         default_value: for keys that are not there.
-        name: what it is called.
+        name: its name.
         experimental_is_anonymous: accepted for TensorFlow's sake: no table has a public name here.
     """
 
@@ -65,13 +65,13 @@ class StaticHashTable(LookupTable):
 
 
 class StaticVocabularyTable(AutoTrackable):
-    """Ids of known keys; other keys share ids after those, by their fingerprints.
+    """Ids of known keys; other keys share further ids, chosen by fingerprint.
 
     Args:
         initializer: the known keys, strings or int64, and their ids; None knows none.
         num_oov_buckets: how many ids there are for other keys.
-        lookup_key_dtype: of the keys that are looked up; that of the initializer if None.
-        name: what it is called.
+        lookup_key_dtype: dtype of the keys that are looked up; that of the initializer if None.
+        name: its name.
         experimental_is_anonymous: accepted for TensorFlow's sake.
 
     Raises:
@@ -94,7 +94,7 @@ class StaticVocabularyTable(AutoTrackable):
                 "\n  Try: StaticHashTable"
             )
         self._table = None
-        # TensorFlow: without an initializer keys are strings, whatever was asked for.
+        # TensorFlow: without an initializer, keys are strings regardless of `key_dtype`.
         self._key_dtype: DType = dtypes.string
         if initializer is not None:
             self._key_dtype = _lookup_dtype(initializer, lookup_key_dtype)
@@ -136,8 +136,8 @@ class StaticVocabularyTable(AutoTrackable):
             name: name of the node while tracing.
 
         Returns:
-            [...], int64, ragged or sparse as the keys: of a key that is not known, the number of
-            known keys plus the bucket of its fingerprint.
+            [...], int64, ragged or sparse like the keys; for an unknown key, the number of known
+            keys plus the bucket of its fingerprint.
 
         Raises:
             TypeError: keys of another dtype.

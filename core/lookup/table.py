@@ -38,10 +38,10 @@ class LookupTable(TrackableResource):
     """A table behind a handle.
 
     Args:
-        key_dtype: of the keys.
-        value_dtype: of the values.
+        key_dtype: dtype of the keys.
+        value_dtype: dtype of the values.
         default_value: for keys that are not there.
-        name: what it is called in errors.
+        name: name in error messages.
         table: the entries.
     """
 
@@ -58,7 +58,8 @@ class LookupTable(TrackableResource):
         with init_scope():
             self._default_value = convert_to_tensor(default_value, value_dtype)
         self._name = name
-        # By which sessions of TensorFlow know it; another model may be in the same session.
+        # TensorFlow's sessions identify the table by this name; another model may share the
+        # session.
         self._shared_name = f"{name}_{uuid.uuid4()}"
         table.name = name
         self._handle = handle_of(table)
@@ -101,8 +102,8 @@ class LookupTable(TrackableResource):
             name: name of the node while tracing.
 
         Returns:
-            [..., *value]; the default value for keys that are not there. For keys of a RaggedTensor
-            in the same rows, for those of a SparseTensor at the same indices.
+            [..., *value]; the default value for missing keys. Ragged keys give a RaggedTensor with
+            the same rows, sparse ones a SparseTensor with the same indices.
 
         Raises:
             TypeError: keys of another dtype.
@@ -148,7 +149,7 @@ class LookupTable(TrackableResource):
         raise NotImplementedError
 
     def _initialize(self) -> None:
-        """Fill the table, if it is one that is filled when it is made."""
+        """Fill the table if it is initialized when it is created."""
 
     def _functions_for_saving(self) -> dict[str, Any]:
         if self._saving is None:

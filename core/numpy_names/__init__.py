@@ -1,4 +1,4 @@
-"""`tf.experimental.numpy`: functions of tensors under the names, and by the rules, of NumPy."""
+"""`tf.experimental.numpy`: functions of tensors with NumPy's names and rules."""
 
 from numpy import bool_ as bool_
 from numpy import complex64 as complex64

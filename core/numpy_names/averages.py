@@ -1,4 +1,4 @@
-"""`average`, whose values have weights."""
+"""`average`, the weighted mean."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def average(
     Args:
         a: numbers; integers and bools count as float64.
         axis: the axis that goes; None for all.
-        weights: of the shape of `a`; with `axis` also a vector of its size; None for equal ones.
+        weights: the shape of `a`; with `axis` also a vector of its size; None for equal ones.
         returned: whether to give the sums of the weights, too.
 
     Returns:

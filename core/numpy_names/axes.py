@@ -1,4 +1,4 @@
-"""The same values in other axes: reshaped, transposed, turned, repeated, padded."""
+"""Changes of axes: reshaped, transposed, rotated, repeated, padded arrays."""
 
 from __future__ import annotations
 
@@ -72,29 +72,29 @@ def expand_dims(a: TensorLike, axis: Any) -> Tensor:
 
 
 def squeeze(a: TensorLike, axis: Any = None) -> Tensor:
-    """`a` without axes of size 1: those of `axis`, or all."""
+    """`a` without axes of size 1: those in `axis`, or all."""
     return reshaping.squeeze(made_array(a), axis)
 
 
 def transpose(a: TensorLike, axes: Any = None) -> Tensor:
-    """`a` with its axes in another order, backwards if none is given."""
+    """`a` with its axes permuted; reversed by default."""
     return permutations.transpose(made_array(a), axes)
 
 
 def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
-    """`a` with two axes in each other's place."""
+    """`a` with two axes swapped."""
     x = made_array(a)
     known_rank("swapaxes", x)
     return rearranged.swapped(x, axis1, axis2)
 
 
 def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
-    """`a` with some axes moved to other places; the rest keeps its order.
+    """`a` with axes moved to other positions; the others keep their order.
 
     Args:
         a: any dtype.
         source: the axes, one or several.
-        destination: where each is to stand.
+        destination: the new position of each.
 
     Raises:
         ValueError: not as many places as axes.
@@ -116,7 +116,7 @@ def _normal(axes: Any, rank: int) -> list[int]:
 
 
 def flip(m: TensorLike, axis: int | None = None) -> Tensor:
-    """`m` back to front along `axis`, along all axes if it is None."""
+    """`m` reversed along `axis`, or along all axes if it is None."""
     x = made_array(m)
     rank = known_rank("flip", x)
     if rank == 0:
@@ -125,28 +125,28 @@ def flip(m: TensorLike, axis: int | None = None) -> Tensor:
 
 
 def flipud(m: TensorLike) -> Tensor:
-    """`m` upside down: its first axis back to front."""
+    """`m` with its first axis reversed."""
     return flip(m, 0)
 
 
 def fliplr(m: TensorLike) -> Tensor:
-    """`m` mirrored: its second axis back to front."""
+    """`m` with its second axis reversed."""
     return flip(m, 1)
 
 
 def roll(a: TensorLike, shift: TensorLike, axis: Any = None) -> Tensor:
-    """`a` moved on, what leaves at the end entering at the start.
+    """`a` rolled: values that leave at the end enter at the start.
 
     Args:
         a: any dtype.
-        shift: by how many places, for each axis.
-        axis: along which axes; None for the values in row-major order.
+        shift: number of places, for each axis.
+        axis: the axis or axes; None for the values in row-major order.
     """
     return rearranged.rolled(made_array(a), shift, axis)
 
 
 def rot90(m: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:
-    """`m` turned by quarters in the plane of two axes.
+    """`m` rotated by right angles in the plane of two axes.
 
     Args:
         m: any dtype.
@@ -166,7 +166,7 @@ def rot90(m: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:
 
 
 def tile(a: TensorLike, reps: TensorLike) -> Tensor:
-    """`a` repeated as a whole.
+    """`a` repeated as a whole along each axis.
 
     Args:
         a: any dtype.
@@ -185,18 +185,18 @@ def tile(a: TensorLike, reps: TensorLike) -> Tensor:
 
 
 def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tensor:
-    """Each part of `a` repeated.
+    """Each element or slice of `a` repeated.
 
     Args:
         a: any dtype.
         repeats: how often, for all parts or for each.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
     """
     return tiling.repeat(made_array(a), made_array(repeats), axis)
 
 
 def pad(array: TensorLike, pad_width: TensorLike, mode: str, **kwargs: Any) -> Tensor:
-    """`array` with a margin.
+    """`array` padded at both ends of its axes.
 
     Args:
         array: any number type.
@@ -205,7 +205,7 @@ def pad(array: TensorLike, pad_width: TensorLike, mode: str, **kwargs: Any) -> T
         kwargs: `constant_values`, what a constant margin holds, 0 if not given.
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
     if mode not in {"constant", "reflect", "symmetric"}:
         raise ValueError(f"pad: mode must be 'constant', 'reflect' or 'symmetric', got {mode!r}")
@@ -222,7 +222,7 @@ def broadcast_arrays(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
         kwargs: `subok`, False.
 
     Raises:
-        ValueError: another keyword.
+        ValueError: unknown keyword.
     """
     if kwargs.pop("subok", False) or kwargs:
         raise ValueError(f"broadcast_arrays: only subok=False can be given, got {kwargs}")
@@ -235,17 +235,17 @@ def shape(a: TensorLike) -> Any:
 
 
 def ndim(a: TensorLike) -> int | None:
-    """The number of axes; None if it is not known while a function is traced."""
+    """The number of axes; None if unknown while a function is traced."""
     return made_array(a).shape.rank
 
 
 def isscalar(num: TensorLike) -> bool:
-    """Whether it has no axes; also of a tensor, unlike NumPy."""
+    """Whether it has no axes; unlike in NumPy, also true for tensors."""
     return ndim(num) == 0
 
 
 def size(x: TensorLike, axis: Any = None) -> Any:
-    """The number of elements; a tensor where it is not known while a function is traced.
+    """The number of elements; a tensor if it is unknown while a function is traced.
 
     Args:
         x: any dtype.

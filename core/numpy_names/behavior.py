@@ -1,4 +1,4 @@
-"""`experimental_enable_numpy_behavior`: operators, indices and methods of tensors as NumPy's."""
+"""`experimental_enable_numpy_behavior`: NumPy's operators, indexing and methods for tensors."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 _MODES = ("off", "legacy", "safe", "all")
 _TWO = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
-# What promotes under weak promotion; bits are taken of one dtype only.
+# Operators that promote under weak promotion; bitwise ones require equal dtypes.
 _ARITHMETIC = ("add", "floordiv", "mod", "mul", "pow", "sub", "truediv")
 _COMPARISONS = ("eq", "ge", "gt", "le", "lt", "ne")
 _TAKEN = (int, float, complex, list, tuple, np.ndarray, np.generic)
-# The operators as they are without NumPy's rules, by attribute.
+# Operators without NumPy's rules, by attribute.
 _PLAIN: dict[str, Callable[..., Any]] = {
     f"__{name}__": getattr(Operands, f"__{name}__")
     for name in (*_TWO, *[f"r{name}" for name in _TWO], *_COMPARISONS, "matmul", "rmatmul")
@@ -42,7 +42,7 @@ _plain_getitem = Operands.__getitem__
 def experimental_enable_numpy_behavior(
     prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
 ) -> None:
-    """Let tensors behave as NumPy's arrays: in all of the program, from here on.
+    """Give tensors the behaviour of NumPy arrays, in the whole program from now on.
 
     Operators cast both sides to the dtype that NumPy would choose; `x[key]` takes arrays of indices
     and of bools; tensors have NumPy's methods `T`, `astype`, `reshape`, `mean` and so on.
@@ -55,7 +55,7 @@ def experimental_enable_numpy_behavior(
             it is an error where bits may be lost, or more are needed than either has.
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: the mode is unknown.
     """
     mode = dtype_conversion_mode
     if mode not in _MODES:
@@ -83,7 +83,7 @@ def _plain(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _weak(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator under weak promotion: arithmetic promotes, other comparisons than == do not."""
+    """An operator under weak promotion: arithmetic and == promote, other comparisons do not."""
     if name in {"__matmul__", "__rmatmul__"}:
         return products.matmul if name == "__matmul__" else _matmul_after
     promotes = name.strip("_").removeprefix("r") in _ARITHMETIC
@@ -106,7 +106,7 @@ def _weak(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _promoting(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator that casts both sides first."""
+    """An operator that promotes both operands first."""
     if name == "__matmul__":
         plain = products.matmul
     if name == "__rmatmul__":
@@ -128,7 +128,7 @@ def _matmul_after(y: Any, x: Any) -> Tensor:
 
 
 def _is_left_alone(x: Any) -> bool:
-    """Whether NumPy has no say: text, ragged and sparse values, None, objects of other classes."""
+    """Whether NumPy's rules do not apply: text, ragged and sparse values, None, other objects."""
     if isinstance(x, Operands):
         return x.dtype in {dtypes.string, dtypes.variant, dtypes.resource} or (x.dtype.is_quantized)
     return not isinstance(x, _TAKEN)
@@ -150,16 +150,16 @@ def _reshaped(a: Tensor, *newshape: Any, order: str = "C") -> Tensor:
 
 
 def _size(x: Tensor) -> np.int64 | None:
-    """The number of elements; None if it is not known while a function is traced."""
+    """The number of elements; None if unknown while a function is traced."""
     count = x.shape.num_elements()
     return None if count is None else np.int64(count)
 
 
 def _listed(x: Tensor) -> Any:
-    """The values as Python's numbers in nested lists."""
+    """The values as nested lists of Python numbers."""
     if isinstance(x, SymbolicTensor):
         raise ValueError(f"tolist: {x!r} has no values while the function is traced")  # noqa: TRY004 (TensorFlow's class)
-    return x._array.tolist()  # a sibling of the class
+    return x._array.tolist()  # another class with the same attribute
 
 
 def _itself(x: Tensor) -> Tensor:

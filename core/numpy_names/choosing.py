@@ -1,4 +1,4 @@
-"""Some of an array's values: those that indices or conditions name, or all of them in order."""
+"""Selection of values by indices or conditions, and sorting."""
 
 from __future__ import annotations
 
@@ -41,15 +41,14 @@ def take(
     out: Any = None,
     mode: str = "clip",
 ) -> Tensor:
-    """The parts that indices name.
+    """The slices at given indices along an axis.
 
     Args:
         a: any dtype.
         indices: integers of any shape.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         out: None: tensors cannot be written to.
-        mode: "clip" (indices that are out of bounds mean the nearest part) or "wrap" (they are
-            counted around).
+        mode: "clip" (out-of-bounds indices mean the nearest slice) or "wrap" (they wrap around).
 
     Raises:
         ValueError: `out` is given, or another mode.
@@ -70,13 +69,13 @@ def take(
 
 
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> Tensor:
-    """The values that indices name along an axis, each in its own row.
+    """The values at given indices along an axis, each in its own row.
 
     Args:
         arr: any dtype.
-        indices: integers, with as many axes as `arr`; but for `axis` both broadcast. Negative
+        indices: integers, with as many axes as `arr`; both broadcast except along `axis`. Negative
             ones count from the end.
-        axis: along which; None for the values of `arr` in row-major order.
+        axis: the axis; None for the values of `arr` in row-major order.
     """
     x, places = made_array(arr), made_array(indices)
     if axis is None:
@@ -111,7 +110,7 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
     """`x` where a condition holds, else `y`; without both, `nonzero(condition)`.
 
     Args:
-        condition: numbers, which hold unless 0.
+        condition: numbers; those other than 0 count as true.
         x: broadcastable with the others.
         y: likewise.
 
@@ -130,12 +129,12 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
 def select(
     condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], default: TensorLike = 0
 ) -> Tensor:
-    """At each position, the choice of the first condition that holds there.
+    """At each position, the choice for the first condition that holds there.
 
     Args:
         condlist: conditions.
         choicelist: as many arrays; all broadcast together.
-        default: where no condition holds.
+        default: the value where no condition holds.
 
     Raises:
         ValueError: not as many choices as conditions, or none.
@@ -152,7 +151,7 @@ def select(
 
 
 def nonzero(a: TensorLike) -> list[Tensor]:
-    """The indices of non-zero elements, in row-major order: a vector for each axis, int64."""
+    """The indices of non-zero elements in row-major order: an int64 vector per axis."""
     x = atleast_1d(a)
     rank = known_rank("nonzero", x)
     places = selecting.where(casting.cast(x, dtypes.bool))
@@ -160,12 +159,12 @@ def nonzero(a: TensorLike) -> list[Tensor]:
 
 
 def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> Tensor:
-    """The parts for which a condition holds.
+    """The slices along an axis for which a condition holds.
 
     Args:
-        condition: a vector; parts beyond its end are left out.
+        condition: a vector; slices beyond its end are left out.
         a: any dtype.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
 
     Raises:
         ValueError: `condition` is no vector, or there is no such axis.
@@ -189,13 +188,13 @@ def _first(rank: int, axis: int) -> tuple[Any, ...]:
 
 
 def ix_(*args: TensorLike) -> list[Tensor]:
-    """Indices that, together, name every combination of those given.
+    """Indices that together select every combination of those given.
 
     Args:
         args: vectors of integers or bools, one for each axis.
 
     Returns:
-        Arrays that broadcast to the shape of what they name.
+        Arrays that broadcast to the shape of the selected array.
 
     Raises:
         ValueError: an argument is no vector, or of another dtype.
@@ -220,12 +219,12 @@ def sort(
 
     Args:
         a: numbers, not complex.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         kind: "quicksort".
         order: None: there are no fields.
 
     Raises:
-        ValueError: another `kind` or `order`.
+        ValueError: unknown `kind` or `order`.
     """
     _check_order("sort", kind, ("quicksort",), order)
     x = made_array(a)
@@ -239,12 +238,12 @@ def argsort(
 
     Args:
         a: numbers, not complex.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         kind: "quicksort" or "stable"; both are stable here.
         order: None: there are no fields.
 
     Raises:
-        ValueError: another `kind` or `order`.
+        ValueError: unknown `kind` or `order`.
         TypeError: the numbers are complex.
     """
     _check_order("argsort", kind, ("quicksort", "stable"), order)

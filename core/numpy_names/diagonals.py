@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices, and the matrix of a vector's powers."""
+"""Diagonals and triangles of matrices, and the Vandermonde matrix."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
 
     Args:
         a: at least two axes.
-        offset: which diagonal: 0 is the main one, positive ones are above it.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
         axis1: the axis of the rows.
         axis2: the axis of the columns.
     """
@@ -62,7 +62,7 @@ def trace(
 
     Args:
         a: at least two axes.
-        offset: which diagonal: 0 is the main one, positive ones are above it.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
         axis1: the axis of the rows.
         axis2: the axis of the columns.
         dtype: to cast to before. Without it, small integers stay what they are in the main
@@ -115,7 +115,7 @@ def _triangle(who: str, m: TensorLike, k: int) -> tuple[Tensor, Tensor]:
 
 
 def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
-    """Powers of a vector, one in each column, the highest first.
+    """Powers of a vector as columns, highest first.
 
     Args:
         x: [n].

@@ -1,4 +1,4 @@
-"""Functions of one array, element by element.
+"""Elementwise functions of one array.
 
 Where a result is a fraction, integers and bools count as NumPy's default float, float64.
 """
@@ -74,12 +74,12 @@ def expm1(x: TensorLike) -> Tensor:
 
 
 def sqrt(x: TensorLike) -> Tensor:
-    """The square root; NaN of negative numbers."""
+    """The square root; NaN for negative numbers."""
     return exponents.sqrt(floating(x))
 
 
 def cbrt(x: TensorLike) -> Tensor:
-    """The cube root, negative of negative numbers."""
+    """The cube root, also of negative numbers."""
     y = floating(x)
     root = exponents.pow(polar.abs(y), constants.constant(1 / 3, y.dtype))
     return selecting.where(
@@ -108,7 +108,7 @@ def absolute(x: TensorLike) -> Tensor:
 
 
 def fabs(x: TensorLike) -> Tensor:
-    """The distance to 0; the dtype stays."""
+    """The absolute value, in the same dtype."""
     return abs(x)
 
 
@@ -123,24 +123,24 @@ def positive(x: TensorLike) -> Tensor:
 
 
 def ceil(x: TensorLike) -> Tensor:
-    """The next whole number upwards, as a float."""
+    """The number rounded up, as a float."""
     return rounding.ceil(floating(x))
 
 
 def floor(x: TensorLike) -> Tensor:
-    """The next whole number downwards, as a float."""
+    """The number rounded down, as a float."""
     return rounding.floor(floating(x))
 
 
 def fix(x: TensorLike) -> Tensor:
-    """The next whole number towards 0, as a float."""
+    """The number rounded towards 0, as a float."""
     y = floating(x)
     below = comparison.less(y, constants.zeros([], y.dtype))
     return selecting.where(below, rounding.ceil(y), rounding.floor(y))
 
 
 def around(a: TensorLike, decimals: int = 0) -> Tensor:
-    """Rounded to so many digits after the point, halves to even.
+    """The number rounded to `decimals` digits, halves to even.
 
     Args:
         a: numbers.
@@ -157,12 +157,12 @@ def around(a: TensorLike, decimals: int = 0) -> Tensor:
 
 
 def round(a: TensorLike, decimals: int = 0) -> Tensor:
-    """`around`."""
+    """See `around`."""
     return around(a, decimals)
 
 
 def sign(x: TensorLike, out: Any = None, where: Any = None, **kwargs: Any) -> Tensor:
-    """1, 0 or -1; of a complex number, the one of length 1 in its direction.
+    """-1, 0 or 1; for a complex number, the number of length 1 in its direction.
 
     Args:
         x: numbers.
@@ -171,7 +171,7 @@ def sign(x: TensorLike, out: Any = None, where: Any = None, **kwargs: Any) -> Te
         kwargs: none.
 
     Raises:
-        ValueError: another argument than `x` is given.
+        ValueError: unsupported argument than `x` is given.
     """
     if out is not None or where is not None or kwargs:
         raise ValueError(f"sign: only x can be given, got out={out!r}, where={where!r}, {kwargs}")
@@ -179,7 +179,7 @@ def sign(x: TensorLike, out: Any = None, where: Any = None, **kwargs: Any) -> Te
 
 
 def signbit(x: TensorLike) -> Tensor:
-    """Whether it is negative; -0.0 is not."""
+    """Whether it is negative; False for -0.0."""
     y = made_array(x)
     if y.dtype.is_bool:
         return constants.zeros_like(y)
@@ -217,37 +217,37 @@ def tanh(x: TensorLike) -> Tensor:
 
 
 def arcsin(x: TensorLike) -> Tensor:
-    """The angle, in radians, whose sine it is."""
+    """The angle in radians whose sine is `x`."""
     return trigonometry.asin(floating(x))
 
 
 def arccos(x: TensorLike) -> Tensor:
-    """The angle, in radians, whose cosine it is."""
+    """The angle in radians whose cosine is `x`."""
     return trigonometry.acos(floating(x))
 
 
 def arctan(x: TensorLike) -> Tensor:
-    """The angle, in radians, whose tangent it is."""
+    """The angle in radians whose tangent is `x`."""
     return trigonometry.atan(floating(x))
 
 
 def arcsinh(x: TensorLike) -> Tensor:
-    """The number whose hyperbolic sine it is."""
+    """The number whose hyperbolic sine is `x`."""
     return trigonometry.asinh(floating(x))
 
 
 def arccosh(x: TensorLike) -> Tensor:
-    """The number whose hyperbolic cosine it is."""
+    """The number whose hyperbolic cosine is `x`."""
     return trigonometry.acosh(floating(x))
 
 
 def arctanh(x: TensorLike) -> Tensor:
-    """The number whose hyperbolic tangent it is."""
+    """The number whose hyperbolic tangent is `x`."""
     return trigonometry.atanh(floating(x))
 
 
 def sinc(x: TensorLike) -> Tensor:
-    """sin(πx) / (πx), 1 at 0."""
+    """sin(πx) / (πx); 1 at 0."""
     y = floating(x)
     turned = _scaled(y, math.pi)
     return selecting.where(
@@ -258,19 +258,19 @@ def sinc(x: TensorLike) -> Tensor:
 
 
 def deg2rad(x: TensorLike) -> Tensor:
-    """Degrees as radians."""
+    """Degrees converted to radians."""
     return _scaled(floating(x), math.pi / 180)
 
 
 def rad2deg(x: TensorLike) -> Any:
-    """Radians as degrees; a number of Python's stays one."""
+    """Radians converted to degrees; a Python number stays one."""
     if isinstance(x, (int, float, complex)):
         return x * (180 / math.pi)
     return _scaled(floating(x), 180 / math.pi)
 
 
 def angle(z: TensorLike, deg: bool = False) -> Tensor:
-    """The angle in the complex plane; of a real number 0, or π if it is negative.
+    """The angle in the complex plane; for a real number 0, or π if it is negative.
 
     Args:
         z: numbers.
@@ -304,12 +304,12 @@ def real(val: TensorLike) -> Tensor:
 
 
 def imag(val: TensorLike) -> Tensor:
-    """The imaginary part, 0 of real numbers."""
+    """The imaginary part; 0 for real numbers."""
     return complexes.imag(made_array(val))
 
 
 def bitwise_not(x: TensorLike) -> Tensor:
-    """The other bits; the other truth, of bools."""
+    """The inverted bits; for bools, the negation."""
     y = made_array(x)
     return logic.logical_not(y) if y.dtype.is_bool else bits.invert(y)
 
@@ -330,18 +330,18 @@ def isfinite(x: TensorLike) -> Tensor:
 
 
 def isinf(x: TensorLike) -> Any:
-    """Whether it is infinite; plain False for a dtype that is not floating."""
+    """Whether it is infinite; a single False for dtypes that are not floating."""
     y = made_array(x)
     return comparison.is_inf(y) if y.dtype.is_floating else False
 
 
 def isneginf(x: TensorLike) -> Any:
-    """Whether it is -∞; plain False for a dtype that is not floating."""
+    """Whether it is -∞; a single False for dtypes that are not floating."""
     return _is(x, -math.inf)
 
 
 def isposinf(x: TensorLike) -> Any:
-    """Whether it is ∞; plain False for a dtype that is not floating."""
+    """Whether it is ∞; a single False for dtypes that are not floating."""
     return _is(x, math.inf)
 
 
@@ -379,6 +379,6 @@ def _scaled(x: Tensor, factor: float) -> Tensor:
 
 
 def _over(x: Tensor, divisor: float) -> Tensor:
-    # As in TensorFlow, by a float64 of NumPy's: where operators promote, the result is one.
+    # As in TensorFlow, the divisor is a NumPy float64: where operators promote, so is the result.
     found: Tensor = x / np.float64(divisor)
     return found

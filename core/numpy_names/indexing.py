@@ -27,7 +27,7 @@ from pinnace.ops.math import arithmetic, comparison
 
 
 class _Chosen(NamedTuple):
-    """An item of a key that is an array: its place among the items, and the indices."""
+    """An array among the items of an index key: its position there, and the indices."""
 
     place: int
     indices: Tensor
@@ -75,7 +75,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 
 def _axis_of(items: tuple[Any, ...], plain: list[Any], place: int, rank: int) -> int:
-    """The axis, of what the plain items leave, that the item at `place` speaks of."""
+    """The axis, among those the plain items leave, to which the item at `place` refers."""
     stays = [item is None or isinstance(item, slice) for item in plain]
     dots = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
     if place < dots:
@@ -105,7 +105,7 @@ def _gathered(x: Tensor, axes: list[int], indices: list[Tensor]) -> Tensor:
 
 
 def from_end(indices: Tensor, size: Any) -> Tensor:
-    """The indices, `size` added to negative ones."""
+    """The indices, with `size` added to negative ones."""
     last = casting.cast(size, indices.dtype)
     below = comparison.less(indices, constants.zeros([], indices.dtype))
     return selecting.where(below, arithmetic.add(indices, last), indices)
@@ -120,7 +120,7 @@ def _is_bool(key: Any) -> bool:
 
 
 def _items(key: Any) -> tuple[Any, ...]:
-    """A list is an array of indices, or, with something else than numbers in it, a tuple."""
+    """The items of a key: a list is an array of indices, or a tuple if it has other items."""
     if isinstance(key, list):
         for item in key:
             array = isinstance(item, (Operands, np.ndarray)) and item.ndim != 0  # type: ignore[union-attr]
@@ -134,7 +134,7 @@ def _bound(n: Any) -> Any:
 
 
 def _indices(item: Any) -> Any:
-    """An item as an integer, or as a tensor of int32 or int64."""
+    """An item as an integer, or as an int32 or int64 tensor."""
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
     x = made_array(item)

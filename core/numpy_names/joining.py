@@ -1,4 +1,4 @@
-"""Arrays joined along axes, and cut."""
+"""Joining and splitting of arrays."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def atleast_1d(*arys: TensorLike) -> Any:
-    """Each array with at least one axis; an array for an array, a list for several."""
+    """Each array with at least one axis; a list of arrays if several are given."""
     return _each([leading_ones(made_array(a), 1, "atleast_1d") for a in arys])
 
 
 def atleast_2d(*arys: TensorLike) -> Any:
-    """Each array with at least two axes, new ones in front."""
+    """Each array with at least two axes; new ones in front."""
     return _each([leading_ones(made_array(a), 2, "atleast_2d") for a in arys])
 
 
@@ -42,11 +42,11 @@ def _each(found: list[Tensor]) -> Any:
 
 
 def stack(arrays: Any, axis: int = 0) -> Tensor:
-    """The arrays as the parts along a new axis.
+    """The arrays stacked along a new axis.
 
     Args:
         arrays: several of one shape; or a tensor, whose parts along its first axis they are.
-        axis: where the new axis stands.
+        axis: position of the new axis.
     """
     if isinstance(arrays, Tensor):
         return swapaxes(arrays, 0, axis) if axis else arrays
@@ -54,14 +54,14 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 
 
 def concatenate(arys: Any, axis: int = 0) -> Tensor:
-    """The arrays one after the other along an axis that they have.
+    """The arrays concatenated along an existing axis.
 
     Args:
-        arys: of one shape but for that axis.
+        arys: arrays of equal shape, except for that axis.
         axis: which.
 
     Raises:
-        ValueError: there is no array.
+        ValueError: no array is given.
     """
     several = list(arys) if isinstance(arys, (list, tuple)) else [arys]
     if not several:
@@ -70,38 +70,38 @@ def concatenate(arys: Any, axis: int = 0) -> Tensor:
 
 
 def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
-    """`values` after `arr`, along `axis`, or both in row-major order."""
+    """`values` appended to `arr` along `axis`; by default, both flattened."""
     if axis is None:
         return concatenate([ravel(arr), ravel(values)], 0)
     return concatenate([arr, values], axis)
 
 
 def vstack(tup: Iterable[TensorLike]) -> Tensor:
-    """The arrays below each other; vectors are rows."""
+    """The arrays stacked vertically; vectors count as rows."""
     return joining.concat(promoted(*[atleast_2d(a) for a in tup]), 0)
 
 
 def hstack(tup: Iterable[TensorLike]) -> Tensor:
-    """The arrays beside each other; vectors one after the other."""
+    """The arrays stacked horizontally; vectors are concatenated."""
     arrays = promoted(*[atleast_1d(a) for a in tup])
     return joining.concat(arrays, 0 if known_rank("hstack", arrays[0]) == 1 else 1)
 
 
 def dstack(tup: Iterable[TensorLike]) -> Tensor:
-    """The arrays behind each other, along the third axis."""
+    """The arrays stacked along the third axis."""
     return joining.concat(promoted(*[atleast_3d(a) for a in tup]), 2)
 
 
 def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """`ary` cut along an axis.
+    """`ary` split along an axis.
 
     Args:
         ary: any dtype.
         indices_or_sections: into how many parts of one size; or where to cut, ascending.
-        axis: along which.
+        axis: the axis.
 
     Raises:
-        ValueError: there is no such axis, or a cut lies before the one before.
+        ValueError: the axis does not exist or has unknown size, or the cuts do not ascend.
     """
     x = made_array(ary)
     if isinstance(indices_or_sections, int):
@@ -133,7 +133,7 @@ def vsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
 
 
 def hsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the second axis, the only one of a vector."""
+    """`split` along the second axis, or the only one of a vector."""
     return _split_evenly("hsplit", ary, indices_or_sections, 1)
 
 

@@ -1,8 +1,8 @@
 """Dtype promotion in the modes "safe" and "all", where Python numbers are weak.
 
-A kind is a dtype and whether it is weak: inferred of Python's numbers, so that it gives way. The
-kinds form a lattice, and two of them become the first one that both lead to. The order in which
-values meet therefore never matters.
+A kind is a dtype and whether it is weak: inferred from Python's numbers, so that it gives way. The
+kinds form a lattice; two of them are promoted to their least upper bound. So the result never
+depends on the order of the values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Kind(NamedTuple):
     weak: bool = False
 
 
-# What each kind leads to; a star marks the weak ones.
+# Each type -> the next ones in the promotion lattice; a star marks weak types.
 _LEADS_TO = {
     "bool": "int32*",
     "int32*": "int64*",
@@ -61,7 +61,7 @@ _LEADS_TO = {
 
 
 class UnknownKindError(TypeError):
-    """A value, or a pair of dtypes, that the lattice has no kind for."""
+    """A value or a pair of dtypes without a type in the lattice."""
 
 
 def joined(values: Any, *, safe: bool) -> Kind:
@@ -90,7 +90,7 @@ def kind_of(value: Any) -> Kind:
     """The kind of one value or dtype.
 
     Raises:
-        UnknownKindError: it is neither.
+        UnknownKindError: the argument is neither a value nor a dtype.
         OverflowError: an integer of Python's that int32 does not hold.
     """
     if isinstance(value, (Operands, IndexedSlices)):
@@ -173,14 +173,14 @@ def _pair(first: Kind, second: Kind, safe: bool) -> Kind:
 
 
 def _is_risky(first: Kind, second: Kind, result: Kind) -> bool:
-    """Whether the promotion makes wider than both, or floats too short for an integer."""
+    """Whether the result is wider than both, or a float too short for the integer."""
     if result.dtype not in {first.dtype, second.dtype}:
         return True
     whole = first if result.dtype is second.dtype else second
     if whole.weak or not whole.dtype.is_integer or result.dtype.is_integer:
         return False
     bits = result.dtype.size * (4 if result.dtype.is_complex else 8)
-    # An integer of 8 bits is counted as held by every float, also by bfloat16.
+    # All floats, bfloat16 included, count as representing integers of 8 bits.
     return whole.dtype.size > 1 and whole.dtype.size * 8 >= bits
 
 

@@ -1,4 +1,4 @@
-"""Arrays from values and from nothing: `array`, `zeros`, `arange`, `linspace`, `tri`."""
+"""Creation of arrays: `array`, `zeros`, `arange`, `linspace`, `tri`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pinnace.ops.array import reshaping as reshapes
 from pinnace.ops.linalg import bands
 from pinnace.ops.math import logic, ranges
 
-# As NumPy's arrays.
+# NumPy's limit.
 _MOST_AXES = 32
 
 
@@ -42,7 +42,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
 
 
 def leading_ones(x: Tensor, count: int, who: str) -> Tensor:
-    """`x` with axes of size 1 in front, so that there are `count`."""
+    """`x` with axes of size 1 prepended up to `count` axes."""
     missing = count - known_rank(who, x) if count else 0
     if missing <= 0:
         return x
@@ -50,7 +50,7 @@ def leading_ones(x: Tensor, count: int, who: str) -> Tensor:
 
 
 def asarray(a: Any, dtype: Any = None) -> Tensor:
-    """`a` as a tensor; a tensor of that dtype is given back as it is.
+    """`a` as a tensor; a tensor of that dtype unchanged.
 
     Args:
         a: a tensor, array, number, or nested sequence.
@@ -60,7 +60,7 @@ def asarray(a: Any, dtype: Any = None) -> Tensor:
 
 
 def asanyarray(a: Any, dtype: Any = None) -> Tensor:
-    """`asarray`: tensors have no subclasses to pass through."""
+    """`asarray`, since tensors have no subclasses to pass through."""
     return asarray(a, dtype)
 
 
@@ -70,7 +70,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Tensor:
 
 
 def copy(a: Any) -> Tensor:
-    """`a` as a tensor, a node of its own in a graph."""
+    """`a` as a tensor; in a graph, a new node."""
     return array(a)
 
 
@@ -85,17 +85,17 @@ def zeros(shape: Any, dtype: Any = float) -> Tensor:
 
 
 def zeros_like(a: TensorLike, dtype: Any = None) -> Tensor:
-    """Zeros of the shape of `a`, and of its dtype unless `dtype` is given."""
+    """Zeros with the shape of `a`, and its dtype unless `dtype` is given."""
     return constants.zeros_like(made_array(a), asked_type(dtype))
 
 
 def empty(shape: Any, dtype: Any = float) -> Tensor:
-    """`zeros`: memory is never left as it was found."""
+    """`zeros`, since memory is never left uninitialized."""
     return zeros(shape, dtype)
 
 
 def empty_like(a: TensorLike, dtype: Any = None) -> Tensor:
-    """`zeros_like`: memory is never left as it was found."""
+    """`zeros_like`, since memory is never left uninitialized."""
     return zeros_like(a, dtype)
 
 
@@ -110,7 +110,7 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
 
 
 def ones_like(a: TensorLike, dtype: Any = None) -> Tensor:
-    """Ones of the shape of `a`, and of its dtype unless `dtype` is given."""
+    """Ones with the shape of `a`, and its dtype unless `dtype` is given."""
     return constants.ones_like(made_array(a), asked_type(dtype))
 
 
@@ -138,7 +138,7 @@ def full_like(
     Args:
         a: the shape, and the dtype unless `dtype` is given.
         fill_value: broadcastable to it.
-        dtype: of the result.
+        dtype: dtype of the result.
         order: "K"; tensors have one order.
         subok: True; there are no subclasses.
         shape: None; `full` takes one.
@@ -180,7 +180,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     Args:
         N: how many rows.
         M: how many columns; as many as rows if it is not given.
-        k: which diagonal: 0 is the main one, positive ones are above it.
+        k: the diagonal: 0 is the main one, positive ones are above it.
         dtype: float64 unless another is given.
     """
     rows, columns, k = int(N), int(M or N), int(k)
@@ -197,13 +197,13 @@ def identity(n: int, dtype: Any = float) -> Tensor:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
-    """start, start + step, … before `stop`.
+    """start, start + step, …, up to but excluding `stop`.
 
     Args:
         start: the first number; without `stop`, where to stop, and 0 is the first.
-        stop: what is not reached any more.
+        stop: the exclusive end.
         step: from one number to the next, not 0.
-        dtype: that of the arguments together unless another is given.
+        dtype: the dtype of the arguments together unless another is given.
 
     Raises:
         ValueError: `step` is 0.
@@ -235,7 +235,7 @@ def meshgrid(*xi: TensorLike, **kwargs: Any) -> list[Tensor]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
-    """The places of the main diagonal of an array with `ndim` axes of size `n`, one array an axis.
+    """The main diagonal's indices in an array with `ndim` axes of size `n`, one array per axis.
 
     Raises:
         ValueError: `n` or `ndim` is negative.

@@ -1,4 +1,4 @@
-"""Functions of two arrays, element by element, once both have the dtype that holds both."""
+"""Elementwise functions of two arrays, promoted to a common dtype."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def add(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 + x2`; of bools, whether one is true."""
+    """`x1 + x2`; for bools, the disjunction."""
     return _or_truth(arithmetic.add, logic.logical_or, x1, x2)
 
 
@@ -47,12 +47,12 @@ def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 * x2`; of bools, whether both are true."""
+    """`x1 * x2`; for bools, the conjunction."""
     return _or_truth(arithmetic.multiply, logic.logical_and, x1, x2)
 
 
 def true_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 / x2`: integers are divided as floats."""
+    """`x1 / x2`; integers are converted to floats."""
     a, b = promoted_pair(x1, x2)
     if a.dtype.is_bool:
         a, b = (casting.cast(x, result_type(float)) for x in (a, b))
@@ -60,12 +60,12 @@ def true_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`true_divide`."""
+    """See `true_divide`."""
     return true_divide(x1, x2)
 
 
 def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 / x2`, rounded downwards; int8 of bools."""
+    """`x1 / x2`, rounded down; int8 for bools."""
     return division.floordiv(*_bools_as(dtypes.int8, x1, x2))
 
 
@@ -75,19 +75,19 @@ def mod(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`mod`."""
+    """See `mod`."""
     return mod(x1, x2)
 
 
 def divmod(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
-    """`floor_divide` and `mod`."""
+    """The pair of `floor_divide` and `mod`."""
     return floor_divide(x1, x2), mod(x1, x2)
 
 
 def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The larger of the two; of bools, whether one is true."""
-    # As in TensorFlow, a tensor against a plain 0 is a rectifier: its dtype stays, and at 0 the
-    # slope is 0.
+    """The larger of the two; for bools, the disjunction."""
+    # As in TensorFlow, the maximum of a tensor and a Python 0 is a ReLU: it keeps the dtype, and
+    # its slope at 0 is 0.
     plain_zero = isinstance(x2, numbers.Real) and not isinstance(x2, bool) and x2 == 0
     if plain_zero and isinstance(x1, Tensor) and not x1.dtype.is_bool:
         return rectifiers.relu(x1)
@@ -95,12 +95,12 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The smaller of the two; of bools, whether both are true."""
+    """The smaller of the two; for bools, the conjunction."""
     return _or_truth(arithmetic.minimum, logic.logical_and, x1, x2)
 
 
 def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
-    """`a`, moved to the nearer bound where it is outside of them.
+    """`a` clipped to an interval.
 
     Args:
         a: numbers.
@@ -108,7 +108,7 @@ def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> T
         a_max: the upper bound, likewise.
 
     Raises:
-        ValueError: there is neither.
+        ValueError: neither bound is given.
     """
     if a_min is None and a_max is None:
         raise ValueError("clip: not both of a_min and a_max may be None")
@@ -122,7 +122,7 @@ def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> T
 
 
 def broadcast(*tensors: Tensor) -> list[Tensor]:
-    """The tensors, each repeated to the shape that all of them broadcast to."""
+    """The tensors, broadcast to a common shape."""
     known = tensors[0].shape
     for x in tensors[1:]:
         known = shapes.broadcast_static_shape(known, x.shape)
@@ -139,17 +139,17 @@ def power(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def float_power(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`power`; as in TensorFlow, integers stay integers."""
+    """`power`; as in TensorFlow, integers are not converted."""
     return power(x1, x2)
 
 
 def arctan2(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The angle, in radians, of the point whose coordinates are `x2` and `x1`."""
+    """The angle in radians of the point (x2, x1)."""
     return trigonometry.atan2(*promoted_pair(x1, x2))
 
 
 def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The number of the dtype next to `x1` in the direction of `x2`."""
+    """The next number of the dtype after `x1` towards `x2`."""
     return arithmetic.nextafter(*promoted_pair(x1, x2))
 
 
@@ -197,7 +197,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
 
     Args:
         p: [n], the coefficients, that of the highest power first; or one number.
-        x: where.
+        x: the arguments.
     """
     coefficients, at = promoted_pair(p, x)
     single = coefficients.shape.rank == 0
@@ -213,7 +213,7 @@ def isclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Whether |a - b| ≤ atol + rtol |b|; of integers and bools, whether they are equal.
+    """Whether |a - b| ≤ atol + rtol |b|; for integers and bools, whether they are equal.
 
     As in TensorFlow, and not in NumPy, an infinity is not close to itself.
 
@@ -243,7 +243,7 @@ def allclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Whether all pairs are close, by `isclose`, whose arguments these are."""
+    """Whether all pairs are close; see `isclose` for the arguments."""
     return reduction.reduce_all(isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
@@ -272,7 +272,7 @@ def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def _gcd(who: str, a: Tensor, b: Tensor) -> Tensor:
-    """Euclid's algorithm on all pairs at once; a pair that is done has 0 for its second number."""
+    """Euclid's algorithm on all pairs at once; the second number of a finished pair is 0."""
     if not (a.dtype.is_integer and b.dtype.is_integer):
         raise ValueError(f"{who}: x1 and x2 must be integers, got {a.dtype.name}")
     zero, one = (constants.constant(n, a.dtype) for n in (0, 1))
@@ -316,22 +316,22 @@ def not_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def greater(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 > x2`; true is greater than false."""
+    """`x1 > x2`; True is greater than False."""
     return comparison.greater(*_bools_as(dtypes.int32, x1, x2))
 
 
 def greater_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 >= x2`; true is greater than false."""
+    """`x1 >= x2`; True is greater than False."""
     return comparison.greater_equal(*_bools_as(dtypes.int32, x1, x2))
 
 
 def less(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 < x2`; false is less than true."""
+    """`x1 < x2`; False is less than True."""
     return comparison.less(*_bools_as(dtypes.int32, x1, x2))
 
 
 def less_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 <= x2`; false is less than true."""
+    """`x1 <= x2`; False is less than True."""
     return comparison.less_equal(*_bools_as(dtypes.int32, x1, x2))
 
 
@@ -366,7 +366,7 @@ def _bools_as(dtype: dtypes.DType, x1: TensorLike, x2: TensorLike) -> tuple[Tens
 
 
 def array_equal(a1: TensorLike, a2: TensorLike) -> Tensor:
-    """Whether both have one shape and, at each place, one value.
+    """Whether both have the same shape and the same values.
 
     Args:
         a1: any dtype.

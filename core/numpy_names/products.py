@@ -1,4 +1,4 @@
-"""Sums of products, over axes of vectors and matrices; differences of neighbours."""
+"""Products of vectors and matrices; differences of neighbours."""
 
 from __future__ import annotations
 
@@ -73,19 +73,19 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any = 2) -> Tensor:
 
 
 def vdot(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum of all products, the values in row-major order, those of `a` conjugated."""
+    """The sum of products of all values in row-major order, with `a` conjugated."""
     x, y = (reshaping.reshape(each, [-1]) for each in promoted_pair(a, b))
     return sums.tensordot(complexes.conj(x), y, 1)
 
 
 def outer(a: TensorLike, b: TensorLike) -> Tensor:
-    """Every product of a value of `a`, its row, and one of `b`, its column."""
+    """The products of each value of `a` (rows) with each value of `b` (columns)."""
     x, y = promoted_pair(a, b)
     return multiply(reshaping.reshape(x, [-1, 1]), reshaping.reshape(y, [1, -1]))
 
 
 def kron(a: TensorLike, b: TensorLike) -> Tensor:
-    """Every value of `a` times all of `b`, in the place of that value.
+    """The Kronecker product of `a` and `b`.
 
     Args:
         a: numbers; new axes of size 1 come first if `b` has more.
@@ -119,8 +119,8 @@ def cross(
         a: vectors of two or three numbers; the third is 0 of two.
         b: likewise, broadcastable.
         axisa: the axis of the vectors of `a`.
-        axisb: that of `b`.
-        axisc: that of the result; not used where both have two numbers, which give one.
+        axisb: the axis of `b`.
+        axisc: the axis of the result; not used where both have two numbers, which give one.
         axis: all three.
     """
     if axis is not None:
@@ -149,7 +149,7 @@ def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
             "greedy" or "optimal", how the order of products is found.
 
     Raises:
-        ValueError: another `casting` or `optimize`.
+        ValueError: unknown `casting` or `optimize`.
     """
     casting, optimize = kwargs.get("casting", "safe"), kwargs.get("optimize", False)
     if casting not in {"safe", "no"}:
@@ -164,12 +164,12 @@ def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
 
 
 def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
-    """The differences of neighbours; of bools, whether they differ.
+    """The differences of neighbours; for bools, whether they differ.
 
     Args:
         a: numbers.
         n: how many times.
-        axis: along which.
+        axis: the axis.
 
     Raises:
         ValueError: `n` is negative, or there is no such axis.

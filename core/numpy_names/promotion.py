@@ -1,4 +1,4 @@
-"""The dtypes that NumPy's rules give: of values together, of a Python float, of an array."""
+"""Dtypes by NumPy's rules: of several values, of Python floats, of an array."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Preferences:
 
     @property
     def weak(self) -> bool:
-        """Whether Python's numbers are weak: the lattice promotes, and not NumPy."""
+        """Whether Python numbers are weak, so that the lattice promotes instead of NumPy."""
         return self.mode in {"safe", "all"}
 
 
@@ -45,14 +45,15 @@ PREFERENCES = Preferences()
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that can hold what all of these hold, by NumPy's rules.
+    """The dtype that can hold the values of all these, by NumPy's rules.
 
     Args:
         arrays_and_dtypes: arrays, tensors, variables, Python numbers, dtypes of either library, or
             sequences of these, which are looked through. Python numbers adapt to the others.
 
     Returns:
-        The dtype; float64 of nothing. In the modes "safe" and "all", what the lattice says.
+        The dtype; float64 without arguments. In the modes "safe" and "all", the dtype defined by
+        the lattice.
 
     Raises:
         TypeError: NumPy knows no dtype for these together, or the mode is "safe" and the promotion
@@ -78,10 +79,10 @@ def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
 
 
 def finfo(dtype: Any) -> Any:
-    """The limits of a floating-point dtype, as `numpy.finfo` tells them.
+    """The limits of a floating-point dtype, as `numpy.finfo` reports them.
 
     Args:
-        dtype: of either library, or Python's `float`.
+        dtype: a dtype of either library, or Python's `float`.
     """
     return np.finfo(_numpy_type(dtype))
 
@@ -92,17 +93,17 @@ def default_float() -> DType:
 
 
 def asked_type(dtype: Any) -> DType | None:
-    """The dtype that an argument `dtype` names; None for None."""
+    """The dtype for an argument `dtype`; None for None."""
     return None if dtype is None else result_type(dtype)
 
 
 def is_inexact(dtype: DType) -> bool:
-    """Whether NumPy counts it as floating or complex; bfloat16, which NumPy lacks, is not."""
+    """Whether NumPy counts it as floating or complex; False for bfloat16, which NumPy lacks."""
     return np.issubdtype(dtype.numpy, np.inexact)
 
 
 def made_array(value: Any, dtype: DType | None = None) -> Tensor:
-    """`value` as a tensor, a tensor itself where nothing is to change.
+    """`value` as a tensor; a tensor itself if nothing has to change.
 
     Args:
         value: a tensor, variable, array, number, string, or nested sequence of these.
@@ -117,7 +118,7 @@ def made_array(value: Any, dtype: DType | None = None) -> Tensor:
 
 
 def promoted(*values: Any) -> list[Tensor]:
-    """The values as tensors of one dtype, the one that `result_type` names."""
+    """The values as tensors of their `result_type`."""
     if all(isinstance(value, (str, bytes)) for value in values):
         return [made_array(value) for value in values]
     dtype = result_type(*values)
@@ -136,7 +137,7 @@ def promoted_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 
 
 def floating(x: TensorLike) -> Tensor:
-    """`x` as a tensor of floats: integers and bools as NumPy's default float."""
+    """`x` as a float tensor: integers and bools become NumPy's default float."""
     tensor = made_array(x)
     return tensor if is_inexact(tensor.dtype) else casting.cast(tensor, result_type(float))
 
@@ -145,7 +146,7 @@ def known_rank(who: str, x: Tensor) -> int:
     """The number of axes of `x`.
 
     Raises:
-        ValueError: it is not known while a function is traced.
+        ValueError: the rank is unknown while a function is traced.
     """
     rank = x.shape.rank
     if rank is None:
@@ -170,7 +171,7 @@ def _leaves(values: Any) -> Iterator[Any]:
 
 
 def _asked(value: Any) -> Any:
-    """The value or dtype to pass to NumPy's promotion in place of a value."""
+    """The value or dtype that represents a value in NumPy's promotion."""
     if isinstance(value, (Operands, IndexedSlices)):
         return value.dtype.numpy
     if isinstance(value, dtypes.DType):
@@ -203,7 +204,7 @@ def _natural_type(value: Any) -> DType:
 
 
 def _converted(value: Any, dtype: DType) -> Tensor:
-    """`value` as a tensor, of that dtype if its values fit without loss."""
+    """`value` as a tensor, in the dtype if no value is changed."""
     if isinstance(value, (list, tuple)) and holds_tensor(value):
         return joining.stack([made_array(item, dtype) for item in value])
     if isinstance(value, int) and not isinstance(value, bool) and value >= 2**63:

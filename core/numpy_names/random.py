@@ -1,4 +1,4 @@
-"""`tf.experimental.numpy.random`: random numbers under NumPy's names."""
+"""`tf.experimental.numpy.random`: random numbers by NumPy's names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["poisson", "rand", "randint", "randn", "random", "seed", "standard_no
 
 
 def seed(s: int) -> None:
-    """Make what follows reproducible, as `tf.random.set_seed` does.
+    """Make the following numbers reproducible, like `tf.random.set_seed`.
 
     Args:
         s: an integer.
 
     Raises:
-        ValueError: it is none.
+        ValueError: `s` is no integer.
     """
     try:
         number = int(s)
@@ -33,7 +33,7 @@ def seed(s: int) -> None:
 
 
 def randn(*args: int) -> Tensor:
-    """Numbers of mean 0 and standard deviation 1, normally distributed, float64.
+    """Standard normal numbers, float64.
 
     Args:
         args: the size of each axis.
@@ -42,7 +42,7 @@ def randn(*args: int) -> Tensor:
 
 
 def standard_normal(size: Any = None) -> Tensor:
-    """Numbers of mean 0 and standard deviation 1, normally distributed, float64.
+    """Standard normal numbers, float64.
 
     Args:
         size: the size of each axis; a number for one axis, None for one number.
@@ -51,7 +51,7 @@ def standard_normal(size: Any = None) -> Tensor:
 
 
 def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None) -> Tensor:
-    """Numbers that are equally likely anywhere from `low` to below `high`, float64.
+    """Uniform numbers in [low, high), float64.
 
     Args:
         low: [...], the lower bounds.
@@ -65,7 +65,7 @@ def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None) -> 
 
 
 def random(size: Any = None) -> Tensor:
-    """Numbers that are equally likely anywhere from 0 to below 1, float64.
+    """Uniform numbers in [0, 1), float64.
 
     Args:
         size: the size of each axis; None for one number.
@@ -74,7 +74,7 @@ def random(size: Any = None) -> Tensor:
 
 
 def rand(*size: int) -> Tensor:
-    """Numbers that are equally likely anywhere from 0 to below 1, float64.
+    """Uniform numbers in [0, 1), float64.
 
     Args:
         size: the size of each axis.
@@ -93,16 +93,16 @@ def poisson(lam: TensorLike = 1.0, size: Any = None) -> Tensor:
 
 
 def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64) -> Tensor:
-    """Whole numbers that are equally likely from `low` to below `high`.
+    """Uniformly distributed integers in [low, high).
 
     Args:
         low: the least number; without `high`, the bound, and 0 is the least.
-        high: what is not reached.
+        high: the exclusive upper bound.
         size: the size of each axis; a number for one axis, None for one number.
         dtype: int32 or int64.
 
     Raises:
-        ValueError: another dtype.
+        ValueError: unsupported dtype.
     """
     least, bound = (0, int(low)) if high is None else (int(low), high)
     kind = result_type(dtype)

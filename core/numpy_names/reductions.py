@@ -1,4 +1,4 @@
-"""Sums, means and extremes over axes, by default over the whole array."""
+"""Sums, means and extremes over axes, by default over all of them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _total(
     dtype: Any,
     keepdims: bool | None,
 ) -> Tensor:
-    """A sum or product: small integers and bools as NumPy's integers of 64 bits."""
+    """A sum or product; small integers and bools become NumPy's 64-bit integers."""
     kind = asked_type(dtype)
     x = made_array(a, kind)
     if kind is dtypes.bool:
@@ -58,7 +58,7 @@ def _total(
 
 
 def _widened(x: Tensor) -> Tensor:
-    """Integers and bools as what NumPy counts with; of 32 bits under weak promotion."""
+    """Integers and bools in NumPy's dtype of sums; 32 bits wide under weak promotion."""
     if not PREFERENCES.weak:
         return casting.cast(x, dtypes.uint64 if x.dtype.is_unsigned else dtypes.int64)
     if not x.dtype.is_bool and x.dtype.size >= dtypes.int32.size:
@@ -93,7 +93,7 @@ def prod(
 
 
 def _averageable(a: TensorLike, dtype: Any) -> Tensor:
-    """`a`, integers and bools as floats unless a dtype is given."""
+    """`a`, with integers and bools as floats unless a dtype is given."""
     kind = asked_type(dtype)
     x = made_array(a, kind)
     if kind is None and (x.dtype.is_bool or x.dtype.is_integer):
@@ -137,9 +137,9 @@ def var(
     Args:
         a: numbers; integers and bools count as float64.
         axis: the axes that go, one or several; None for all.
-        dtype: of the result; the work is done in what holds both it and `a`.
+        dtype: dtype of the result; the work is done in what holds both it and `a`.
         out: None: tensors cannot be written to.
-        ddof: what is subtracted from the number of values before dividing by it.
+        ddof: number subtracted from the number of values before dividing by it.
         keepdims: whether axes that go stay with size 1.
 
     Raises:
@@ -167,7 +167,7 @@ def _variance(x: Tensor, axis: Any, ddof: int, keepdims: bool | None) -> Tensor:
 
 
 def _count(x: Tensor, axis: Any) -> Tensor:
-    """The number of values in each result."""
+    """The number of values per result."""
     if axis is None:
         return shapes.size(x)
     sizes, rank = shapes.axis_sizes(x), known_rank("var", x)
@@ -190,7 +190,7 @@ def std(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor
 
 
 def amax(a: TensorLike, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
-    """The largest value; of bools, whether one is true.
+    """The largest value; for bools, whether any is true.
 
     Args:
         a: numbers, not complex.
@@ -226,12 +226,12 @@ def amin(a: TensorLike, axis: Any = None, out: Any = None, keepdims: bool | None
 
 
 def max(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor:
-    """`amax`."""
+    """See `amax`."""
     return amax(a, axis=axis, keepdims=keepdims)
 
 
 def min(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor:
-    """`amin`."""
+    """See `amin`."""
     return amin(a, axis=axis, keepdims=keepdims)
 
 
@@ -254,12 +254,12 @@ def _no_out(who: str, out: Any) -> None:
 
 
 def all(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor:
-    """Whether none is 0, over `axis` (None: all of them)."""
+    """Whether no value is 0, over `axis` (None: all axes)."""
     return _reduced(reduction.reduce_all, made_array(a, dtypes.bool), axis, keepdims)
 
 
 def any(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor:
-    """Whether one is not 0, over `axis` (None: all of them)."""
+    """Whether any value is not 0, over `axis` (None: all axes)."""
     return _reduced(reduction.reduce_any, made_array(a, dtypes.bool), axis, keepdims)
 
 
@@ -271,14 +271,14 @@ def count_nonzero(a: TensorLike, axis: Any = None) -> Tensor:
 def nansum(
     a: TensorLike, axis: Any = None, dtype: Any = None, keepdims: bool | None = False
 ) -> Tensor:
-    """`sum`, with 0 for NaN."""
+    """`sum`, with NaN counted as 0."""
     return sum(_without_nan(a, 0), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def nanprod(
     a: TensorLike, axis: Any = None, dtype: Any = None, keepdims: bool | None = False
 ) -> Tensor:
-    """`prod`, with 1 for NaN."""
+    """`prod`, with NaN counted as 1."""
     return prod(_without_nan(a, 1), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
@@ -312,22 +312,22 @@ def _without_nan(a: TensorLike, instead: int) -> Tensor:
 
 
 def cumsum(a: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The sums of all values up to each place.
+    """The cumulative sums.
 
     Args:
         a: numbers; small integers are summed as int64.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         dtype: to cast to before.
     """
     return _accumulated(cumulation.cumsum, a, axis, dtype)
 
 
 def cumprod(a: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The products of all values up to each place.
+    """The cumulative products.
 
     Args:
         a: numbers; small integers are multiplied as int64.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
         dtype: to cast to before.
     """
     return _accumulated(cumulation.cumprod, a, axis, dtype)
@@ -347,21 +347,21 @@ def _accumulated(
 
 
 def argmax(a: TensorLike, axis: int | None = None) -> Tensor:
-    """The place of the largest value, the first of equal ones.
+    """The index of the largest value, the first of equal ones.
 
     Args:
         a: numbers, not complex.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
     """
     return extremes.argmax(*_searched(a, axis))
 
 
 def argmin(a: TensorLike, axis: int | None = None) -> Tensor:
-    """The place of the smallest value, the first of equal ones.
+    """The index of the smallest value, the first of equal ones.
 
     Args:
         a: numbers, not complex.
-        axis: along which; None for the values in row-major order.
+        axis: the axis; None for the values in row-major order.
     """
     return extremes.argmin(*_searched(a, axis))
 

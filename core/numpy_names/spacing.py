@@ -1,4 +1,4 @@
-"""Evenly spaced numbers, also on a logarithmic scale."""
+"""Evenly spaced numbers, linear or logarithmic."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def linspace(
     Args:
         start: [...], the first.
         stop: the last, of the shape of `start`.
-        num: how many.
+        num: the number of values.
         endpoint: whether `stop` is one of them.
         retstep: whether to give the step, too.
         dtype: anything but None stands for the dtype of `start * 1.0` and `stop * 1.0` together;
             with None, each argument keeps NumPy's choice.
-        axis: where the new axis stands.
+        axis: position of the new axis.
 
     Returns:
         The numbers, `num` along the new axis; with `retstep`, also the step, NaN of one number.
@@ -82,7 +82,7 @@ def _float_of(start: Any, stop: Any) -> DType:
 
 
 def _times_one(x: Any) -> Any:
-    """The dtype, or number, that `x * 1.0` is of."""
+    """The dtype, or number, of `x * 1.0`."""
     if isinstance(x, (int, float, complex)):
         return x * 1.0
     if isinstance(x, (list, tuple)):
@@ -104,11 +104,11 @@ def logspace(
     Args:
         start: the logarithm of the first.
         stop: the logarithm of the last.
-        num: how many.
+        num: the number of values.
         endpoint: whether the number of `stop` is one of them.
-        base: of the logarithms.
+        base: base of the logarithms.
         dtype: without effect: it is that of `start * 1.0` and `stop * 1.0` together.
-        axis: where the new axis stands.
+        axis: position of the new axis.
     """
     ignored("logspace", "the dtype is that of start and stop together", dtype=dtype)
     return _powers(start, stop, num, endpoint, base, _float_of(start, stop), axis)
@@ -129,15 +129,15 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Tensor:
-    """Numbers each of which is the one before times the same factor.
+    """Numbers in a geometric progression.
 
     Args:
         start: the first; not 0.
         stop: the last, of the sign of `start`.
-        num: how many.
+        num: the number of values.
         endpoint: whether `stop` is one of them.
         dtype: float64 or what holds both ends unless another is given.
-        axis: where the new axis stands.
+        axis: position of the new axis.
     """
     kind = result_type(start, stop, float(num), default_float())
     if dtype is not None:
@@ -145,7 +145,7 @@ def geomspace(
     work = dtypes.as_dtype(np.promote_types(kind.numpy, np.float32))
     first, last = made_array(start, work), made_array(stop, work)
     one = constants.ones([], work.real_dtype)
-    # 2 for a negative end, 0 for a positive one: half of the product is 2 if both are negative.
+    # 2 for a negative end, 0 for a positive one: half the product is 2 if both are negative.
     below = [one - polar.sign(complexes.real(x)) for x in (first, last)]
     flip = casting.cast(one - floordiv(below[0] * below[1], one + one), work)
     low, high = log10(flip * first), log10(flip * last)

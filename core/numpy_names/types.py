@@ -1,4 +1,4 @@
-"""NumPy's older names of scalar types, and the class of arrays."""
+"""NumPy's older names of scalar types, and the array class."""
 
 import numpy as np
 

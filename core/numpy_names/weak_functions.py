@@ -1,6 +1,6 @@
 """Functions with weak tensors, while the mode is "safe" or "all".
 
-They are hooked while the mode lasts: outside of it they cost nothing more.
+They are hooked while the mode is on: without it, they cost nothing more.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ _CONVERTED = f"{_LIBRARY}.functions.autograph."
 _PYTHON = (bool, int, float, complex, list, tuple)
 
 _installed: list[tuple[hooks.Hook, Callable[..., Any]]] = []
-# What the functions call of each other is as it is without hooks.
+# Set while a hooked function runs: the functions that it calls behave as without hooks.
 _inside = threading.local()
 
 
 def install() -> None:
-    """Have the functions take and give weak tensors."""
+    """Have the functions accept and return weak tensors."""
     if _installed:
         return
     for table, count, weakening in ((_UNARY, 1, True), (_BINARY, 2, True), (_COMPARING, 2, False)):
@@ -83,7 +83,7 @@ def install() -> None:
             home = importlib.import_module(module)
             for name in names.split():
                 _hook(getattr(home, name), range(count), weakening=weakening)
-    # The factor takes the dtype of what it multiplies.
+    # The factor takes the dtype of the tensor it scales.
     _hook(importlib.import_module("pinnace.ops.math").scalar_mul, [1], weakening=True)
     for name in _ASSIGNING:
         _hook_assignment(getattr(Variable, name))
@@ -100,7 +100,7 @@ def uninstall() -> None:
 
 
 def promoted_call(function: Callable[..., Any], x: Any, y: Any) -> Any:
-    """A binary function with both values promoted, and a weak result if the promoted type is."""
+    """A binary function of promoted values, whose result is weak if the promoted type is."""
     kind = _kind((x, y))
     if kind is None:
         return function(x, y)
@@ -109,7 +109,7 @@ def promoted_call(function: Callable[..., Any], x: Any, y: Any) -> Any:
 
 
 def _is_of_library(module: str) -> bool:
-    """Whether a call comes from the library; what AutoGraph calls, a program has written."""
+    """Whether the caller is library code; calls by AutoGraph count as the program's."""
     return module.startswith(f"{_LIBRARY}.") and not module.startswith(_CONVERTED)
 
 
@@ -131,7 +131,7 @@ def _as(x: Any, kind: Kind) -> Tensor:
 
 
 def _is_taken(value: Any) -> bool | None:
-    """Whether the lattice may have a say: of tensors, arrays and Python's numbers."""
+    """Whether the lattice applies to the value: a tensor, array or Python number."""
     if isinstance(value, CompositeTensor):
         return None
     return True if isinstance(value, (Operands, np.ndarray, np.generic, *_PYTHON)) else None
@@ -154,7 +154,7 @@ def _add(
 
 
 def _hook(function: Any, places: Any, *, weakening: bool) -> None:
-    """A function whose arguments at these places are promoted together."""
+    """The function, with the arguments at these places promoted together."""
     check = _is_inferred if len(places) == 1 else _is_taken
 
     def make(hook: hooks.Hook) -> Callable[..., Any]:
@@ -182,7 +182,7 @@ def _hook(function: Any, places: Any, *, weakening: bool) -> None:
 
 
 def _hook_assignment(function: Any) -> None:
-    """A method that writes a variable: the value is cast where the variable's dtype holds it."""
+    """An assignment method that casts the value if the variable's dtype can hold it."""
 
     def make(hook: hooks.Hook) -> Callable[..., Any]:
         def target(variable: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -203,11 +203,11 @@ def _hook_assignment(function: Any) -> None:
 
 
 def _hook_constant() -> None:
-    """`constant`, as programs call it: weak of Python's numbers, and a cast of tensors."""
+    """`constant` for programs: weak for Python numbers, a cast for tensors."""
 
     def make(hook: hooks.Hook) -> Callable[..., Any]:
         def target(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-            # Two frames up is the function itself, and then who called it.
+            # Frame 2 is the hooked function, frame 3 its caller.
             if _is_of_library(sys._getframe(3).f_globals.get("__name__", "")):
                 return hook.original(value, dtype, *args, **kwargs)
             kind = _kind([value] if dtype is None else (value, dtypes.as_dtype(dtype)))

@@ -1,4 +1,4 @@
-"""Every op, and the operators of tensors that are ops.
+"""All ops, and the operators of tensors.
 
 An op consists of:
 
@@ -79,7 +79,7 @@ from pinnace.ops import random as random
 from pinnace.ops import registry
 from pinnace.ops import state as state
 
-# Rarely used families; they are imported in this order when an op is missing.
+# Rarely used families, imported in this order when an op is missing.
 registry.later.add(
     "pinnace.ops.strings",
     "pinnace.ops.io",

@@ -34,25 +34,25 @@ class BatchCall(Protocol):
     batched: Sequence[bool]
 
     def apply(self, tensors: Sequence[Any], **attrs: Any) -> Sequence[Any]:
-        """The outputs of the op for other inputs, and attributes but for those given."""
+        """The outputs of the op for other inputs, with some attributes replaced."""
 
     def rank(self, index: int) -> int:
         """The rank of an input's rows."""
 
     def fixed(self, index: int) -> Array:
-        """The value of an input that must be known before the run."""
+        """The value of an input that must be known statically."""
 
     def stacked_axes(self, index: int) -> Any:
-        """The axes of a row that an input names, as axes of stacked rows."""
+        """The axes of a row named by an input, as axes of stacked rows."""
 
     def tiled(self, index: int) -> Any:
         """An input with the batch axis, repeated if it is the same in all rows."""
 
     def aligned(self, index: int, rank: int) -> Any:
-        """An input whose rows are seen as of `rank` axes: those in front have the size 1."""
+        """An input whose rows are expanded to `rank` axes by leading axes of size 1."""
 
     def extended(self, rest: Any, first: Any) -> Any:
-        """A tensor with an entry per axis, with that of the batch axis in front."""
+        """A per-axis vector, with an entry for the batch axis prepended."""
 
     def count(self) -> Any:
         """The number of rows: an int, or a scalar."""
@@ -62,7 +62,7 @@ class BatchCall(Protocol):
 
 
 class UnbatchableError(Exception):
-    """An op, or this call of one, cannot be given a batch axis."""
+    """An op, or a call of it, cannot be vectorized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _along_axes(call: BatchCall) -> Sequence[Any]:
     return call.apply([call.tensors[0], call.stacked_axes(1)])
 
 
-# The first input may have any axes in front; the op is the same for all that they tell apart.
+# For ops that accept leading axes in the first input, and treat each slice alike.
 AS_IT_IS = BatchRule(_as_it_is)
 AS_IT_IS_EXACTLY = BatchRule(_as_it_is, exact=True)
 # All inputs must have the batch axis.
@@ -107,7 +107,7 @@ ALL_TILED = BatchRule(_all_tiled)
 # Inputs broadcast against each other.
 BROADCAST = BatchRule(_broadcast)
 BROADCAST_EXACTLY = BatchRule(_broadcast, exact=True)
-# The second input names axes of the first.
+# For ops whose second input names axes of the first.
 ALONG_AXES = BatchRule(_along_axes)
 
 

@@ -1,7 +1,7 @@
-"""`@takes_composites`: what a function of tensors does with ragged or sparse arguments.
+"""`@takes_composites`: rules for ragged or sparse arguments of functions of tensors.
 
-An op that works element by element needs nothing: `execute` applies it to the values. A function
-that looks at its arguments before it runs an op, or for which rows matter, says here what it does.
+An elementwise op needs no declaration: `execute` applies it to the values. A function that inspects
+its arguments before it runs an op, or for which rows matter, declares here what it does.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Any])
 
 
-# The function itself knows what to do.
+# The function itself handles composite arguments.
 ITSELF = "itself"
 
 
 class Composites(NamedTuple):
-    """A function's rule for composite arguments: see `takes_composites`."""
+    """A function's rule for composite arguments; see `takes_composites`."""
 
     ragged: str
     sparse: str
@@ -45,7 +45,7 @@ def takes_composites(
         sparse: likewise of `ops.composites.sparse`, if one is sparse and none ragged; or `ITSELF`.
         values: instead of `ragged`: so many leading arguments are taken element by element, so that
             the function of their values is meant.
-        keeps_zero: of 0 the function is 0, so that one of the values of a sparse tensor is meant.
+        keeps_zero: the function maps 0 to 0, so that one of the values of a sparse tensor is meant.
     """
     composites = Composites(ragged, sparse, values, keeps_zero)
 
@@ -76,12 +76,12 @@ def takes_composites(
 
 
 _LISTS = frozenset({list, tuple})
-# The usual arguments, of which one look tells that they are not composite.
+# Types of the usual arguments, which are known not to be composite.
 _WHOLE = frozenset({Tensor, Variable, float, int, type(None)})
 
 
 def refuse(name: str, kind: str) -> NoReturn:
-    """Say that an op or a function does not take composite values.
+    """Raise an error: an op or function does not accept composite values.
 
     Raises:
         ValueError: always.

@@ -1,8 +1,8 @@
-"""Specialised eager entries: the common call of an op in as few steps as Python allows.
+"""Specialised eager entries: the usual call of an op in as few steps as Python allows.
 
-An entry does what `execute` does, for an op whose inputs are all single tensors and whose
-attributes have defaults. It knows the op's arity, its kernel and its dtypes; whatever is not the
-plain case goes to `execute`. A test holds both equal for every op.
+An entry does the same as `execute`, for an op whose inputs are all single tensors and whose
+attributes have defaults. It knows the op's arity, its kernel and its dtypes; all but the plain case
+goes to `execute`. A test keeps the two equal for every op.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _OPAQUE = frozenset(
         dtypes.qint32,
     }
 )
-# Where a Python number becomes an array without a question.
+# Dtypes to which a Python number is converted without a check.
 _SIMPLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
-# How many shapes an entry remembers before it starts over.
+# How many shapes an entry remembers before it clears the cache.
 _PASSED_LIMIT = 4096
 _new = Tensor.__new__
 
@@ -59,7 +59,7 @@ def make_entry(op: OpDef, **attrs: Any) -> Callable[..., Tensor]:
 
 
 def _is_plain(op: OpDef, attrs: dict[str, Any]) -> bool:
-    """One or two single inputs of one dtype, one single output, optional attributes, no effect."""
+    """Whether it has one or two inputs of one dtype, one output, optional attributes, no effect."""
     if op.kernel is None or op.effect is not None or op.wants_ctx:
         return False
     if len(op.outputs) != 1 or op.outputs[0].is_list or len(op.inputs) not in {1, 2}:
@@ -99,7 +99,7 @@ def _unary_entry(
     op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
 ) -> Callable[..., Any]:
     allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
-    # Shapes that inference has passed; an elementwise op needs none.
+    # Shapes that passed inference; elementwise ops need none.
     passed: set[object] | None = None if op.elementwise else set()
 
     def entry(x: Any, name: str | None = None) -> Any:
@@ -152,7 +152,7 @@ def _binary_entry(
                 except ValueError:
                     return execute(
                         op, x, y, name=name, **attrs
-                    )  # which explains what does not broadcast
+                    )  # which raises an error that explains the shapes
                 tensor = _new(Tensor)
                 tensor._array = out
                 tapes = state.tapes
@@ -166,7 +166,7 @@ def _binary_entry(
 
 
 def _plain_pair(x: Any, y: Any) -> tuple[Any, Any]:
-    """Variables read, Python numbers beside a float tensor as tensors; anything else as it is."""
+    """Two operands with variables read, and Python numbers beside a float tensor as tensors."""
     if type(x) is Variable:
         x = x._as_tensor()
     if type(y) is Variable:

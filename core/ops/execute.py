@@ -1,4 +1,4 @@
-"""The one way an op runs: convert and check the inputs; the kernel or the tracer; the tapes."""
+"""The execution of ops: converts and checks inputs, calls kernel or tracer, notifies tapes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NDARRAY = np.ndarray
 # Numbers of a gradient from which an eager optimizer's step flushes denormals (ADR 24): it makes a
 # dozen passes over them, and setting the mode takes about 1 us.
 _LARGE_STEP = 1 << 8
-# Kinds of effects that must not happen twice; what has others may call the user's code.
+# Effects that must not happen twice; kernels with other effects may call the user's code.
 _ONCE = frozenset({"write", "random"})
 
 
@@ -65,7 +65,7 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
             except (
                 AttributeError,
                 TypeError,
-            ):  # not eager tensors all of them, or an attribute without a hash
+            ):  # some are not eager tensors, or an attribute is unhashable
                 key = repeat = None
             if repeat is not None:
                 return _run_again(op, repeat, arguments)
@@ -111,14 +111,14 @@ def _remember(op: OpDef, key: tuple[Any, ...], attrs: dict[str, Any], output: Te
 
 
 def _run_again(op: OpDef, repeat: Repeat, arguments: tuple[Any, ...]) -> Tensor:
-    """A call like one before: nothing to convert, to deduce or to check."""
+    """Repeat an earlier call: nothing has to be converted, inferred or checked."""
     arrays = []
     for x in arguments:
         array = x._array
         arrays.append(array if type(array) is _NDARRAY else np.asarray(array))
     try:
         output = wrap(op.kernel(*arrays, **repeat.options))  # type: ignore[misc]
-    except Exception:  # a warning that is an error here, or values that need an explanation
+    except Exception:  # a warning turned into an error, or invalid values
         output = run_eagerly(op, arguments, repeat.attrs)[0]
     for tape in state.tapes:
         tape.record(op, arguments, repeat.attrs, (output,))
@@ -126,7 +126,7 @@ def _run_again(op: OpDef, repeat: Repeat, arguments: tuple[Any, ...]) -> Tensor:
 
 
 def shaped_result(op: OpDef, outputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-    """Flat outputs in the form that `execute` promises."""
+    """Flat outputs in the form that `execute` returns."""
     args = op.outputs
     if len(args) == 1:
         return outputs if args[0].is_list else outputs[0]
@@ -148,7 +148,7 @@ def shaped_result(op: OpDef, outputs: tuple[Any, ...], attrs: dict[str, Any]) ->
 def resolve(  # noqa: C901 (one loop over the arguments, without calls inside it)
     op: OpDef, arguments: Sequence[Any], attrs: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """The arguments as tensors, a tuple of them for a list; `attrs` is completed from them."""
+    """The arguments as tensors, with tuples for lists; `attrs` is completed from them."""
     if len(arguments) != len(op.inputs):
         raise TypeError(
             f"{op.name} takes {len(op.inputs)} inputs ({op.signature}), got {len(arguments)}"
@@ -178,7 +178,7 @@ def resolve(  # noqa: C901 (one loop over the arguments, without calls inside it
                 _wrong_type(op, arg, tensor.dtype)
         else:
             if getattr(type(value), "_takes_ops", None) is not None:
-                raise CompositeGivenError  # before a number beside it settles the dtype
+                raise CompositeGivenError  # before another argument determines the dtype
             waiting.append(index)
     for index in waiting:
         arg = op.inputs[index]
@@ -207,7 +207,7 @@ def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Ten
     hint = None
     if wanted is None and arg.type_attr:
         kinds = op.type_sets[arg.type_attr]
-        # An array says what its dtype is, if the op takes that; Python's values leave a choice.
+        # An array keeps its dtype if the op accepts it; Python values are converted.
         if not isinstance(value, (np.ndarray, np.generic)) or (
             kinds.default is not None
             and not any(kind.numpy == value.dtype for kind in kinds.allowed)
@@ -266,7 +266,7 @@ def _first(op: OpDef, type_attr: str) -> str:
 
 
 def _note_type(op: OpDef, arg: ArgDef, dtype: DType, attrs: dict[str, Any]) -> None:
-    """Check that all arguments of one type attribute agree, and that the op takes that type."""
+    """Check that all arguments of a type attribute agree, and that the op supports the type."""
     name = arg.type_attr
     known = attrs.get(name)
     if known is dtype:
@@ -293,7 +293,7 @@ def _wrong_type(op: OpDef, arg: ArgDef, dtype: DType) -> NoReturn:
 
 
 def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
-    """The outputs of the kernel, flat."""
+    """The flat outputs of the kernel."""
     kernel = op.kernel
     if kernel is None:
         raise UnimplementedError(
@@ -341,7 +341,7 @@ def call_kernel(
 def _explain_failure(
     op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], error: Exception
 ) -> NoReturn:
-    """NumPy's error, with inference's message if inference fails too, and our details."""
+    """NumPy's error, with inference's message if inference fails too, and details of the call."""
     specs = input_specs(inputs)
     op.infer(
         InferCall(op, specs, op.full_attrs(attrs), lambda index: np.asarray(inputs[index]._array))
@@ -406,7 +406,7 @@ def check_specs(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> No
 
 
 def infer_shapes(op: OpDef, call: InferCall, count: int) -> tuple[Shape, ...]:
-    """One shape per output, in any form that `infer` returned."""
+    """One shape per output, from any form that `infer` may return."""
     shapes = op.infer(call)
     if isinstance(shapes, Shape):
         return (shapes,) * count
@@ -415,7 +415,7 @@ def infer_shapes(op: OpDef, call: InferCall, count: int) -> tuple[Shape, ...]:
 
 @contextlib.contextmanager
 def forced_context(context: RunContext) -> Iterator[None]:
-    """Eager kernels inside run under `context`; for tests of seeds and cancellation."""
+    """Eager kernels inside the block run under `context`; for tests of seeds and cancellation."""
     global _EAGER_CONTEXT
     saved = _EAGER_CONTEXT
     _EAGER_CONTEXT = context

@@ -19,13 +19,13 @@ SOFTMAX = 5
 
 
 def none(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """0: the op only moves numbers."""
+    """0 operations: the op only moves numbers."""
     del attrs, took, gave
     return 0
 
 
 def each(times: int) -> Count:
-    """A counter of `times` operations per number of the first input."""
+    """A counter of `times` operations per element of the first input."""
 
     def count(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
         del attrs, gave
@@ -35,14 +35,14 @@ def each(times: int) -> Count:
 
 
 def matrices(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """A matrix product, single or batched."""
+    """The operations of a matrix product, single or batched."""
     is_transposed = attrs.get("transpose_a") or attrs.get("adj_x")
     inner: int = took[0][-2 if is_transposed else -1]
     return 2 * math.prod(gave[0]) * inner
 
 
 def einsum(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """A contraction in one step: the product of the sizes of all axes."""
+    """The operations of a contraction in one step: the product of all axes' sizes."""
     del gave
     terms = str(attrs["equation"]).split("->")[0].replace(" ", "").split(",")
     sizes: dict[str, int] = {}
@@ -58,19 +58,19 @@ def einsum(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
 
 
 def convolution(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """A convolution with any number of spatial axes; the filter is the second input."""
+    """The operations of a convolution with any spatial axes; the filter is the second input."""
     del attrs
     return 2 * math.prod(gave[0]) * math.prod(took[1][:-1])
 
 
 def input_gradient(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """The gradient of a convolution with respect to its input."""
+    """The operations of a convolution's gradient with respect to its input."""
     del attrs, gave
     return 2 * math.prod(took[2]) * math.prod(took[1][:-1])
 
 
 def filter_gradient(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """The gradient of a convolution with respect to its filter."""
+    """The operations of a convolution's gradient with respect to its filter."""
     del attrs
     return 2 * math.prod(took[2]) * math.prod(gave[0][:-1])
 
@@ -82,19 +82,19 @@ def depthwise(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
 
 
 def depthwise_input_gradient(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """The gradient of a depthwise convolution with respect to its input."""
+    """The operations of a depthwise convolution's gradient with respect to its input."""
     del attrs, gave
     return 2 * math.prod(took[2]) * math.prod(took[1][:-2])
 
 
 def depthwise_filter_gradient(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """The gradient of a depthwise convolution with respect to its filter."""
+    """The operations of a depthwise convolution's gradient with respect to its filter."""
     del attrs
     return 2 * math.prod(took[2]) * math.prod(gave[0][:-2])
 
 
 def pooling(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
-    """Pooling: one for each element of each window."""
+    """The operations of pooling: one for each element of each window."""
     del took
     taps: int = math.prod(attrs["ksize"])
     return math.prod(gave[0]) * taps

@@ -1,9 +1,9 @@
 """The gate between a loaded model and everything outside of the process.
 
-A program of one's own may do with files, the terminal and Python what it likes. A graph that comes
-from a file is untrusted: each of its ops passes here when it is decoded, once, whatever runs
-it later. What an op reaches stands in its definition (`OpDef.reaches`); a test runs every op of the
-registry under an audit hook, so that none reaches anything without saying so.
+A user's own program may use files, the terminal and Python freely. A graph from a file is
+untrusted: each of its ops passes this check once, when it is decoded, whatever runs it later. The
+definition of an op says what it reaches (`OpDef.reaches`); a test runs every op of the registry
+under an audit hook, so that none reaches anything undeclared.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 
 def admitted(op: OpDef, attrs: Attrs) -> OpDef:
-    """`op` as a loaded model may have it unless it is trusted.
+    """`op` in the form allowed for untrusted loaded models.
 
     Args:
-        op: that a node of the model asks for.
+        op: the op that a node of the model asks for.
         attrs: the node's, with defaults.
 
     Returns:
         `op` itself if it reaches nothing outside of the process; else one of the same name that
-        does what is harmless of it, or refuses to run.
+        only does its harmless part, or refuses to run.
     """
     reach = op.reach(attrs)
     if not reach:
         return op
     if op.guarded is not None:
         return replace(op, kernel=op.guarded)
-    # Without a gradient too: that could be the same op again, made anew and not by a file.
+    # Without a gradient: it could call the same op as created by a program, which is not guarded.
     return replace(op, kernel=_refusal(op.name, reach), gradient=NOT_DIFFERENTIABLE)
 
 
 def refuse(op: str, reach: str) -> NoReturn:
-    """Say that a loaded model may not do this.
+    """Raise an error: a loaded model is not allowed to do this.
 
     Raises:
         PermissionDeniedError: always.

@@ -1,7 +1,7 @@
-"""Memory that NumPy does not know of: texts, and lists of Python.
+"""Accounting for memory that NumPy does not allocate: strings and Python lists.
 
-Arrays are counted where NumPy makes them. A kernel that makes something else whose size comes from
-values, and not from the size of what it was given, asks here before it does.
+Arrays are counted where NumPy allocates them. A kernel that allocates anything else whose size
+depends on values, rather than on the sizes of its inputs, requests it here first.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from pinnace.framework.context import state
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# Bytes of Python's and NumPy's objects, about.
+# Approximate sizes in bytes of Python's and NumPy's objects.
 POINTER = 8  # an element of a list
 NUMBER = 32 + POINTER
 LIST = 56 + POINTER  # an empty one
 ARRAY = 112 + POINTER  # without its elements
 _TEXT = 33  # bytes of an empty text
-_PIECE = 1 << 16  # bytes that are counted at once
+_PIECE = 1 << 16  # bytes that are accounted for at once
 
 
 def claim(size: int) -> None:
-    """Ask for `size` bytes before they are taken; nothing if this thread's run has no limit.
+    """Account for `size` bytes before they are allocated; no effect without a limit.
 
     Raises:
         ResourceExhaustedError: the run may not take that much.
@@ -33,7 +33,7 @@ def claim(size: int) -> None:
 
 
 def counted(texts: Iterable[bytes]) -> Iterable[bytes]:
-    """`texts`, each counted after it was made and before the next one is."""
+    """`texts`, each accounted for after it is created and before the next one is."""
     return texts if state.claim is None else _counted(texts)
 
 
@@ -49,7 +49,7 @@ def _counted(texts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def joined(separator: bytes, texts: Sequence[bytes]) -> bytes:
-    """separator.join(texts), counted before it is made."""
+    """separator.join(texts), accounted for in advance."""
     if state.claim is not None:
         claim(sum(map(len, texts)) + len(separator) * max(len(texts) - 1, 0))
     return separator.join(texts)

@@ -28,7 +28,7 @@ Moves: TypeAlias = Literal["concatenate", "stack", "split", "unstack", "slice", 
 
 
 class NotDifferentiable:
-    """The mark of an op that has no gradient."""
+    """The marker of an op without a gradient."""
 
     def __repr__(self) -> str:
         return "NOT_DIFFERENTIABLE"
@@ -38,13 +38,13 @@ NOT_DIFFERENTIABLE = NotDifferentiable()
 
 
 class NoGradientDefined:
-    """The mark of an op for which TensorFlow has registered nothing: asking is an error.
+    """The mark of an op without a registered gradient in TensorFlow: requesting it is an error.
 
     It is a gradient function that raises when called, so that tapes and functions need no check.
     """
 
     def __call__(self, call: OpCall, *_: Tensor | None) -> NoReturn:
-        """Raise LookupError: the op, and what to do."""
+        """Raise LookupError with the op and a remedy."""
         node = getattr(getattr(call.outputs[0], "value", None), "node", None)
         raise LookupError(
             f"No gradient defined for operation {getattr(node, 'name', call.op.name)!r} "
@@ -61,13 +61,13 @@ NO_GRADIENT_DEFINED = NoGradientDefined()
 
 
 class GradientAbove:
-    """The mark of an op whose gradient runs ops of higher files: one of these gives it.
+    """The mark of an op whose gradient uses ops of higher files, one of which defines it.
 
     See `registry.gradient_of`; once `ops` is imported, no op has this mark any more.
     """
 
     def __call__(self, call: OpCall, *_: Tensor | None) -> NoReturn:
-        """Raise RuntimeError: the file that has the gradient was not imported."""
+        """Raise RuntimeError: the file with the gradient was not imported."""
         raise RuntimeError(f"no file has given {call.op.name} its gradient")
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ GRADIENT_ABOVE = GradientAbove()
 
 @dataclass(frozen=True, slots=True)
 class TypeSet:
-    """The dtypes a type attribute may have, and TensorFlow's default if there is one."""
+    """The dtypes that a type attribute may have, and TensorFlow's default, if any."""
 
     allowed: frozenset[DType]
     default: DType | None = None
@@ -95,7 +95,7 @@ _REQUIRED: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class AttrDef:
-    """An attribute that is not deduced from the inputs."""
+    """An attribute that does not follow from inputs."""
 
     kind: str
     default: Any = _REQUIRED
@@ -120,7 +120,7 @@ def attr(kind: str, default: Any = _REQUIRED, allowed: Sequence[Any] = ()) -> At
 
 @dataclass(frozen=True, slots=True)
 class ArgDef:
-    """An input or output of a signature; one of `dtype`, `type_attr`, `list_attr` is set."""
+    """An input or output of a signature, with one of `dtype`, `type_attr`, `list_attr` set."""
 
     name: str
     dtype: DType | None = None
@@ -135,7 +135,7 @@ class ArgDef:
 
 
 _OPAQUE_NAMES = frozenset({"resource", "variant", "qint8", "quint8", "qint16", "quint16", "qint32"})
-# Arguments that have been read: signatures say the same few again and again.
+# Parsed arguments: signatures repeat a small number of them.
 _args: dict[tuple[str, bool], ArgDef] = {}
 
 
@@ -173,7 +173,7 @@ def _parse_arg(part: str, is_type_attr: bool) -> ArgDef:
 
 
 class InferCall:
-    """A call as shape inference sees it: specs, attributes and the values that are known."""
+    """A call in shape inference: specs, attributes and known values."""
 
     __slots__ = ("_constants", "attrs", "inputs", "op")
 
@@ -190,7 +190,7 @@ class InferCall:
         self._constants = constants
 
     def spec(self, index: int) -> TensorSpec:
-        """The spec of the input `index`, which is not a list."""
+        """The spec of input `index`, which is not a list."""
         found = self.inputs[index]
         assert isinstance(found, TensorSpec)  # noqa: S101 (a wrong signature is our own mistake)
         return found
@@ -205,7 +205,7 @@ class InferCall:
         return None if self._constants is None else self._constants(index)
 
     def shape_constant(self, index: int) -> Shape:
-        """The value of input `index`, a vector of sizes, as a shape: -1 and unknown are None."""
+        """The value of input `index`, a vector of sizes, as a shape; -1 and unknown are None."""
         value = self.constant(index)
         if value is not None:
             return (
@@ -219,16 +219,16 @@ class InferCall:
         return Shape(None)
 
     def handle(self, index: int) -> TensorSpec | None:  # noqa: ARG002 (a graph's call needs it)
-        """The spec of the variable of the resource input `index`, if known."""
+        """The spec of the variable behind the resource input `index`, if known."""
         return None
 
     def fail(self, problem: str, *facts: str) -> NoReturn:
-        """Raise InvalidArgumentError: the op, the problem, then the inputs it was given."""
+        """Raise InvalidArgumentError with the op, the problem and the inputs."""
         raise InvalidArgumentError(explain(self.op, problem, self.inputs, facts))
 
 
 def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[str] = ()) -> str:
-    """An error message: `Op: problem`, then every input as `name: dtype[shape]`, then the facts."""
+    """An error message: `Op: problem`, each input as `name: dtype[shape]`, then the facts."""
     given = []
     for arg, spec in zip(op.inputs, inputs, strict=False):
         text = ", ".join(one.text for one in spec) if isinstance(spec, tuple) else spec.text
@@ -243,7 +243,7 @@ def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[st
 def out_of_memory(
     error: MemoryError, op: OpDef, inputs: Sequence[Specs], where: str = ""
 ) -> ResourceExhaustedError:
-    """Add the op to an out-of-memory error; `error` itself, if it has one."""
+    """An out-of-memory error with the op added; `error` itself if it names one."""
     if isinstance(error, ResourceExhaustedError):
         return error
     return ResourceExhaustedError(explain(op, str(error) or "there is no memory", inputs) + where)
@@ -273,18 +273,18 @@ class OpCall:
         self.wanted = wanted
 
     def needs(self, index: int) -> bool:
-        """Whether the gradient of input `index` is used: if not, it may be skipped."""
+        """Whether the gradient of input `index` is used; if not, it may be skipped."""
         return self.wanted is None or id(self.inputs[index]) in self.wanted
 
     def attr(self, name: str) -> Any:
-        """An attribute, its default if it was not given."""
+        """An attribute, or its default if it was not given."""
         if name in self.attrs:
             return self.attrs[name]
         return self.op.default(name)
 
 
 def handed_on(_: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """The gradient of an identity-like op: `dy` itself, slices or dense."""
+    """The gradient of an identity-like op: `dy`, slices or dense."""
     return (dy,)
 
 
@@ -308,14 +308,14 @@ class OpDef:
         gradient: written with ops; NOT_DIFFERENTIABLE gives None, as TensorFlow's function that
             gives None does; NO_GRADIENT_DEFINED raises, where TensorFlow has registered nothing;
             GRADIENT_ABOVE: it stands in a higher file, after `registry.gradient_of`.
-        effect: what it does beside its outputs; None for a pure op. With `read` and `write` the
-            first argument is the resource.
+        effect: its side effect; None for a pure op. With `read` and `write` the first argument is
+            the resource.
         elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no
             inference.
         out: the kernel takes `out=`, an array to fill with its output, the first of several.
         fuse: a scalar expression in `{argument}`, `{attribute}` (a float one) and `T(constant)`; a
             list argument is written with what stands between its tensors, `{inputs: + }`.
-        fuse_row: what makes one number of a row of them: the `max` or `sum` of all, and a scalar
+        fuse_row: reduces a row of them to one number: the `max` or `sum` of all, and a scalar
             expression in that `{total}` and their number, `width`.
         alias: each output is the input of that place, and nothing else happens: plans leave it out,
             and what is known of a variable behind a handle is known behind the output.
@@ -329,28 +329,28 @@ class OpDef:
         shape_query: the shapes of its inputs determine its outputs.
         static: programs compute sizes with it, so its kernel runs while a graph is traced, as far
             as its inputs are known.
-        runs: it runs the functions in its attributes: one, once (`call`); one of several, which the
+        runs: runs the functions in its attributes: one, once (`call`); one of several, which the
             first input chooses (`branch`); `body` while `cond` holds (`loop`).
         product: BLAS, or a kernel that shares its work between threads, multiplies here.
         packs: the kernel keeps its second tensor in another form, if told that it stays the same.
         sums: the output is the sum of the inputs.
         flops: counts the floating-point operations of a call; None is unknown. Elementwise ops,
             views and shape queries are counted without it.
-        moves: it copies elements: joins tensors along the axis that is its last input
-            (`concatenate`) or along a new axis (`stack`), cuts one along an axis that stays
-            (`split`) or goes (`unstack`), takes a part of one (`slice`), turns axes round
-            (`reverse`), or puts one next to itself (`repeat`).
-        divides: it gives the quotient or the remainder of its two inputs, rounded down (`floor`) or
+        moves: copies elements: joins tensors along the axis that is its last input (`concatenate`)
+            or along a new axis (`stack`), cuts one along an axis that stays (`split`) or goes
+            (`unstack`), takes a part of one (`slice`), turns axes round (`reverse`), or puts one
+            next to itself (`repeat`).
+        divides: gives the quotient or the remainder of its two inputs, rounded down (`floor`) or
             towards zero (`truncate`); an `exact` quotient is rounded, towards zero, only of
             integers.
-        mutex: it locks a mutex, or unlocks it: effects in between stay there.
+        mutex: locks or unlocks a mutex: effects in between stay there.
         together: does what the kernel does for several steps that follow one another and have the
             same attributes: it takes an iterator of the tuples of their arguments, each when it has
             done with those before. Only of ops without outputs.
         batch: how it takes a batch axis; elementwise ops have a rule without saying so.
-        traceless: nothing that comes after can tell whether it ran: it checks, prints, or is idle.
-        reaches: what it reaches outside of the process, "files", "Python" or "the terminal", by its
-            attributes if it depends on them; "" is nothing.
+        traceless: later ops do not depend on its effect: it checks, prints, or is idle.
+        reaches: the resources outside of the process that it uses, "files", "Python" or "the
+            terminal", by its attributes if it depends on them; "" is nothing.
         guarded: the kernel that `gate.py` gives a loaded model instead; None refuses.
     """
 
@@ -437,11 +437,11 @@ class OpDef:
 
     @property
     def stateful(self) -> bool:
-        """Whether it has side effects, or depends on anything but its inputs."""
+        """Whether it has side effects or depends on anything but its inputs."""
         return self.effect is not None
 
     def reach(self, attrs: Attrs) -> str:
-        """The external resources it accesses with these attributes; "" is none."""
+        """The external resources it accesses with these attributes; "" for none."""
         return self.reaches if isinstance(self.reaches, str) else self.reaches(attrs)
 
     @property
@@ -460,7 +460,7 @@ class OpDef:
         raise InvalidArgumentError(f"{self.name}: attribute {name!r} is required")
 
     def full_attrs(self, attrs: Attrs) -> dict[str, Any]:
-        """`attrs` with defaults for missing ones."""
+        """`attrs`, with defaults for missing ones."""
         full = dict(attrs)
         for name, definition in self.attrs.items():
             if name not in full:
@@ -473,7 +473,7 @@ class OpDef:
         return full
 
     def input_count(self, arg: ArgDef, attrs: Attrs) -> int:
-        """The number of tensors of the argument with `attrs`."""
+        """The number of tensors of an argument with `attrs`."""
         if arg.number_attr:
             return int(attrs[arg.number_attr])
         return len(attrs[arg.list_attr]) if arg.list_attr else 1
@@ -493,7 +493,7 @@ class OpDef:
         return tuple(packed)
 
     def output_dtypes(self, attrs: Attrs) -> tuple[DType, ...]:
-        """The dtype of every output, flat."""
+        """The dtypes of all outputs, flat."""
         found: list[DType] = []
         for arg in self.outputs:
             if arg.list_attr:
@@ -508,7 +508,7 @@ class OpDef:
 
 
 def _kernel_parameters(kernel: Kernel | None) -> tuple[tuple[str, ...], bool]:
-    """The attributes that a kernel takes, and whether it takes the run's context."""
+    """The attributes that a kernel takes, and whether it takes the run context."""
     if kernel is None or isinstance(kernel, np.ufunc):
         return (), False
     code = None if hasattr(kernel, "__wrapped__") else getattr(kernel, "__code__", None)

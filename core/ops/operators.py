@@ -1,8 +1,8 @@
 """The operators of tensors and variables: `x + y` is `add(x, y)`.
 
 The functions are bound here, all of them, to the class that declares them. Methods that call them
-would take a tenth of the time of a small sum, so each is the function itself, or one that differs
-from it only in what it does with an error.
+would take a tenth of the time of a small sum, so each operator is the function itself, or one that
+differs from it only in its error handling.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ if TYPE_CHECKING:
 
 @takes_composites(values=2)
 def and_(x: TensorLike, y: TensorLike) -> Tensor:
-    """Whether both are true, of bools; the bits that both have, of integers."""
+    """The conjunction of bools, or of integers' bits."""
     x, y = arithmetic.as_pair(x, y)
     return logic.logical_and(x, y) if x.dtype.is_bool else bits.bitwise_and(x, y)
 
 
 @takes_composites(values=2)
 def or_(x: TensorLike, y: TensorLike) -> Tensor:
-    """Whether one is true, of bools; the bits that one has, of integers."""
+    """The disjunction of bools, or of integers' bits."""
     x, y = arithmetic.as_pair(x, y)
     return logic.logical_or(x, y) if x.dtype.is_bool else bits.bitwise_or(x, y)
 
 
 @takes_composites(values=2)
 def xor(x: TensorLike, y: TensorLike) -> Tensor:
-    """Whether just one is true, of bools; the bits that just one has, of integers."""
+    """The exclusive or of bools, or of integers' bits."""
     x, y = arithmetic.as_pair(x, y)
     return logic.logical_xor(x, y) if x.dtype.is_bool else bits.bitwise_xor(x, y)
 
 
 @takes_composites(values=1)
 def invert(x: TensorLike) -> Tensor:
-    """The other truth, of bools; the other bits, of integers."""
+    """The negation of bools, or of integers' bits."""
     x = convert_to_tensor(x)
     return logic.logical_not(x) if x.dtype.is_bool else bits.invert(x)
 
@@ -80,7 +80,7 @@ def _rows(x: SymbolicTensor) -> Iterator[Tensor]:
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The function of y and x: what y's operator does with x in front of it."""
+    """The function with swapped arguments, for reflected operators."""
 
     def reflected(y: Any, x: Any) -> Any:
         try:
@@ -95,11 +95,11 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
 def _giving_way(
     name: str, entry: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any] | None = None
 ) -> Callable[[Any, Any], Any]:
-    """An operator; if it cannot take y, then what y's class itself makes of `x operator y`.
+    """An operator that, if it cannot take y, falls back to y's reflected operator.
 
     Args:
-        name: of the operator, without underscores.
-        entry: what tensors are given to.
+        name: name of the operator, without underscores.
+        entry: the op's eager entry, which takes tensors.
         function: the public function, if that is another: it is asked too, for programs may have
             said what it does with their types (`dispatch_for_api`).
 
@@ -107,7 +107,7 @@ def _giving_way(
         TensorFlow (math_ops.py): an operator that cannot convert y asks y's reflected one.
     """
     reflected = f"__r{name}__"
-    # TensorFlow: run at once, these two take a variable of another dtype for an operand of theirs.
+    # TensorFlow: when executing eagerly, these two accept a variable of another dtype on the right.
     keeps_variables = name in {"add", "matmul"}
 
     def operator(x: Any, y: Any) -> Any:
@@ -137,7 +137,7 @@ def _giving_way(
     return operator
 
 
-# No program says what functions do with these.
+# Operands of types without dispatch handlers.
 _PLAIN = (Tensor, int, float, complex, str, bytes, list, tuple)
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": arithmetic.add,
@@ -151,7 +151,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "truediv": division.truediv,
     "xor": xor,
 }
-# Where a function only passes its operands on to the op's entry, operators call that.
+# Operators call the op's entry directly if the function only passes its operands on.
 _ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": division.FLOOR_DIV.entry,
     "mod": division.FLOOR_MOD.entry,
@@ -168,7 +168,8 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "invert": invert,
     "le": comparison.less_equal,
     "lt": comparison.less,
-    # x @ y of tensors alone: to look for composites takes a tenth of the time of a small product.
+    # For two tensors, the check for composite operands would take a tenth of a small product's
+    # time.
     "matmul": _giving_way("matmul", inspect.unwrap(products.matmul)),
     "ne": _not_equal,
     "neg": arithmetic.negative,

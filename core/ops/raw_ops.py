@@ -1,4 +1,4 @@
-"""`raw_ops`: every op under its own name, with the arguments and attributes of its definition."""
+"""`raw_ops`: every op by its name, with the arguments and attributes of its definition."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pinnace.ops.execute import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any  # here only: `raw_ops.Any` is an op
+    from typing import Any  # imported here, since `raw_ops.Any` is an op
 
 
 def _attribute(kind: str, value: Any) -> Any:
-    """An attribute as kernels remember it: dtypes of names and numbers, shapes of lists."""
+    """An attribute in kernels' form: dtypes for names and numbers, shapes for lists."""
     if kind == "type":
         return as_dtype(value)
     if kind == "list(type)" and isinstance(value, (list, tuple)):
@@ -30,7 +30,7 @@ def _attribute(kind: str, value: Any) -> Any:
 
 
 def _shape(value: Any) -> Shape:
-    """A shape, in which raw ops take -1 for an unknown size, as TensorFlow's do."""
+    """A shape with -1 for unknown sizes, as in TensorFlow's raw ops."""
     if isinstance(value, (list, tuple)):
         value = [None if size == -1 else size for size in value]
     return Shape(value)
@@ -45,8 +45,8 @@ def _raw(op_name: str) -> Callable[..., Any]:
         **{key: "list(type)" if key in op.list_types else "type" for key in op.types},
         **{key: found.kind for key, found in op.attrs.items()},
     }
-    # Field names of a definition may be words of Python, which a named tuple refuses.
-    title = op.name.replace(">", "_")  # TFText>…: a name, and no word of Python
+    # `rename` handles output names that are Python keywords, which a named tuple refuses.
+    title = op.name.replace(">", "_")  # as in TFText>…, to make it an identifier
     packed = namedtuple(title, outputs, rename=True) if outputs[1:] else None  # noqa: PYI024
 
     def run(*args: Any, name: str | None = None, **given: Any) -> Any:
@@ -58,7 +58,7 @@ def _raw(op_name: str) -> Callable[..., Any]:
                 f"raw_ops.{op.name}: no value for {', '.join(missing)} ({op.signature})"
             )
         inputs = [given.pop(n) for n in names]
-        # Attributes are keys of what kernels remember.
+        # Made hashable, as keys of kernels' caches.
         given = {key: _attribute(kinds.get(key, ""), x) for key, x in given.items()}
         result = execute(op, *inputs, name=name, **given)
         return packed(*result) if packed is not None else result

@@ -41,7 +41,7 @@ later = LateModules()
 
 
 def register(op: OpDef) -> OpDef:
-    """Register `op`; set its eager entry, and its family by the folder it is in."""
+    """Register `op`; set its eager entry, and its family by its folder."""
     return _put(op, sys._getframe(1).f_globals["__name__"])  # as `namedtuple` finds its module
 
 
@@ -59,8 +59,8 @@ define = _registering(OpDef)
 def gradient_of(*ops: OpDef) -> Callable[[G], G]:
     """A decorator: the function is the gradient of ops that are defined in a lower file.
 
-    Where each of two ops is in the other's gradient, no order of files has both calls run down. The
-    lower op says GRADIENT_ABOVE, and its gradient stands with the ops that it runs.
+    If two ops occur in each other's gradients, no order of files lets both calls run down. The
+    lower op says GRADIENT_ABOVE, and its gradient is in the file of the ops that it uses.
 
     Raises:
         ValueError: an op has its gradient already.
@@ -87,8 +87,8 @@ def _put(op: OpDef, module: str) -> OpDef:
 
 
 def _batch_rule_by_element(op: OpDef) -> BatchRule | None:
-    """The rule of an op that treats each element by itself."""
-    if op.infer is one_shape:  # the backward halves of such ops
+    """The batch rule of an op that treats each element independently."""
+    if op.infer is one_shape:  # the backward ops of such ops
         return batch_rules.ALL_TILED
     if op.elementwise and op.infer is same_as_input and len(op.inputs) == 1:
         return batch_rules.AS_IT_IS_EXACTLY
@@ -96,7 +96,7 @@ def _batch_rule_by_element(op: OpDef) -> BatchRule | None:
 
 
 def lookup(name: str) -> OpDef:
-    """The op with that name; UnimplementedError if this library does not have it."""
+    """The op with that name; UnimplementedError if it does not exist."""
     found = find(name)
     if found is None:
         raise UnimplementedError(f"op {name!r} is not implemented")
@@ -104,18 +104,18 @@ def lookup(name: str) -> OpDef:
 
 
 def find(name: str) -> OpDef | None:
-    """The op of that name, or None."""
+    """The op of that name; None if it does not exist."""
     found = _ops.get(name)
     return later.find(lambda: _ops.get(name)) if found is None else found
 
 
 def at_hand(name: str) -> OpDef | None:
-    """The op of that name, None if its module is not imported: nothing is imported for it."""
+    """The op of that name; None if its module has not been imported."""
     return _ops.get(name)
 
 
 def registered() -> dict[str, OpDef]:
-    """Every op by name, in alphabetical order."""
+    """All ops by name, in alphabetical order."""
     later.import_all()
     return dict(sorted(_ops.items()))
 
@@ -137,7 +137,7 @@ def broadcast(call: InferCall) -> Shape:
 
 
 def one_shape(call: InferCall) -> Shape:
-    """The shape that all inputs have: nothing broadcasts."""
+    """The common shape of all inputs, without broadcasting."""
     shape = call.spec(0).shape
     for index in range(1, len(call.inputs)):
         try:
@@ -162,7 +162,7 @@ def unary(
     fuse: str | None = None,
     **traits: Any,
 ) -> OpDef:
-    """An op that maps each element; a ufunc as kernel also fills a given array."""
+    """An elementwise op with one input; a ufunc kernel can also fill a given array."""
     return OpDef(
         name=name,
         signature=signature,
@@ -188,7 +188,7 @@ def binary(
     fuse: str | None = None,
     **traits: Any,
 ) -> OpDef:
-    """An op that joins two elements, with broadcasting."""
+    """An elementwise op with two inputs and broadcasting."""
     return OpDef(
         name=name,
         signature=signature,
@@ -214,7 +214,7 @@ def backward(
     attrs: dict[str, AttrDef] | None = None,
     fuse: str | None = None,
 ) -> OpDef:
-    """The gradient of an elementwise op: joins two elements, without broadcasting."""
+    """The gradient of an elementwise op: two inputs without broadcasting."""
     return OpDef(
         name=name,
         signature=signature,
@@ -236,7 +236,7 @@ def comparison(
     attrs: dict[str, AttrDef] | None = None,
     fuse: str | None = None,
 ) -> OpDef:
-    """An op that joins two elements to a bool, with broadcasting."""
+    """An elementwise op from two inputs to bool, with broadcasting."""
     return binary(
         name,
         kernel,
@@ -249,7 +249,7 @@ def comparison(
 
 
 def reduced_shape(call: InferCall) -> Shape:
-    """The shape of input 0 without the axes in input 1, or with size 1 there if `keep_dims`."""
+    """The shape of input 0 without the axes in input 1, or with size 1 there for `keep_dims`."""
     shape = call.spec(0).shape
     axes = call.constant(1)
     keep = bool(call.attrs["keep_dims"])
@@ -264,7 +264,7 @@ def reduced_shape(call: InferCall) -> Shape:
 
 
 def normal_axes(call: InferCall, axes: Any, rank: int) -> frozenset[int]:
-    """Axes from 0 to rank - 1; negative ones count from the end."""
+    """Axes counted from 0; negative ones count from the end."""
     found = set()
     for axis in np.asarray(axes).reshape(-1):
         if not -rank <= axis < rank:

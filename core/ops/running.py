@@ -1,4 +1,4 @@
-"""The context of the run that a kernel is part of."""
+"""The context of the run to which a kernel call belongs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class RunContext:
     __slots__ = ("cancelled", "lock", "reason", "streams")
 
     def __init__(self) -> None:
-        # Random streams: each random op of a graph draws from its own, also beside another with
-        # the same seeds; eager calls with the same seeds share one, which goes on.
+        # Random streams: each random op of a graph has its own, even if another op has the same
+        # seeds; eager calls with the same seeds share one, which continues from call to call.
         self.streams: dict[object, Any] = {}
         self.lock = threading.Lock()
         self.cancelled = False
@@ -36,15 +36,15 @@ class RunContext:
     def bind(
         self, function: Any, values: Sequence[Array] | None = None
     ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-        """`function`, a FunctionRef, as a Python function of arrays: the quick way into it.
+        """`function`, a FunctionRef, as a fast Python function of arrays.
 
         What it runs is part of this run: NumPy's warnings are silenced by whoever silenced them
         for the run.
 
         Args:
             function: a FunctionRef.
-            values: of a loop's body, the loop variables that it begins with: what runs it may
-                have been made for their shapes.
+            values: for a loop's body, the initial loop variables: what runs it may have been made
+                for their shapes.
         """
         return late.bind_function(function, self, values)
 
@@ -64,14 +64,14 @@ class RunContext:
         return late.finish_loop(cond, body, values, self)
 
     def check(self) -> None:
-        """Raise if the run was cancelled, the reason if there is one; loops call this each time."""
+        """Raise if the run was cancelled, with the reason if any; called by loops each time."""
         if self.cancelled:
             if self.reason is not None:
                 raise copy(self.reason)
             raise CancelledError("the run was cancelled")
 
     def stream(self, key: object, make: Callable[[], Any]) -> Any:
-        """The random stream under `key`, made at its first use."""
+        """The random stream under `key`, created on first use."""
         with self.lock:
             if self.streams.get(_GENERATION) != _generation:
                 self.streams.clear()
@@ -82,7 +82,7 @@ class RunContext:
             return found
 
     def of(self, node: object) -> NodeContext:
-        """The context of a random op in a graph: the run, with streams of the node's own."""
+        """The context of a random op in a graph: the run, with separate streams for the node."""
         return NodeContext(self, node)
 
 
@@ -106,7 +106,7 @@ class Stop:
             context.reason, context.cancelled = self.reason, True
 
     def end(self, reason: Exception) -> None:
-        """Let the runs raise this as soon as they look, and those that begin later."""
+        """Have current and later runs raise this as soon as they check."""
         self.reason = reason
         for context in list(self._contexts):
             context.reason, context.cancelled = reason, True
@@ -116,12 +116,12 @@ _LOOK_AFTER_S = 0.02
 
 
 def wait_for(changed: threading.Condition | threading.Event) -> None:
-    """Wait for a change, or a moment where the runs of this thread may be ended from another one.
+    """Wait for a change, or briefly if the runs of this thread may be cancelled by another one.
 
-    Whoever waits looks again afterwards whether it is what it waits for.
+    The caller must check afterwards whether the awaited change has happened.
 
     Raises:
-        OpError: they were ended; whatever reason `Stop.end` was given.
+        OpError: the runs were cancelled: the error that `Stop.end` was given.
     """
     stop = state.stop
     if stop is None:
@@ -133,7 +133,7 @@ def wait_for(changed: threading.Condition | threading.Event) -> None:
 
 
 class NodeContext:
-    """A run as one of its random ops sees it."""
+    """The run from the point of view of one of its random ops."""
 
     __slots__ = ("node", "run")
 
@@ -142,7 +142,7 @@ class NodeContext:
         self.node = node
 
     def stream(self, key: object, make: Callable[[], Any]) -> Any:
-        """The node's random stream under `key`, made at its first use."""
+        """The node's random stream under `key`, created on first use."""
         return self.run.stream((self.node, key), make)
 
     def __getattr__(self, name: str) -> Any:
@@ -154,6 +154,6 @@ _generation = 0
 
 
 def start_streams_anew() -> None:
-    """All random streams, of eager calls and of graphs, begin again at their next use."""
+    """Restart all random streams, of eager calls and graphs, at their next use."""
     global _generation
     _generation += 1

@@ -1,7 +1,8 @@
-"""Resources that nodes share by a name: in one run, or in all functions of a loaded model.
+"""Resources shared by name, within a run or by all functions of a loaded model.
 
 TensorFlow keeps them in a process, by container and name. Here a run keeps its own, and those that
-the functions of a model make by name live in the model's container, which dies with the model.
+the functions of a model create by name are kept in the model's container, which is freed with the
+model.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _numbers = itertools.count()
 
 
 class Container:
-    """Resources that one model's functions share; they live as long as somebody holds them.
+    """Resources shared by a model's functions, which live as long as they are referenced.
 
     Attributes:
-        name: what the nodes have as their `container`.
+        name: the `container` of the nodes.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class Container:
         _containers[self.name] = self
 
     def get(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
-        """The resource of a kind and name, made at its first use."""
+        """The resource of a kind and name, created on first use."""
         with self._lock:
             found = self._found.get((kind, name))
             if found is None:
@@ -48,12 +49,12 @@ _containers: weakref.WeakValueDictionary[str, Container] = weakref.WeakValueDict
 def shared(
     ctx: RunContext, kind: str, container: str | bytes, name: str | bytes, make: Callable[[], Any]
 ) -> Any:
-    """The resource that a node means.
+    """The resource that a node refers to.
 
     Args:
         ctx: the run that the node is in.
-        kind: of the resource.
-        container: of the node.
+        kind: kind of the resource.
+        container: container of the node.
         name: under which it is shared.
         make: makes it at its first use.
     """

@@ -1,4 +1,4 @@
-"""Where the time of a call goes: `profile`, and TensorFlow's `experimental` profiler.
+"""Profiles: `profile` for one call, and TensorFlow's `experimental` profiler.
 
 `profile(function, *args)` gives a table and a trace of one call; `experimental.start` and `stop`
 write what all threads did in between for TensorBoard and Chrome's viewer.

@@ -1,7 +1,8 @@
 """Floating-point operations of ops and of layers, from shapes alone.
 
 A multiplication and an addition are two. Elementwise ops and reductions count one for each number,
-whatever it costs to compute; what only moves numbers counts none. None where nobody knows.
+whatever it costs to compute; ops that only move numbers count none. The count is None if it is
+unknown.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ def operations(op: OpDef, attrs: Mapping[str, Any], took: Shapes, gave: Shapes) 
 
     Args:
         op: the op.
-        attrs: of the node.
+        attrs: attributes of the node.
         took: shapes of what it took.
         gave: shapes of what it made.
 
     Returns:
-        Floating-point operations; 0 for what only moves numbers, None for what is not known.
+        Floating-point operations; 0 for ops that only move numbers, None if unknown.
     """
     if op.flops is not None:
         try:
@@ -49,7 +50,7 @@ def operations(op: OpDef, attrs: Mapping[str, Any], took: Shapes, gave: Shapes) 
 
 
 def of_nodes(nodes: Sequence[Node], known: Mapping[Value, tuple[int, ...]]) -> int | None:
-    """The operations of several steps; None if one's shapes, or its count, are not known."""
+    """The operations of several steps; None if a shape or count is unknown."""
     total = 0
     for node in nodes:
         took, gave = _shapes(node.inputs, known), _shapes(node.outputs, known)
@@ -76,7 +77,7 @@ def _shapes(values: Sequence[Value], known: Mapping[Value, tuple[int, ...]]) -> 
 
 
 def of_layer(network: Network, layer: Layer) -> tuple[int, int]:
-    """Floating-point operations and bytes (read and written once) of a row of a network's table."""
+    """Floating-point operations and bytes (read and written once) of a network's row."""
     y = network.image(layer.out)
     numbers = y.pixels * y.channels
     deep = 1 if layer.depth is None else layer.depth.taps
@@ -94,7 +95,7 @@ def of_layer(network: Network, layer: Layer) -> tuple[int, int]:
             layer.kind, taps
         )
         return numbers * each, 4 * (read + numbers)
-    if layer.phases:  # each a row that makes some of the pixels
+    if layer.phases:  # each phase computes a part of the pixels
         (phase,) = layer.phases
         numbers = y.batch * math.prod(phase.counts) * y.channels
     window = layer.phases[0].window if layer.phases else layer.window

@@ -1,6 +1,6 @@
 """TensorFlow's `profiler.experimental`: profiles of what all threads do, from `start` to `stop`."""
 
-# Options are TensorFlow's, accepted and told where they have no effect.
+# TensorFlow's options are accepted, with a message if they have no effect.
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _session = _Session()
 
 
 def start(logdir: str | os.PathLike[str], options: ProfilerOptions | None = None) -> None:
-    """Profile what all threads run from now on, until `stop`.
+    """Profile all threads from now on, until `stop`.
 
     Args:
         logdir: TensorBoard's log folder.
@@ -70,14 +70,14 @@ def start(logdir: str | os.PathLike[str], options: ProfilerOptions | None = None
 
 
 def stop(save: bool = True) -> None:
-    """End the profile, and write it into the folder that `start` was given.
+    """Stop the profile, and write it to the folder that `start` was given.
 
     Args:
         save: whether it is written.
 
     Raises:
-        UnavailableError: none is being taken.
-        OpError: it cannot be written.
+        UnavailableError: no profile is being taken.
+        OpError: the profile cannot be written.
     """
     with _session.lock:
         recorder = _session.recorder
@@ -95,7 +95,7 @@ def stop(save: bool = True) -> None:
 
 
 class Profile:
-    """`start` and `stop` around a block.
+    """A context manager that calls `start` and `stop`.
 
     Args:
         logdir: TensorBoard's log folder.
@@ -121,10 +121,10 @@ class Profile:
 
 
 class Trace:
-    """A block with a name of its own in the profile; nothing where no profile is taken.
+    """A named block of the profile; has no effect without a profile.
 
     Args:
-        name: of the block.
+        name: name of the block.
         **kwargs: shown with it, such as `step_num`.
     """
 
@@ -135,7 +135,7 @@ class Trace:
         self._begin = 0.0
 
     def set_metadata(self, **kwargs: Any) -> None:
-        """Show this, too.
+        """Add metadata to the block.
 
         Args:
             **kwargs: names and values.

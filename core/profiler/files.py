@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pinnace.engine.observing import Line, Recorder
 
 _PROCESS = 1
-# Rows of networks have lanes of their own, so far from those of their threads.
+# Rows of networks have lanes of their own, numbered far from those of threads.
 _ROWS_LANE = 1000
 
 
@@ -37,8 +37,8 @@ class Piece(NamedTuple):
     """One bar of a trace.
 
     Attributes:
-        name: on it.
-        lane: that it lies in.
+        name: text on the bar.
+        lane: the lane it lies in.
         begin: seconds since the profile began.
         seconds: how long.
         facts: shown when it is chosen.
@@ -52,7 +52,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(recorder: Recorder) -> tuple[list[Piece], dict[int, str]]:
-    """The bars of a trace, by their beginnings, and the names of the lanes."""
+    """The bars of a trace by start time, and the names of its lanes."""
     lanes = {thread: number for number, thread in enumerate(sorted(recorder.threads), 1)}
     names = {lanes[thread]: name for thread, name in recorder.threads.items()}
     facts: dict[int, tuple[str, Mapping[str, Any]]] = {}
@@ -102,7 +102,7 @@ def _facts(row: Row, seconds: float, count: int) -> dict[str, Any]:
 
 
 def _row_pieces(line: Line, lane: int, begin: float, seconds: float) -> Iterator[Piece]:
-    """Rows side by side below their network; as wide as their share of it."""
+    """Bars for a network's rows, side by side, with widths proportional to their shares."""
     scale = seconds / (sum(line.rows) or 1.0)
     for row in network_rows(line):
         width = row.seconds * scale
@@ -153,7 +153,7 @@ def _plain(value: Any) -> str | int | float | bool:
 
 
 def xspace(recorder: Recorder) -> bytes:
-    """The trace as an XSpace message: one plane, a line for each lane."""
+    """The trace as an XSpace message: one plane, with a line per lane."""
     pieces, lanes = pieces_of(recorder)
     names: dict[str, int] = {}
     stats: dict[str, int] = {}
@@ -174,7 +174,7 @@ def xspace(recorder: Recorder) -> bytes:
 
 
 def _named(number: int, names: Mapping[str, int]) -> bytes:
-    """A map of numbers to metadata: an id and a name."""
+    """A map of ids to metadata: id and name."""
     found = b""
     for name, one in names.items():
         metadata = _number(1, one) + _field(2, name.encode())
@@ -228,7 +228,7 @@ def _save_folder(recorder: Recorder, logdir: Path) -> list[Path]:
         write_file(folder / name, data)
         written.append(folder / name)
     if not any(logdir.glob("*.profile-empty")):
-        # TensorBoard looks for event files first, and for what plugins left only beside one.
+        # TensorBoard finds profiles only beside an event file.
         from pinnace.storage.record import RecordWriter
 
         name = f"events.out.tfevents.{int(time.time()):010d}.{host}.profile-empty"
@@ -239,7 +239,7 @@ def _save_folder(recorder: Recorder, logdir: Path) -> list[Path]:
 
 
 def _new_folder(runs: Path) -> Path:
-    """A folder for this run, named by the time as TensorFlow does; a number behind the second."""
+    """A folder for this run, named by time as in TensorFlow, and numbered if it exists."""
     stamp = time.strftime("%Y_%m_%d_%H_%M_%S")
     for number in range(1000):
         folder = runs / (stamp if not number else f"{stamp}_{number}")

@@ -1,4 +1,4 @@
-"""The peak rates of this machine, measured once in a process."""
+"""The peak rates of this machine, measured once per process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Sides of the matrices, and bytes that are copied: more than caches hold.
+# The side of the matrices, and the bytes that are copied: more than caches hold.
 _SIDE, _COPIED = 1024, 1 << 26
 _ROUNDS = 5
 
@@ -21,19 +21,19 @@ class Peak(NamedTuple):
 
     Attributes:
         flops: float32 operations a second, in a product of matrices by BLAS on all its threads.
-        bytes: that memory gives or takes a second, in a copy by one thread.
+        bytes: memory bandwidth per second, in a copy by one thread.
     """
 
     flops: float
     bytes: float
 
     def least_s(self, flops: int | None, moved: int) -> float:
-        """Seconds that so much needs at least: computed, or moved, whichever takes longer."""
+        """The minimal time in seconds for computing or moving this much, whichever is longer."""
         return max((flops or 0) / self.flops, moved / self.bytes)
 
     @property
     def text(self) -> str:
-        """Both, for people."""
+        """Both rates as text."""
         return (
             f"{self.flops / 1e9:.0f} GFLOP/s (float32 product of {_SIDE} x {_SIDE} by BLAS), "
             f"{self.bytes / 1e9:.1f} GB/s (copy), measured on this machine"
@@ -42,7 +42,7 @@ class Peak(NamedTuple):
 
 @functools.cache
 def peak() -> Peak:
-    """The peak rates, measured when first asked for; that takes about 0.2 s."""
+    """The peak rates, measured on first use in about 0.2 s."""
     a = np.full((_SIDE, _SIDE), 0.5, np.float32)
     b, c = a.copy(), np.empty_like(a)
     source = np.ones(_COPIED // 8)

@@ -1,4 +1,4 @@
-"""The profile of a call: its table, its notebook form, and its files."""
+"""A call's profile: its table, notebook form and files."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _LONGEST = 44
 
 
 class Profile:
-    """Where the time of one call went.
+    """The duration of one call, divided into steps.
 
     Args:
-        recorder: what was told.
-        seconds: that the call took, telling left out.
-        result: what the call gave.
+        recorder: the recorder of the call.
+        seconds: duration of the call, without recording.
+        result: the call's result.
 
     Attributes:
-        rows: what ran, parts behind the whole (`depth`).
-        seconds: that the call took; what telling took is left out.
-        result: what the call gave.
+        rows: the kernels and regions that ran, parts behind the whole (`depth`).
+        seconds: duration of the call, without recording.
+        result: the call's result.
         rejections: tables that raised, or disagreed with the plan (`PINNACE_CHECK`).
-        ahead: which kernels this process has from files beside models, and which not, and why.
+        ahead: the kernels this process has from files beside models, and why others are missing.
     """
 
     def __init__(self, recorder: Recorder, seconds: float, result: Any = None) -> None:
@@ -55,11 +55,11 @@ class Profile:
 
     @property
     def covered_s(self) -> float:
-        """Seconds of the outermost rows together: what is left of `seconds` is Python's."""
+        """The total seconds of the outermost rows; the rest of `seconds` is Python's."""
         return sum(row.seconds for row in self.rows if row.depth == 0)
 
     def share(self, row: Row) -> float:
-        """The least time that a row needs on this machine, as a share of what it took."""
+        """A row's minimal time on this machine as a share of its actual time."""
         return self.peak.least_s(row.flops, row.bytes) / row.seconds if row.seconds else 0.0
 
     def table(self) -> str:
@@ -76,7 +76,7 @@ class Profile:
         return "\n".join([*lines, "", *self.notes()])
 
     def notes(self) -> list[str]:
-        """The notes below the table: sums, rejections, kernels made ahead, the peak."""
+        """Notes below the table: sums, rejections, precompiled kernels, the peak."""
         sums = (
             f"{1e3 * self.seconds:.3f} ms in all, {1e3 * self.covered_s:.3f} ms of them in what is "
             "listed; the rest is Python's"
@@ -128,10 +128,10 @@ class Profile:
                 TensorBoard's log folder, which gets `plugins/profile/...`.
 
         Returns:
-            What was written.
+            The files written.
 
         Raises:
-            OpError: it cannot be written.
+            OpError: the trace cannot be written.
         """
         from pinnace.profiler.files import save
 
@@ -150,11 +150,11 @@ class Profile:
 
 
 def _scope(name: str) -> str:
-    """The name of a node without its outer scopes; of several nodes, the last one's."""
+    """The name of a node without outer scopes; for several nodes, of the last one."""
     return _short("/".join(name.rpartition(" … ")[2].split("/")[-2:]))
 
 
 def _short(text: str) -> str:
-    """A text that is too long without its middle."""
+    """A text, with its middle removed if it is too long."""
     half = _LONGEST // 2
     return text if len(text) <= _LONGEST else f"{text[: half - 1]}…{text[-half:]}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pinnace.engine.steps import Region
     from pinnace.graph.graph import Node
 
-# Bits of a layer's mode that are shown, and ops that are named of a region.
+# The most mode bits of a layer, and the most ops of a region, that are named.
 _MOST_NAMED = 6
 
 
@@ -29,18 +29,18 @@ class Row:
     """One row of a profile.
 
     Attributes:
-        depth: of what it is a part of.
+        depth: depth of what it is a part of.
         tier: "eager", "plan", "workspace" (the plan, its memory used again), "compiled", "small
             plan", "network row", "loop" or "trial".
-        kind: of kernel or region: an op, "Network", "Fused", "PRODUCT", ...
-        name: of the function, the node or the layer.
+        kind: kind of kernel or region: an op, "Network", "Fused", "PRODUCT", ...
+        name: name of the function, the node or the layer.
         ops: names, in their order.
         took: shapes of the inputs, as text.
         gave: shapes of the outputs, as text.
         count: how often it ran.
-        seconds: of all together.
+        seconds: their total time in seconds.
         flops: floating-point operations of all together; None if they are not known.
-        bytes: of what was read and written, each once, of all together.
+        bytes: bytes read and written by all together, each array counted once.
         reason: why it is not compiled, or stands alone; empty for what is compiled.
     """
 
@@ -59,12 +59,12 @@ class Row:
 
     @property
     def gflops(self) -> float | None:
-        """1e9 floating-point operations a second; None if they are not known."""
+        """1e9 floating-point operations per second; None if unknown."""
         return None if self.flops is None or not self.seconds else self.flops / self.seconds / 1e9
 
 
 def rows_of(recorder: Recorder) -> list[Row]:
-    """The rows, each behind what it is a part of."""
+    """The rows, each after the row it belongs to."""
     found: list[Row] = []
     for line in ordered(recorder):
         found.append(row_of(line))
@@ -73,8 +73,8 @@ def rows_of(recorder: Recorder) -> list[Row]:
 
 
 def ordered(recorder: Recorder) -> list[Line]:
-    """The lines that ran, calls before what they ran, threads one after the other."""
-    # A call is seen before its steps, a step is told of after the calls that it makes: those stand
+    """The recorded lines, each call before its steps, threads one after the other."""
+    # A call is recorded before its steps, but a step after the calls it makes: these are moved
     # behind it.
     found: list[Line] = []
     waiting: list[Line] = []
@@ -196,7 +196,7 @@ def _step(line: Line, unit: Unit) -> Row:
 
 
 def network_rows(line: Line) -> Iterator[Row]:
-    """The rows of a network's table; none for anything else."""
+    """The rows of a network's table; empty for other lines."""
     region = region_of(line)
     if not isinstance(region, Network) or not line.rows:
         return
@@ -262,7 +262,7 @@ def _bytes(specs: Sequence[tuple[tuple[int, ...], str]]) -> int:
 
 
 def ops_text(ops: Sequence[str]) -> str:
-    """The ops of a row, the longest lists cut."""
+    """The ops of a row, with long lists truncated."""
     shown = list(ops[:_MOST_NAMED])
     if len(ops) > _MOST_NAMED:
         shown.append(f"… {len(ops)} in all")

@@ -1,4 +1,4 @@
-"""One call, profiled."""
+"""`profile`: runs and records one call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def profile(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Profile:
     """The profile of `function(*args, **kwargs)`, called once.
 
-    What has been called a few times before is at its quickest: a function's first call traces it,
-    and machine code comes with time.
+    A function that was called a few times before is at its fastest: its first call traces it, and
+    the first calls with a set of shapes make its form.
 
     Args:
         function: a `function`, a model, a signature, or anything that calls ops.
@@ -26,12 +26,12 @@ def profile(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Profile:
         **kwargs: its arguments by name.
 
     Returns:
-        Where the time went; `str()` of it is the table, `result` what the call gave.
+        The profile: its `str()` is the table, its `result` the call's result.
 
     Raises:
         TypeError: `function` cannot be called.
         InvalidArgumentError: the call ran no op.
-        FailedPreconditionError: it is called while a function is traced.
+        FailedPreconditionError: called while a function is traced.
         AlreadyExistsError: another profile is being taken.
     """
     if not callable(function):

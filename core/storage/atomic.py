@@ -1,4 +1,4 @@
-"""Atomic writes: a reader finds the old file or folder, or the new one, complete."""
+"""Atomic writes: readers find the complete old file or folder, or the complete new one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOKEN = re.compile(r"[0-9a-f]{16}\Z")
 
 
 def write_file(path: StrPath, content: Content | Writer) -> None:
-    """Leave `path` with the new content, on disk, or as it was.
+    """Write the new content to disk completely, or leave `path` as it was.
 
     Args:
         path: the file, which need not exist; its folder must. A symbolic link stays one.
@@ -65,7 +65,7 @@ def write_file(path: StrPath, content: Content | Writer) -> None:
 
 
 def refuse_device(target: Path) -> None:
-    """A file is put in the place of another: a device would be gone, for everybody.
+    """Raise for a device, a pipe or a socket, which a file must not replace.
 
     Raises:
         FailedPreconditionError: `target` is neither a file nor a folder, but exists.
@@ -77,13 +77,13 @@ def refuse_device(target: Path) -> None:
 
 
 def _token() -> str:
-    """Letters that no other name has; `secrets` would give them too, at ten modules."""
+    """A random token; `secrets` would do the same, but imports ten modules."""
     return os.urandom(8).hex()
 
 
 def create_sibling(target: Path) -> tuple[Path, IO[bytes]]:
     """A new, hidden file in the folder of `target`, and that file open for writing."""
-    # Not the target's name with a suffix: a name as long as the system allows must do too.
+    # Not the target's name with a suffix, which may exceed the system's limit of a name's length.
     path = target.parent / f".pinnace-{_token()}.tmp"
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
     hold(handle)
@@ -98,7 +98,7 @@ def sync_file(file: IO[bytes]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in `folder` are on disk; nothing where the system has no such call."""
+    """Wait until the names in `folder` are on disk; does nothing if the system has no such call."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -164,7 +164,7 @@ def replace_folder(target: StrPath, *, journal: bool = False) -> Iterator[Path]:
 
             shutil.rmtree(stage, ignore_errors=True)
             raise
-    # From here on the new folder is in place: what fails now is not a failure to save.
+    # The new folder is in place: errors from here on do not mean that saving failed.
     _discard(stage)
     with contextlib.suppress(OSError):
         sync_folder(place.parent)
@@ -172,7 +172,7 @@ def replace_folder(target: StrPath, *, journal: bool = False) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """A folder that is being filled, while this process lives."""
+    """A folder being filled, held while this process lives."""
     if os.name == "nt":
         yield
         return
@@ -268,8 +268,8 @@ def _raise(error: OSError) -> None:
 
 
 def _put(stage: Path, place: Path) -> None:
-    """Move `stage` to `place`; a previous `place`, if any, is then at `stage`."""
-    for _ in range(10):  # somebody else may make or remove `place` between two calls
+    """Move `stage` to `place`; a previous `place` is afterwards at `stage`."""
+    for _ in range(10):  # another process may create or remove `place` between two calls
         if place.exists():
             with contextlib.suppress(FileNotFoundError):
                 exchange(stage, place)
@@ -304,7 +304,7 @@ def _put_in_two_steps(place: Path, token: str) -> None:
 
 
 def _discard(folder: Path) -> None:
-    """Remove an unused folder; a failure is logged, not raised."""
+    """Remove an unused folder; failures are logged, not raised."""
     import shutil
 
     try:
@@ -316,7 +316,7 @@ def _discard(folder: Path) -> None:
 
 
 def _can_exchange(stage: Path) -> bool:
-    """Whether the file system of `stage` (empty) can exchange folders; checked in advance."""
+    """Whether the file system of `stage` (empty) can exchange folders, tested in advance."""
     probe = stage / "probe"
     other = stage / "other"
     probe.mkdir()
@@ -334,7 +334,7 @@ def _can_exchange(stage: Path) -> bool:
 
 
 def exchange(a: Path, b: Path) -> None:
-    """Exchange two existing files or folders of one file system, in one step.
+    """Exchange two existing files or folders of one file system atomically.
 
     Raises:
         OSError: ENOSYS or EINVAL where the system or the file system cannot.

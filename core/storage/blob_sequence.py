@@ -1,4 +1,4 @@
-"""Blob sequences: files of byte strings, as Yggdrasil writes the nodes of its trees.
+"""Blob sequences: files of byte strings, in which Yggdrasil stores nodes of trees.
 
 A file is `BS`, a version (uint16), a compression (uint8, 1 is gzip) and three zero bytes, then the
 blobs, each behind its length (uint32); little-endian. There are no checksums.
@@ -27,13 +27,13 @@ def blobs(data: bytes, name: str, most: int) -> Iterator[bytes]:
 
     Args:
         data: the whole file.
-        name: of the file, for errors.
+        name: name of the file, for errors.
         most: bytes that a compressed file may stand for.
 
     Raises:
-        InvalidArgumentError: it is no blob sequence, or stands for more than `most` bytes.
-        UnimplementedError: it is of a later version, or of another compression.
-        DataLossError: it is damaged, or ends inside of a blob.
+        InvalidArgumentError: the file is no blob sequence, or expands to more than `most` bytes.
+        UnimplementedError: the file is of a later version, or of another compression.
+        DataLossError: the file is damaged, or ends inside of a blob.
     """
     if len(data) < _HEADER.size or data[:2] != b"BS":
         raise InvalidArgumentError(f"{name} is not a blob sequence: it does not begin with 'BS'")
@@ -66,7 +66,7 @@ def _inflated(body: memoryview, name: str, most: int) -> bytes:
             whole.write(inflate.decompress(left, 1 << 20))
             left = inflate.unconsumed_tail
             if whole.tell() > most:
-                raise InvalidArgumentError(f"{name} stands for more than {most} bytes")
+                raise InvalidArgumentError(f"{name} expands to more than {most} bytes")
     except zlib.error as error:
         raise DataLossError(f"{name} is not compressed as stated, or damaged: {error}") from error
     if not inflate.eof:

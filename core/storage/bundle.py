@@ -38,7 +38,7 @@ Box: TypeAlias = tuple[tuple[int, int], ...]  # (start, length) by axis
 VERSION = 1  # of the format
 _MOST_AXES = 64  # NumPy's limit
 _MOST_BYTES = (1 << 63) - 1
-_MAPPED_STAYS = os.name == "nt"  # a file that is mapped cannot be replaced: a save over it fails
+_MAPPED_STAYS = os.name == "nt"  # a mapped file cannot be replaced there
 
 
 def index_path(prefix: StrPath) -> str:
@@ -47,12 +47,12 @@ def index_path(prefix: StrPath) -> str:
 
 
 def data_path(prefix: StrPath, shard: int, shards: int) -> str:
-    """One data file of a bundle."""
+    """The path of a data file of a bundle."""
     return f"{os.fspath(prefix)}.data-{shard:05d}-of-{shards:05d}"
 
 
 def key_of(name: str) -> bytes:
-    """The bytes of a name; text that has none in UTF-8 becomes a key that no table has."""
+    """The bytes of a name; a name that UTF-8 cannot encode becomes a key that no table has."""
     return name.encode(errors="replace")
 
 
@@ -61,10 +61,10 @@ class BundleEntry:
     """The index entry of a tensor.
 
     Attributes:
-        dtype: of its elements.
+        dtype: dtype of its elements.
         shape: its sizes.
         shard: number of the data file.
-        offset: of its first byte there.
+        offset: offset of its first byte there.
         size: how many bytes it takes there.
         crc32c: their masked checksum.
         slices: the parts that it is made of, in which case it has no bytes of its own.
@@ -82,9 +82,9 @@ class BundleEntry:
 class BundleReader:
     """The tensors of a bundle, read on demand.
 
-    Numbers are not copied: an array shows the file's bytes, mapped copy-on-write, so writing to it
-    changes this process's view (also of arrays read later) and never the file.
-    A thread may use a reader while others do.
+    Numbers are not copied: an array is a view of the file's bytes, mapped copy-on-write, so writing
+    to it changes this process's view (also of arrays read later) and never the file. A thread may
+    use a reader while others do.
 
     Args:
         prefix: path of the bundle without the endings of its files.
@@ -95,7 +95,7 @@ class BundleReader:
     Raises:
         NotFoundError: there is no such bundle.
         DataLossError: its index is damaged.
-        UnimplementedError: it was written for later readers.
+        UnimplementedError: the bundle requires a later reader.
     """
 
     def __init__(self, prefix: StrPath, *, largest_read: int = 0) -> None:
@@ -134,7 +134,7 @@ class BundleReader:
 
     def _tensor_names(self) -> list[str]:
         try:
-            # A zero begins the key of a part of a tensor.
+            # Keys of tensor slices begin with a zero byte.
             return [key.decode() for key in self._raw if key[0] != 0]
         except UnicodeDecodeError as error:
             raise DataLossError(
@@ -143,11 +143,11 @@ class BundleReader:
 
     @property
     def prefix(self) -> str:
-        """The bundle's path without the endings of its files."""
+        """The bundle's path without file endings."""
         return self._prefix
 
     def keys(self) -> list[str]:
-        """All names, in the order of their bytes."""
+        """All names in byte order."""
         return list(self._names)
 
     def __contains__(self, name: object) -> bool:
@@ -188,7 +188,7 @@ class BundleReader:
         return self._read(key_of(name), name, entry, verify=verify)
 
     def check_present(self, name: str) -> None:
-        """Nothing, if the bytes of a tensor are there; they are not read.
+        """Check that the bytes of a tensor are present, without reading them.
 
         Raises:
             NotFoundError: the bundle has no tensor of that name, or a data file is missing.
@@ -199,13 +199,13 @@ class BundleReader:
             self._stored(name, entry)
 
     def verify_all(self) -> None:
-        """Compare every tensor with its checksum.
+        """Verify the checksum of every tensor.
 
         Raises:
             DataLossError: one does not match; the first is named.
             NotFoundError: a data file is missing.
         """
-        # Parts come last: those of a whole are verified by then, and are named by it.
+        # Slices last: the whole tensors name and verify their own.
         for key in sorted(self._raw, key=lambda key: key[0] == 0):
             name = key.decode(errors="backslashreplace")
             entry = self._entry(key, name)
@@ -215,7 +215,7 @@ class BundleReader:
                 self._read(key, name, entry, verify=True)
 
     def close(self) -> None:
-        """Let go of the data files; arrays that were read stay as they are."""
+        """Release the data files; arrays that were read remain valid."""
         with self._lock:
             self._maps.clear()
 
@@ -320,7 +320,7 @@ class BundleReader:
             return found
 
     def _assemble(self, name: str, entry: BundleEntry, *, verify: bool) -> Array:
-        """A partitioned tensor from its parts."""
+        """A partitioned tensor, assembled from its slices."""
         where = f"{self._index}: tensor {name!r}"
         covered = sum(math.prod(length for _, length in box) for box in entry.slices)
         if covered != math.prod(entry.shape):
@@ -341,7 +341,7 @@ class BundleReader:
             self._stored(label, part)
             files[part.shard] = len(self._map(part.shard, "", label))
             parts.append((box, key, label, part))
-        # Parts may not lie over one another, so a small file cannot stand for a large tensor.
+        # Slices must not overlap, so a small file cannot claim a large tensor.
         if sum(part.size for _, _, _, part in parts) > sum(files.values()):
             raise DataLossError(f"{where}: its parts are larger than the files that hold them")
         values = np.zeros(entry.shape, entry.dtype.numpy)
@@ -368,7 +368,7 @@ class BundleReader:
 
 
 def _box(part: Any, shape: tuple[int, ...], where: str) -> Box:
-    """(start, length) by axis of one part; DataLossError if it is not inside `shape`."""
+    """(start, length) per axis of a slice; DataLossError if it is not inside `shape`."""
     if len(part.extent) != len(shape):
         raise DataLossError(f"{where}: a part has {len(part.extent)} axes, not {len(shape)}")
     box = []
@@ -384,13 +384,13 @@ def _box(part: Any, shape: tuple[int, ...], where: str) -> Box:
 
 
 def _numbers(stored: Bytes, dtype: DType, order: str) -> Array:
-    """The elements of which `stored` are the bytes; a view of them where that is possible."""
+    """The elements encoded by `stored`, as a view if possible."""
     if dtype.numpy.kind == "b":
-        # Other bytes than 0 and 1 are no booleans to NumPy.
+        # NumPy requires booleans to be the bytes 0 and 1.
         return stored.view(np.bool_) if not stored.size or stored.max() <= 1 else stored != 0
     part = dtype.numpy.itemsize // (2 if dtype.numpy.kind == "c" else 1)
     if part > 1 and order == ">":
         stored = stored.view(f">u{part}").astype(f"<u{part}").view(np.uint8)
     values: Array = stored.view(dtype.numpy)
-    # Other writers put tensors next to one another; arithmetic wants them on their boundaries.
+    # Other writers do not align tensors; copy for arithmetic.
     return values if values.flags.aligned else values.copy()

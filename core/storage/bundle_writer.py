@@ -51,7 +51,7 @@ _CHUNK = 1 << 22
 
 
 class BundleWriter:
-    """Writes tensors into the files of a bundle, as they are added.
+    """Writes tensors to the files of a bundle as they are added.
 
     No file has its final name before `finish`; as a context manager, it finishes when the block
     ends and removes everything if the block raises.
@@ -74,7 +74,7 @@ class BundleWriter:
         self._prefix = os.fspath(prefix)
         self._limit = max_shard_bytes
         self._entries: dict[bytes, BundleEntryProto] = {}
-        self._paths: list[Path] = []  # hidden, until all is written
+        self._paths: list[Path] = []  # hidden until all are written
         self._file: IO[bytes] | None = None
         self._offset = 0
         self._done = False
@@ -93,7 +93,7 @@ class BundleWriter:
             dtype: if it is not the one that the array says, as for quantised integers.
 
         Raises:
-            AlreadyExistsError: there is a tensor of that name.
+            AlreadyExistsError: a tensor of that name has been added.
             InvalidArgumentError: `name` is empty or begins with a zero; an element of a string
                 tensor is not bytes.
             FailedPreconditionError: the bundle is finished.
@@ -119,17 +119,17 @@ class BundleWriter:
         value: npt.ArrayLike,
         dtype: DType | None = None,
     ) -> None:
-        """Append a part of a tensor, whose parts may lie in several files.
+        """Append a slice of a tensor, whose slices may be in several files.
 
         Args:
-            name: of the whole tensor.
-            shape: of the whole tensor.
+            name: name of the whole tensor.
+            shape: shape of the whole tensor.
             box: (start, length) of the part on each axis.
             value: the part.
             dtype: see `add`.
 
         Raises:
-            AlreadyExistsError: there is that part, or a whole tensor of that name.
+            AlreadyExistsError: this slice, or the whole tensor, has been added.
             InvalidArgumentError: the part is not one of such a tensor.
         """
         array, sizes, key = np.asarray(value), tuple(shape), key_of(name)
@@ -166,7 +166,7 @@ class BundleWriter:
         )
 
     def begin_shard(self) -> None:
-        """Start another data file for the following values, unless this one is empty."""
+        """Start another data file for following values, unless the current one is empty."""
         if self._done:
             raise FailedPreconditionError(f"bundle {self._prefix} is finished")
         if self._offset:
@@ -174,7 +174,7 @@ class BundleWriter:
             self._open_shard()
 
     def _written(self, name: str, array: Array, dtype: DType | None) -> BundleEntryProto:
-        """The entry of an array whose bytes are in a data file now."""
+        """The entry of an array whose bytes were written to a data file."""
         kind = from_numpy(array.dtype) if dtype is None else dtype
         if kind is resource or kind is variant:
             raise UnimplementedError(
@@ -212,7 +212,7 @@ class BundleWriter:
         )
 
     def finish(self) -> None:
-        """Put all files in their places, the index last.
+        """Move all files to their places, the index last.
 
         Raises:
             FailedPreconditionError: the bundle is finished.
@@ -223,14 +223,16 @@ class BundleWriter:
         try:
             self._close_shard()
             if len(self._paths) == _shards_in_place(self._prefix):
-                # Data files are named by how many there are. Under the names of the older bundle
-                # they would take its place before the index does: one more, empty, has names anew.
+                # The number of data files is part of their names. With as many files as the older
+                # bundle has, the new ones would replace those before the index: one more, empty,
+                # makes the names new.
                 self._open_shard()
                 self._close_shard()
             count = len(self._paths)
             places = [Path(data_path(self._prefix, n, count)) for n in range(count)]
             places.append(Path(index_path(self._prefix)))
-            # All is on disk before the first name changes: a full disk harms no older bundle.
+            # All data is on disk before the first rename: a full disk leaves the older bundle
+            # intact.
             self._write_index()
             for path, place in zip(self._paths, places, strict=True):
                 if place.suffix == ".index":
@@ -246,7 +248,7 @@ class BundleWriter:
             self.abort()
             raise
         self._done = True
-        # Files of an older bundle under this name, which had another number of them.
+        # Remove data files of an older bundle of this name, which had another number of them.
         names = {place.name for place in places}
         pattern = re.compile(re.escape(Path(self._prefix).name) + r"\.data-\d{5,}-of-\d{5,}\Z")
         for path in places[0].parent.iterdir():
@@ -255,7 +257,7 @@ class BundleWriter:
                     path.unlink()
 
     def abort(self) -> None:
-        """Remove the written files; no effect after `finish`."""
+        """Remove the written files; does nothing after `finish`."""
         if self._done:
             return
         self._done = True
@@ -337,7 +339,7 @@ class BundleWriter:
 
 
 def _shards_in_place(prefix: str) -> int:
-    """The number of data files of the existing bundle with this name; 0 if there is none."""
+    """The number of data files of the existing bundle of this name; 0 if there is none."""
     try:
         return BundleReader(prefix).shards
     except OpError:
@@ -345,7 +347,7 @@ def _shards_in_place(prefix: str) -> int:
 
 
 def _little_endian_bytes(array: Array, kind: DType, name: str) -> Bytes:
-    """The bytes of `array` in a row; a view where they are so already."""
+    """The bytes of `array` in little-endian order; a view if they already are."""
     if array.dtype.newbyteorder("=") != kind.numpy:
         raise InvalidArgumentError(
             f"bundle: tensor {name!r} is to be {kind.name}, got an array of {array.dtype}"

@@ -25,7 +25,7 @@ def crc32c(data: BytesLike, start: int = 0) -> int:
     if type(data) is not bytes:
         if not len(data):
             return start
-        # The C function turns down writable buffers, except NumPy's.
+        # The C function accepts no writable buffers except NumPy's.
         view = np.frombuffer(data, np.uint8)
         data = view if _NATIVE else view.tobytes()
     return int(google_crc32c.extend(start, data))

@@ -1,4 +1,4 @@
-"""Files without a record format: lines, fixed-length parts, compressed content."""
+"""Files without a record format: lines, fixed-length records, compressed content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compression_of(who: str, kind: Any) -> str:
     """The name of a compression.
 
     Raises:
-        InvalidArgumentError: there is none of that name.
+        InvalidArgumentError: the compression is unknown.
     """
     found = kind.decode() if isinstance(kind, bytes) else kind or ""
     if found not in COMPRESSIONS:
@@ -36,7 +36,7 @@ def compression_of(who: str, kind: Any) -> str:
 
 
 def _unpacked(file: IO[bytes], compression: str) -> IO[bytes]:
-    """A file's content, decompressed while it is read."""
+    """A file's content, decompressed while reading."""
     if compression == "GZIP":
         return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
     if compression == "ZLIB":
@@ -93,18 +93,18 @@ def lines(file: IO[bytes]) -> Iterator[list[bytes]]:
 def parts(
     file: IO[bytes], who: str, name: str, length: int, header: int = 0, footer: int = 0
 ) -> Iterator[list[bytes]]:
-    """Parts of equal length of a file in lists, without its first and last bytes.
+    """Fixed-length records of a file, in lists, without header and footer.
 
     Args:
         file: read from its beginning to its end.
-        who: for messages.
-        name: of the file, for messages.
-        length: of a part, in bytes.
+        who: name of the caller in messages.
+        name: name of the file, for messages.
+        length: length of a part, in bytes.
         header: how many bytes to leave out at the beginning.
         footer: how many to leave out at the end.
 
     Raises:
-        InvalidArgumentError: what lies between is not a whole number of parts.
+        InvalidArgumentError: the bytes between them are not a whole number of records.
     """
     if len(file.read(header)) < header:
         raise InvalidArgumentError(f"{who}: {name} is shorter than its header")
@@ -113,7 +113,7 @@ def parts(
     while True:
         piece = file.read(step)
         held += piece
-        # What may be the footer is kept back until the end is known.
+        # The last bytes may be the footer: hold them back until the end of the file.
         whole = max(0, len(held) - footer) // length * length
         if whole:
             yield [held[i : i + length] for i in range(0, whole, length)]

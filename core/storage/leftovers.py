@@ -1,4 +1,4 @@
-"""Removal of hidden files and folders that killed processes have left.
+"""Removal of hidden files and folders left by killed processes.
 
 A writer holds a lock on its files, which the system releases when the process ends in any way. A
 file is removed if nobody holds its lock, nothing in it has changed for a day and no journal names
@@ -26,21 +26,21 @@ _log = logging.getLogger(__name__)
 _NAME = re.compile(r"\.pinnace-([0-9a-f]{16})\.(?:tmp|new)\Z")
 _JOURNAL_ENDING = ".pinnace-journal"
 _AGE_S = 86_400.0
-# Folders that this process has looked through, and when; all again when there are this many.
+# Folders that this process has searched, and when; searched again once the table is full.
 _looked: dict[tuple[int, int], float] = {}
 _AGAIN_S = 3600.0
 _MOST_LOOKED = 4096
 
 
 def hold(handle: int) -> None:
-    """Hold an open file or folder, until its handle is closed, against `remove_leftovers`."""
+    """Protect an open file or folder from `remove_leftovers` until its handle is closed."""
     if fcntl is not None:
-        with contextlib.suppress(OSError):  # a file system without locks: nobody else has one
+        with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def remove_leftovers(folder: Path, now: float) -> None:
-    """Remove what killed processes left in a folder; it is looked through once in an hour.
+    """Remove leftovers of killed processes from a folder, which is searched once an hour.
 
     Args:
         folder: the folder; what is below it is not looked at.
@@ -67,7 +67,7 @@ def remove_leftovers(folder: Path, now: float) -> None:
 
 
 def _tokens_of_journals(folder: Path, names: list[str]) -> set[str]:
-    """The files that an unfinished overwrite in two steps needs, until `repair_folder` runs."""
+    """The tokens of files that an unfinished two-step overwrite needs, until it is repaired."""
     journals = (folder / name for name in names if name.endswith(_JOURNAL_ENDING))
     return {one.read_bytes()[:16].decode("ascii", "replace") for one in journals}
 
@@ -78,7 +78,7 @@ def _remove_unheld(path: Path, now: float) -> None:
         if now - _last_change(path) < _AGE_S:
             return
         handle = os.open(path, flags)
-    except OSError:  # gone meanwhile, a link, or not ours to open
+    except OSError:  # removed meanwhile, a link, or no permission
         return
     try:
         mode = os.fstat(handle).st_mode
@@ -93,7 +93,7 @@ def _remove_unheld(path: Path, now: float) -> None:
             return
         _log.info("removed %s, which a killed process had left", path)
     except BlockingIOError:
-        return  # somebody writes it
+        return  # a process is writing it
     except OSError as error:
         _log.debug("could not remove %s: %s", path, error)
     finally:
@@ -101,7 +101,7 @@ def _remove_unheld(path: Path, now: float) -> None:
 
 
 def _last_change(path: Path) -> float:
-    """When the newest thing at or below a path was changed."""
+    """The time of the latest change at or below a path."""
     newest = path.lstat().st_mtime
     for parent, folders, files in os.walk(path):
         for name in (*folders, *files):

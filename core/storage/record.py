@@ -1,4 +1,4 @@
-"""TFRecord files: records of any bytes, each with two checksums.
+"""TFRecord files: records of bytes, each with two checksums.
 
 A record is its length (uint64), the masked CRC-32C of those eight bytes, the bytes, and their
 masked CRC-32C, all little-endian. With `GZIP` or `ZLIB` the whole file is compressed.
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
 _CHUNK = 1 << 20
-# Of compressed bytes. Short: what follows the end of a stream is copied at each end.
+# Compressed bytes read at a time. Small, since bytes after the end of a stream are copied.
 _PIECE = 1 << 14
-# A record below this is copied, once, rather than written in three parts.
+# Smaller records are joined and written at once rather than in three parts.
 _SMALL = 1 << 16
-# What zlib calls a window: 15 for its own header, 16 more for gzip's.
+# zlib's window bits: 15 for a zlib header, plus 16 for gzip.
 _WINDOWS = {"GZIP": 31, "ZLIB": 15}
-# Deflate cannot do better than 258 bytes for two bits.
+# The best compression of deflate: 258 bytes from two bits.
 _MOST_EXPANSION = 1032
 
 
@@ -59,7 +59,7 @@ class RecordWriter:
     Args:
         path: overwritten if it exists.
         compression: None, `"GZIP"` or `"ZLIB"`.
-        level: of compression, 0 to 9, or -1 for zlib's default.
+        level: level of compression, 0 to 9, or -1 for zlib's default.
 
     Raises:
         NotFoundError: the folder does not exist.
@@ -103,7 +103,7 @@ class RecordWriter:
             raise explain(error, "write", self._path) from error
 
     def close(self) -> None:
-        """End the file; nothing if it is closed."""
+        """Close the file; does nothing if it is closed."""
         if self._file is None:
             return
         file = self._file
@@ -141,7 +141,7 @@ class RecordWriter:
 
 
 def framed(record: bytes) -> bytes:
-    """A record with its length and checksums, as in an uncompressed file."""
+    """A record with length and checksums, as in uncompressed files."""
     length = struct.pack("<Q", len(record))
     head = length + _FOOTER.pack(masked_crc32c(length))
     return b"".join((head, record, _FOOTER.pack(masked_crc32c(record))))
@@ -149,7 +149,7 @@ def framed(record: bytes) -> bytes:
 
 class _Source(Protocol):
     def read(self, count: int) -> bytes:
-        """The next `count` bytes; fewer only at the end."""
+        """The next `count` bytes, or fewer at the end."""
 
     def may_hold(self, count: int) -> bool:
         """Whether this many bytes can still follow; checked before memory is reserved for them."""
@@ -164,10 +164,10 @@ class _Plain:
 
     def may_hold(self, count: int) -> bool:
         try:
-            status = os.fstat(self._file.fileno())  # each time: the file may be growing
-        except OSError:  # no file of this system, but one in a store
+            status = os.fstat(self._file.fileno())  # asked each time, since the file may be growing
+        except OSError:  # not a local file but one in a store
             return True
-        # A pipe has no size: it is read in pieces, and ends where it ends.
+        # A pipe has no size: it is read until it ends.
         return not stat.S_ISREG(status.st_mode) or count <= status.st_size - self._file.tell()
 
 
@@ -205,7 +205,7 @@ class _Inflated:
 
     def may_hold(self, count: int) -> bool:
         pending = len(self._inflate.unconsumed_tail)
-        # At least one byte stands for so many; zlib itself may hold back a window of 32 KiB.
+        # A compressed byte expands to at most this many; zlib itself may buffer a window of 32 KiB.
         least = max(0, count - (len(self._ready) - self._at) - (1 << 16)) // _MOST_EXPANSION
         return self._plain.may_hold(max(0, least - pending))
 
@@ -213,7 +213,7 @@ class _Inflated:
         while True:
             compressed = self._inflate.unconsumed_tail
             if self._inflate.eof:
-                # Files may be joined: another stream may follow.
+                # Files may be concatenated: another stream may follow.
                 compressed = self._inflate.unused_data or self._file.read(_PIECE)
                 if not compressed:
                     return b""
@@ -231,7 +231,7 @@ class _Inflated:
             if piece:
                 return piece
             if not compressed:
-                # An empty file is an empty stream. A cut one is seen by whoever misses bytes.
+                # An empty file is an empty stream, without a header.
                 if self._fed and not self._inflate.eof:
                     raise DataLossError(f"TFRecord: {self._name} ends inside a compressed stream")
                 return b""
@@ -266,7 +266,7 @@ def open_records(file: IO[bytes], name: str, compression: str | None = None) -> 
 
     Args:
         file: open for reading bytes; it stays open.
-        name: for messages.
+        name: name in messages.
         compression: None, `"GZIP"` or `"ZLIB"`.
 
     Raises:
@@ -288,7 +288,7 @@ def _parse(source: _Source, name: str) -> Iterator[bytes]:
                 f"TFRecord: the length of the record at byte {offset} of {name} does not match its "
                 "checksum"
             )
-        # Small records cannot hurt, and asking for the size of a file takes a system call.
+        # Small records are harmless, and asking for the file's size takes a system call.
         if length > _CHUNK and not source.may_hold(length + 4):
             raise DataLossError(
                 f"TFRecord: the record at byte {offset} of {name} claims {length} bytes, more than "

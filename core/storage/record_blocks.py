@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 18
 _LIST = 256
-# Asked for at once: memory is reserved before anything is read.
+# Checked before reading, since memory is reserved in advance.
 _MOST = 1 << 26
 _LENGTH = struct.Struct("<Q").unpack_from
 _MASK_DELTA = np.uint32(0xA282EAD8)
@@ -46,7 +46,7 @@ def read_record_blocks(path: StrPath, compression: str | None = None) -> Iterato
 
 
 def _listed(records: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """The records in lists; those before an error are given before it."""
+    """The records in lists; those before an error are yielded before it."""
     held: list[bytes] = []
     while True:
         try:
@@ -90,7 +90,7 @@ def _blocks(path: StrPath) -> Iterator[list[bytes]]:
                 return
             wanted = _CHUNK
             if len(held) >= 12:
-                # A record that is longer than a block: its length is believed once its checksum is.
+                # A record longer than a block: its length is trusted once its checksum matches.
                 length = _LENGTH(held)[0]
                 if not _length_holds(held):
                     _refuse_length(name, offset)
@@ -112,7 +112,7 @@ def _read(file: IO[bytes], count: int) -> bytes:
 
 
 def _walk(data: bytes) -> tuple[list[bytes], list[int], int]:
-    """The whole records in `data`, where each ends, and where the rest begins."""
+    """The complete records in `data`, their ends, and where the rest begins."""
     records = []
     stops = []
     position = 0
@@ -151,7 +151,7 @@ def _words(
     data: np.ndarray[tuple[int], np.dtype[np.uint8]],
     places: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
-    """The little-endian words at these places."""
+    """The little-endian words at these positions."""
     word = np.zeros(len(places), np.uint32)
     for index in range(4):
         word |= data[places + index].astype(np.uint32) << np.uint32(8 * index)
@@ -159,7 +159,7 @@ def _words(
 
 
 def _tables() -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
-    """The contribution of each byte of eight to their checksum, which is linear over GF(2)."""
+    """The contribution of each of eight bytes to their checksum, which is linear over GF(2)."""
     zero = _crc(bytes(8))
     table = np.empty((8, 256), np.uint32)
     for place in range(8):
@@ -176,7 +176,7 @@ def _length_crcs(
     data: np.ndarray[tuple[int], np.dtype[np.uint8]],
     heads: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
-    """The checksums of eight bytes at each of these places."""
+    """The checksums of eight bytes at each of these positions."""
     if not _TABLES:
         _TABLES.append(_tables())
     table = _TABLES[0]

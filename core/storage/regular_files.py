@@ -1,4 +1,4 @@
-"""Opening files that must be files: not folders, devices or pipes, which may never end."""
+"""Opening regular files only: folders, devices or pipes may never end."""
 
 from __future__ import annotations
 

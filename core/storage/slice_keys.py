@@ -23,7 +23,7 @@ def parse_slice(text: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]
         text: sizes, and then `start,length` or `-` for each axis between colons: `4 3 0,2:-`.
 
     Raises:
-        ValueError: it is not of this form, or no part of the shape.
+        ValueError: the text has another form, or the slice is out of bounds.
     """
     *sizes, last = text.split()
     shape = tuple(int(size) for size in sizes)
@@ -40,7 +40,7 @@ def slice_key(name: str, extents: Iterable[tuple[int, int]]) -> bytes:
     """The key of one part.
 
     Args:
-        name: of the whole tensor.
+        name: name of the whole tensor.
         extents: (start, length) of each axis; the length is `WHOLE_AXIS` where nothing is cut.
     """
     pairs = list(extents)
@@ -56,10 +56,10 @@ def slice_key(name: str, extents: Iterable[tuple[int, int]]) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    """`value` in one byte from -64 to 63, in one more for each seven bits above."""
+    """`value` in one byte for -64 to 63, and one more byte per seven further bits."""
     width = 1 + (value if value >= 0 else ~value).bit_length() // 7
     digits = bytearray(value.to_bytes(_LONGEST, "big", signed=True)[-width:])
-    # The leading ones count the bytes; inverted for negative numbers, since those sort first.
+    # The leading ones count the bytes; inverted for negative numbers, which sort first.
     header = ((1 << width) - 1) << (16 - width)
     digits[0] ^= header >> 8
     if width > 1:

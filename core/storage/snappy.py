@@ -1,11 +1,11 @@
-"""Snappy's block format, unpacking only: other writers compress the blocks of sorted tables."""
+"""Decompression of Snappy's block format, which other writers use in sorted tables."""
 
 from __future__ import annotations
 
 from pinnace.framework.errors import DataLossError
 from pinnace.storage.varints import read_varint
 
-# A copy makes at most 64 bytes of three.
+# A copy element of three bytes produces at most 64.
 _MOST_EXPANSION = 22
 
 
@@ -14,7 +14,7 @@ def unpack(data: bytes, where: str) -> bytes:
 
     Args:
         data: one compressed block.
-        where: what to call it in errors.
+        where: its name in error messages.
 
     Raises:
         DataLossError: `data` is not a compressed block.

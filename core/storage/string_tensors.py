@@ -1,4 +1,4 @@
-"""String tensors inside a bundle: lengths, a checksum of the lengths, then all bytes in a row."""
+"""String tensors in bundles: lengths, a checksum of the lengths, then all bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHECKSUM_BYTES = 4
 
 
 def encode_strings(elements: Sequence[bytes]) -> tuple[list[bytes], int, int]:
-    """(pieces to write one after another, how many bytes they are, checksum to keep of them)."""
+    """(pieces to write in order, their total size in bytes, the checksum to store)."""
     lengths = [len(element) for element in elements]
     crc = crc32c(_words(lengths, "<"))
     checksum = struct.pack("<I", mask(crc))
@@ -44,7 +44,7 @@ def decode_strings(
         count: how many elements its shape has.
         crc: the checksum kept of it; None leaves the bytes unchecked, though not the lengths.
         order: `"<"` or `">"`, the byte order of the bundle.
-        where: what to call the tensor in errors.
+        where: name of the tensor in error messages.
 
     Raises:
         DataLossError: the bytes are not those of `count` strings.
@@ -73,7 +73,7 @@ def decode_strings(
 
 
 def _lengths(stored: npt.NDArray[np.uint8], count: int, where: str) -> tuple[list[int], int]:
-    """The lengths, and where they end."""
+    """The lengths, and the position where they end."""
     if not count:
         return [], 0
     short: npt.NDArray[Any] = stored[:count]
@@ -93,7 +93,7 @@ def _lengths(stored: npt.NDArray[np.uint8], count: int, where: str) -> tuple[lis
 
 
 def _words(lengths: list[int], order: str) -> bytes:
-    """The bytes of the lengths' checksum: four each, eight from 2**32 on."""
+    """The bytes checksummed for lengths: four each, eight from 2**32 on."""
     if not lengths or max(lengths) < 1 << 32:
         return np.array(lengths, order + "u4").tobytes()
     return b"".join(

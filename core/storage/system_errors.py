@@ -1,4 +1,4 @@
-"""The system's errors in this project's classes: who failed, on which path, and what to do."""
+"""System errors as this project's errors, with the action, the path and a remedy."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def explain(error: OSError, action: str, path: str | os.PathLike[str], remark: s
     """The library's error for `error`.
 
     Args:
-        error: as the system raised it.
-        action: what was tried, "write".
-        path: on what.
+        error: the system's error.
+        action: the action that was tried, "write".
+        path: the file or folder.
         remark: a consequence worth knowing, "the old folder is unchanged".
     """
     kind: type[OpError] = UnknownError
@@ -61,7 +61,7 @@ def explain(error: OSError, action: str, path: str | os.PathLike[str], remark: s
 
 @contextlib.contextmanager
 def explained(action: str, path: str | os.PathLike[str], remark: str = "") -> Iterator[None]:
-    """A block whose system errors come out as this library's; see `explain`."""
+    """Converts system errors in the block to this library's; see `explain`."""
     try:
         yield
     except OSError as error:

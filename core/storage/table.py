@@ -1,4 +1,4 @@
-"""Sorted tables: LevelDB's file format without filters, as tensor bundles use it.
+"""Sorted tables: LevelDB's file format without filters, as in tensor bundles.
 
 A table is a sequence of blocks, each followed by its compression type and a masked CRC-32C: data
 blocks, an empty meta-index block, an index block that locates the data blocks; then a footer that
@@ -36,16 +36,16 @@ _TRAILER_BYTES = 5
 _BLOCK_BYTES = 262144
 _DATA_RESTART_INTERVAL = 16
 _PLAIN, _SNAPPY = 0, 1
-# Far above any checkpoint's index. The file is read as a whole.
+# Far above any checkpoint's index, since the file is read as a whole.
 _MOST_BYTES = 1 << 30
-# Keys repeat only what they share with the key before, so a file can stand for far more bytes than
-# it has; ten times is usual.
+# Keys share prefixes with the previous key, so that a file can expand to far more bytes; ten times
+# is usual.
 _MOST_EXPANSION = 100
 _LEAST_ALLOWANCE = 1 << 20
 
 
 class _Block:
-    """Entries of one block, encoded as they are added."""
+    """A block's entries, encoded as they are added."""
 
     def __init__(self, restart_interval: int) -> None:
         self._interval = restart_interval
@@ -127,7 +127,7 @@ class TableWriter:
         self._data = _Block(_DATA_RESTART_INTERVAL)
 
     def _put(self, block: bytes) -> bytes:
-        """The handle of `block`, which is written with its trailer."""
+        """Write `block` with its trailer and return its handle."""
         handle = varint(self._offset) + varint(len(block))
         kind = bytes([_PLAIN])
         block += kind
@@ -152,7 +152,7 @@ def _common(a: bytes, b: bytes) -> int:
 
 
 def _separator(last: bytes, following: bytes) -> bytes:
-    """A short key, at least `last` and below `following`; LevelDB's choice."""
+    """A short key k with last <= k < following, LevelDB's choice."""
     at = _common(last, following)
     if at < len(last) and at < len(following) and last[at] + 1 < following[at]:
         return last[:at] + bytes([last[at] + 1])
@@ -160,7 +160,7 @@ def _separator(last: bytes, following: bytes) -> bytes:
 
 
 def _successor(last: bytes) -> bytes:
-    """A short key, at least `last`; LevelDB's choice."""
+    """A short key that is at least `last`, LevelDB's choice."""
     for at, byte in enumerate(last):
         if byte != 0xFF:
             return last[:at] + bytes([byte + 1])
@@ -168,7 +168,7 @@ def _successor(last: bytes) -> bytes:
 
 
 def read_table(path: StrPath) -> dict[bytes, bytes]:
-    """All entries, in the order of their keys; every checksum is verified.
+    """All entries in the order of their keys, with checksums verified.
 
     Args:
         path: a sorted table, such as the `.index` file of a tensor bundle.
@@ -190,11 +190,11 @@ def read_table(path: StrPath) -> dict[bytes, bytes]:
 
 
 def parse_table(data: bytes, name: str) -> dict[bytes, bytes]:
-    """All entries of the table whose bytes are `data`; see `read_table`.
+    """All entries of the table with the bytes `data`; see `read_table`.
 
     Args:
         data: the whole file.
-        name: what to call it in errors.
+        name: name in error messages.
     """
     if len(data) < _FOOTER_BYTES or data[-8:] != _MAGIC:
         raise DataLossError(f"{name} is not a sorted table, or is cut off: its footer is missing")
@@ -207,7 +207,7 @@ def parse_table(data: bytes, name: str) -> dict[bytes, bytes]:
     end = 0
     for _, handle in table.entries(offset, size):
         offset, size, _ = table.handle(handle, 0)
-        # The blocks follow one another; were one named twice, a small file could stand for a lot.
+        # Blocks must ascend: a small file that names one block twice could expand without bound.
         if offset < end:
             raise DataLossError(f"{name}: data blocks overlap at byte {offset}")
         end = offset + size
@@ -220,7 +220,7 @@ def parse_table(data: bytes, name: str) -> dict[bytes, bytes]:
 
 
 class _Table:
-    """The bytes of a table, and how much may still be made of them."""
+    """A table's bytes, and the remaining allowance for expansion."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self._data = data
@@ -228,7 +228,7 @@ class _Table:
         self._allowance = _LEAST_ALLOWANCE + _MOST_EXPANSION * len(data)
 
     def handle(self, data: bytes, at: int) -> tuple[int, int, int]:
-        """(offset, size, where the handle ends) of the block that is named at `at`."""
+        """(offset, size) of the block whose handle is at `at`, and where the handle ends."""
         offset, at = read_varint(data, at, self._name)
         size, at = read_varint(data, at, self._name)
         if offset + size > len(self._data) - _FOOTER_BYTES - _TRAILER_BYTES:

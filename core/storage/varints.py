@@ -9,7 +9,7 @@ from pinnace.framework.errors import DataLossError
 
 
 def varint(value: int) -> bytes:
-    """The encoding of `value`, which is from 0 to 2**64 - 1."""
+    """The encoding of `value`, an integer in [0, 2**64)."""
     if value < 0x80:
         return bytes((value,))
     out = bytearray()
@@ -24,19 +24,19 @@ def field_header(number: int, size: int) -> bytes:
     """The bytes before a length-delimited field of a protocol buffer: its tag and its length.
 
     Args:
-        number: of the field.
-        size: of its content, in bytes.
+        number: number of the field.
+        size: size of its content, in bytes.
     """
     return varint(number << 3 | 2) + varint(size)
 
 
 def read_varint(data: bytes, at: int, where: str) -> tuple[int, int]:
-    """(value, where it ends) of the number that begins at `at`.
+    """(value, end position) of the number at `at`.
 
     Args:
         data: bytes that hold it.
         at: its first byte.
-        where: what to call `data` in errors.
+        where: name of `data` in error messages.
 
     Raises:
         DataLossError: `data` ends inside the number, or it is above 2**64 - 1.

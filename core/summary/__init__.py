@@ -1,4 +1,4 @@
-"""Summaries of training for TensorBoard: `tf.summary`."""
+"""`tf.summary`: summaries for TensorBoard."""
 
 from pinnace.summary import experimental as experimental
 from pinnace.summary.graphs import graph as graph

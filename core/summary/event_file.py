@@ -1,4 +1,4 @@
-"""Event files: what TensorBoard reads."""
+"""Event files, which TensorBoard reads."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class EventFile:
         self._waiting = 0
         self._flushed = time.monotonic()
         self._records = RecordWriter(self.path)
-        # Also when the interpreter ends: nothing that was written is lost.
+        # Also closed when the interpreter ends, so that no data is lost.
         self._finalizer = weakref.finalize(self, self._records.close)
         first = Event(wall_time=time.time(), file_version=_VERSION)
         first.source_metadata.writer = _WRITER
@@ -102,12 +102,12 @@ class EventFile:
     def _event(self, step: int) -> Event:
         return Event(wall_time=time.time(), step=step)
 
-    # What the ops of `ops/summary` ask.
+    # The interface for `ops/summary`.
 
     def write_tensor(
         self, step: int, tag: str, array: Array, dtype: DType, metadata: bytes
     ) -> None:
-        """One value, with a SummaryMetadata message."""
+        """Write a value with a SummaryMetadata message."""
         event = self._event(step)
         value = event.summary.value.add(tag=tag)
         value.tensor.CopyFrom(encode_tensor(array, dtype))
@@ -143,7 +143,7 @@ class EventFile:
         self._write(event)
 
     def flush(self) -> None:
-        """Everything so far is in the file; nothing if it is closed."""
+        """Write everything so far to the file; does nothing if it is closed."""
         with self._lock:
             if not self.closed:
                 self._records.flush()
@@ -151,7 +151,7 @@ class EventFile:
                 self._flushed = time.monotonic()
 
     def close(self) -> None:
-        """End the file; nothing if it is closed."""
+        """Close the file; does nothing if it is closed."""
         with self._lock:
             self._finalizer()
 

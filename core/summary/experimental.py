@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.summary.experimental`."""
+"""`tf.summary.experimental`."""
 
 from pinnace.summary.values import summary_scope as summary_scope
 from pinnace.summary.values import write_raw_pb as write_raw_pb

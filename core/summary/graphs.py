@@ -19,7 +19,7 @@ from pinnace.summary.event_file import metadata
 from pinnace.summary.values import write
 from pinnace.summary.writer import recorded
 
-# Whether `trace_on` began a profile: profiles are of the process, so is this.
+# Whether `trace_on` started a profile: global, like profiles.
 _profiling: list[bool] = []
 
 
@@ -65,7 +65,7 @@ def graph(graph_data: Any) -> Tensor:
 
 
 def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
-    """Remember the graphs of the functions that this thread calls, until `trace_export`.
+    """Record the graphs of functions called by this thread, until `trace_export`.
 
     Args:
         graph: whether to.
@@ -112,7 +112,7 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
 
 
 def trace_off() -> None:
-    """Stop remembering, and forget."""
+    """Stop the trace and discard it."""
     state.graphs = None
     if _profiling:
         _profiling.clear()

@@ -1,4 +1,4 @@
-"""Arrays as what TensorBoard shows: PNG images, histograms, WAV sound."""
+"""Arrays in TensorBoard's forms: PNG images, histograms, WAV sound."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def histogram_rows(array: Array, buckets: int = 30) -> Array:
 
     Args:
         array: numbers; what is not finite is left out.
-        buckets: how many.
+        buckets: the number of buckets.
 
     Returns:
         [buckets, 3], float64. Of equal numbers all are in the last bucket, whose width is 0.

@@ -1,4 +1,4 @@
-"""Kinds of summaries: scalar, histogram, image, text, audio, graphs, anything with metadata."""
+"""Kinds of summaries: scalar, histogram, image, text, audio, graphs, and tensors with metadata."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _tag(name: str) -> str:
 def summary_scope(
     name: str, default_name: str = "summary", values: Any = None
 ) -> Iterator[tuple[str, str]]:
-    """(tag, scope) for a summary of that name; the scope is entered."""
+    """Enter a name scope, and yield (tag, scope) for a summary's name."""
     ignored("summary_scope", "names are made of names", values=values)
     tag = _tag(name or default_name)
     with name_scope(name or default_name) as scope:
@@ -56,7 +56,7 @@ def write(
     """Write a tensor.
 
     Args:
-        tag: what it is called; names of summaries are not prefixed here.
+        tag: its name; names of summaries are not prefixed here.
         tensor: the value, or a function that gives it, called only if it is written.
         step: when; the default step if None.
         metadata: a SummaryMetadata message, or its bytes.
@@ -90,7 +90,7 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
     """Write a number.
 
     Args:
-        name: what it is called, after the names of the scopes around.
+        name: its name, after the names of the scopes around.
         data: [], any number.
         step: when; the default step if None.
         description: Markdown that TensorBoard shows.
@@ -124,7 +124,7 @@ def histogram(
     """Write how the numbers of a tensor are distributed.
 
     Args:
-        name: what it is called, after the names of the scopes around.
+        name: its name, after the names of the scopes around.
         data: [...], numbers.
         step: when; the default step if None.
         buckets: how many buckets of equal width; 30 if None.
@@ -158,7 +158,7 @@ def image(
     """Write images.
 
     Args:
-        name: what they are called, after the names of the scopes around.
+        name: their name, after the names of the scopes around.
         data: [n, height, width, 1 to 4], uint8, or floating point in [0, 1].
         step: when; the default step if None.
         max_outputs: how many images at most.
@@ -194,7 +194,7 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
     """Write strings, shown as Markdown.
 
     Args:
-        name: what they are called, after the names of the scopes around.
+        name: their name, after the names of the scopes around.
         data: [...], string.
         step: when; the default step if None.
         description: Markdown that TensorBoard shows.
@@ -226,7 +226,7 @@ def audio(
     """Write sounds; not inside a function.
 
     Args:
-        name: what they are called, after the names of the scopes around.
+        name: their name, after the names of the scopes around.
         data: [n, frames, channels], floating point in [-1, 1].
         sample_rate: frames a second.
         step: when; the default step if None.
@@ -260,7 +260,7 @@ def audio(
 
 
 def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tensor:
-    """Write a serialised Summary message as it is."""
+    """Write a serialized Summary message unchanged."""
     return recorded(
         step,
         "write_raw_pb",

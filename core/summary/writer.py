@@ -1,4 +1,4 @@
-"""Writers, and which of them, at which step, is the default of a thread."""
+"""Writers, and the default writer and step of each thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Defaults(threading.local):
-    """One thread's default writer and step. Class attributes are the initial values."""
+    """A thread's default writer and step. Class attributes are the initial values."""
 
     writer: SummaryWriter | None = None
     step: Any = None
@@ -37,7 +37,7 @@ carried(_defaults)
 
 
 class SummaryWriter:
-    """Writes summaries into an event file, or nowhere.
+    """Writes summaries to an event file, or nowhere.
 
     Args:
         file: the event file; None writes nothing.
@@ -49,12 +49,12 @@ class SummaryWriter:
 
     @property
     def handle(self) -> Tensor | None:
-        """The resource that ops write through; None for a writer that writes nothing."""
+        """The resource through which ops write; None for a writer that writes nothing."""
         return self._handle
 
     @contextlib.contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """Summaries inside the block go to this writer, at `step` unless they have their own."""
+        """Write summaries in the block to this writer, at `step` unless they have their own."""
         if self._file is not None and self._file.closed:
             raise FailedPreconditionError(
                 f"the summary writer of {self._file.path.parent} is closed"
@@ -71,21 +71,21 @@ class SummaryWriter:
             _defaults.writer, _defaults.step = saved, saved_step
 
     def set_as_default(self, step: Any = None) -> None:
-        """Summaries of this thread go to this writer from now on."""
+        """Write this thread's summaries to this writer from now on."""
         _defaults.writer = self
         if step is not None:
             _defaults.step = step
 
     def init(self) -> None:
-        """Nothing: the file is there."""
+        """Does nothing: the file exists already."""
 
     def flush(self) -> None:
-        """Put everything so far into the file."""
+        """Write everything so far to the file."""
         if self._handle is not None:
             writing.flush(self._handle)
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         if self._handle is not None:
             with init_scope():
                 writing.close(self._handle)
@@ -153,7 +153,7 @@ def create_noop_writer() -> SummaryWriter:
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
-    """Put everything so far into the file of `writer`, or of the default writer."""
+    """Write everything so far to the file of `writer`, by default the default writer."""
     del name
     chosen = writer or _defaults.writer
     if chosen is not None:
@@ -161,12 +161,12 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
 
 
 def get_step() -> Any:
-    """The default step of this thread, None if there is none."""
+    """The default step of this thread; None if there is none."""
     return _defaults.step
 
 
 def set_step(step: Any) -> None:
-    """Summaries of this thread are written at `step` unless they have their own.
+    """Set the default step for summaries of this thread.
 
     Args:
         step: a number or, so that it need not be set again, a variable.
@@ -176,7 +176,7 @@ def set_step(step: Any) -> None:
 
 @contextlib.contextmanager
 def record_if(condition: Any) -> Iterator[None]:
-    """Summaries inside the block are written only if `condition` holds.
+    """Write summaries inside the block only if `condition` holds.
 
     Args:
         condition: a bool, a bool tensor, or a function that gives one, which is asked each time.
@@ -189,7 +189,7 @@ def record_if(condition: Any) -> Iterator[None]:
 
 
 def recording() -> Any:
-    """Whether summaries are written now: a bool or a symbolic tensor."""
+    """Whether summaries are currently written: a bool or symbolic tensor."""
     if _defaults.writer is None:
         return False
     condition = _defaults.recording
@@ -203,13 +203,13 @@ def recording() -> Any:
 
 
 def should_record_summaries() -> Tensor:
-    """Whether summaries are written now, as a bool tensor."""
+    """Whether summaries are currently written, as a bool tensor."""
     value = recording()
     return value if isinstance(value, Tensor) else wrap(np.array(value))
 
 
 def step_tensor(step: Any, who: str) -> Tensor:
-    """The step to write at, int64."""
+    """The step of a summary, int64."""
     chosen = _defaults.step if step is None else step
     if chosen is None:
         raise ValueError(
@@ -221,7 +221,7 @@ def step_tensor(step: Any, who: str) -> Tensor:
 
 
 def recorded(step: Any, who: str, write: Callable[[Tensor, Tensor], None]) -> Tensor:
-    """Call `write(handle, step)` if summaries are written now; whether it was."""
+    """Call `write(handle, step)` if summaries are being written; return whether it was called."""
     condition = recording()
     writer = _defaults.writer
     if condition is False or writer is None or writer.handle is None:

@@ -1,1 +1,1 @@
-"""Tools for the tests of programs."""
+"""Tools for programs' tests."""

@@ -1,4 +1,4 @@
-"""Assertions about containers, texts and structures, by the names that Abseil's test cases have."""
+"""Assertions about containers, texts and structures, under the names of Abseil's test cases."""
 
 # ruff: noqa: N802, PT009, PT027 (the names and assertions of unittest)
 
@@ -31,19 +31,19 @@ class Assertions(unittest.TestCase):
             self._refuse(msg, f"must have a length, got {type(container).__name__}: {container!r}")
 
     def assertEmpty(self, container: Sized, msg: object = None) -> None:
-        """It has a length, which is 0."""
+        """Assert that the length is 0."""
         self._sized(container, msg)
         if len(container):
             self._refuse(msg, f"{container!r} has length {len(container)}, and must be empty")
 
     def assertNotEmpty(self, container: Sized, msg: object = None) -> None:
-        """It has a length above 0."""
+        """Assert that the length is not 0."""
         self._sized(container, msg)
         if not len(container):
             self._refuse(msg, f"{container!r} is empty")
 
     def assertLen(self, container: Sized, expected_len: int, msg: object = None) -> None:
-        """It has that length."""
+        """Assert that the length is `expected_len`."""
         self._sized(container, msg)
         if len(container) != expected_len:
             self._refuse(
@@ -51,7 +51,7 @@ class Assertions(unittest.TestCase):
             )
 
     def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: object = None) -> None:
-        """minv <= value <= maxv."""
+        """Assert that minv <= value <= maxv."""
         if not minv <= value <= maxv:
             self._refuse(msg, f"{value!r} is not between {minv!r} and {maxv!r}")
 
@@ -63,7 +63,7 @@ class Assertions(unittest.TestCase):
         msg: object = None,
         delta: float | None = None,
     ) -> None:
-        """Two sequences of one length whose elements are almost equal, as `assertAlmostEqual`."""
+        """Assert that two sequences have one length and elements equal by `assertAlmostEqual`."""
         if len(expected_seq) != len(actual_seq):
             self._refuse(msg, f"lengths {len(expected_seq)} and {len(actual_seq)} differ")
         almost: Any = self.assertAlmostEqual  # it takes places or delta, says its type
@@ -78,7 +78,7 @@ class Assertions(unittest.TestCase):
         msg: object = None,
         delta: float | None = None,
     ) -> None:
-        """Two mappings of the same keys whose values are almost equal, as `assertAlmostEqual`."""
+        """Assert that two mappings have the same keys and values equal by `assertAlmostEqual`."""
         self.assertSameElements(a, b, msg)
         almost: Any = self.assertAlmostEqual  # it takes places or delta, says its type
         for key, value in a.items():
@@ -92,7 +92,7 @@ class Assertions(unittest.TestCase):
         mapping_type: type = collections.abc.Mapping,
         check_values_equality: Callable[[Any, Any], bool] = lambda a, b: a == b,
     ) -> None:
-        """Two mappings of the same keys, for whose values a predicate holds."""
+        """Assert that two mappings have the same keys and that a predicate holds for the values."""
         self.assertIsInstance(a, mapping_type, msg)
         self.assertIsInstance(b, mapping_type, msg)
         self.assertSameElements(a, b, msg)
@@ -101,7 +101,7 @@ class Assertions(unittest.TestCase):
                 self._refuse(msg, f"values of {key!r} differ: {value!r} and {b[key]!r}")
 
     def assertDataclassEqual(self, first: Any, second: Any, msg: object = None) -> None:
-        """Two instances of one dataclass whose fields are equal."""
+        """Assert that two instances of one dataclass have equal fields."""
         if not dataclasses.is_dataclass(first) or isinstance(first, type):
             self._refuse(msg, f"must be an instance of a dataclass, got {first!r}")
         if type(first) is not type(second):
@@ -116,13 +116,13 @@ class Assertions(unittest.TestCase):
     def assertItemsEqual(
         self, first: Iterable[Any], second: Iterable[Any], msg: Any = None
     ) -> None:
-        """The same elements, each as often, in any order."""
+        """Assert that the elements and their counts are equal, in any order."""
         self.assertCountEqual(first, second, msg)
 
     def assertSameElements(
         self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: object = None
     ) -> None:
-        """The same elements, in any order and however often each."""
+        """Assert that the elements are the same, in any order and number."""
         if isinstance(expected_seq, str) or isinstance(actual_seq, str):
             self.fail("assertSameElements: must be given lists, not a str\n  Try: assertEqual")
         wanted, found = list(expected_seq), list(actual_seq)
@@ -134,7 +134,7 @@ class Assertions(unittest.TestCase):
     def assertContainsSubset(
         self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: object = None
     ) -> None:
-        """Every element of the first is one of the second."""
+        """Assert that every element of the first is in the second."""
         found = list(actual_set)
         missing = [one for one in expected_subset if one not in found]
         if missing:
@@ -143,7 +143,7 @@ class Assertions(unittest.TestCase):
     def assertNoCommonElements(
         self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: object = None
     ) -> None:
-        """No element of the first is one of the second."""
+        """Assert that no element of the first is in the second."""
         found = list(actual_seq)
         common = [one for one in expected_seq if one in found]
         if common:
@@ -152,7 +152,7 @@ class Assertions(unittest.TestCase):
     def assertSequenceStartsWith(
         self, prefix: Any, whole: Sequence[Any], msg: object = None
     ) -> None:
-        """The sequence begins with these elements, or with this one."""
+        """Assert that the sequence begins with these elements, or with this one."""
         wanted = [prefix] if not isinstance(prefix, collections.abc.Sized) else list(prefix)  # type: ignore[call-overload]
         if list(whole[: len(wanted)]) != wanted:
             self._refuse(msg, f"{whole!r} does not begin with {prefix!r}")
@@ -160,7 +160,7 @@ class Assertions(unittest.TestCase):
     def assertContainsSubsequence(
         self, container: Iterable[Any], subsequence: Iterable[Any], msg: object = None
     ) -> None:
-        """The elements of the second are in the first, in that order, with others between them."""
+        """Assert that the first contains the second's elements in order, others between allowed."""
         left = iter(container)
         for one in subsequence:
             if not any(one == other for other in left):
@@ -169,7 +169,7 @@ class Assertions(unittest.TestCase):
     def assertContainsExactSubsequence(
         self, container: Sequence[Any], subsequence: Collection[Any], msg: object = None
     ) -> None:
-        """The elements of the second are in the first, in that order, with nothing between them."""
+        """Assert that the first contains the second's elements in order, with no others between."""
         wanted, items = list(subsequence), list(container)
         places = range(len(items) - len(wanted) + 1)
         if not any(items[at : at + len(wanted)] == wanted for at in places):
@@ -178,7 +178,7 @@ class Assertions(unittest.TestCase):
     def assertContainsInOrder(
         self, strings: Sequence[str], target: str, msg: object = None
     ) -> None:
-        """Each of the texts is in the last one, after the one before it."""
+        """Assert that the texts occur in the last one, each after the one before it."""
         place = 0
         for one in [strings] if isinstance(strings, str) else strings:
             found = target.find(one, place)
@@ -187,7 +187,7 @@ class Assertions(unittest.TestCase):
             place = found + len(one)
 
     def assertTotallyOrdered(self, *groups: Sequence[Any], **kwargs: Any) -> None:
-        """Elements of a group are equal, and less than those of the groups after it."""
+        """Assert that elements of a group are equal, and less than those of later groups."""
         msg = kwargs.get("msg")
         for group in groups:
             for a, b in itertools.product(group, repeat=2):
@@ -225,7 +225,7 @@ class Assertions(unittest.TestCase):
     def assertRegexMatch(
         self, actual_str: Any, regexes: Sequence[Any], message: object = None
     ) -> None:
-        """One of the patterns is in the text."""
+        """Assert that one of the patterns matches somewhere in the text."""
         if isinstance(regexes, (str, bytes)):
             self.fail("assertRegexMatch: regexes must be a list of patterns\n  Try: assertRegex")
         if not regexes:
@@ -234,7 +234,7 @@ class Assertions(unittest.TestCase):
             self._refuse(message, f"{actual_str!r} matches none of {list(regexes)!r}")
 
     def assertUrlEqual(self, a: str, b: str, msg: object = None) -> None:
-        """Two addresses that differ at most in the order of their parameters."""
+        """Assert that two URLs differ at most in the order of their parameters."""
         one, other = urlparse(a), urlparse(b)
         for part in ("scheme", "netloc", "path", "fragment"):
             self.assertEqual(getattr(one, part), getattr(other, part), msg)
@@ -246,7 +246,7 @@ class Assertions(unittest.TestCase):
         )
 
     def assertJsonEqual(self, first: str, second: str, msg: object = None) -> None:
-        """Two texts in JSON that mean the same."""
+        """Assert that two JSON texts represent the same value."""
         found = []
         for text in (first, second):
             try:
@@ -259,7 +259,7 @@ class Assertions(unittest.TestCase):
     def assertSameStructure(
         self, a: Any, b: Any, aname: str = "a", bname: str = "b", msg: object = None
     ) -> None:
-        """Two nests of dictionaries, lists and values that are equal; tells where they are not."""
+        """Assert that two nests are equal; the error lists the differences."""
         problems = list(_differences(a, b, aname, bname))
         if problems:
             self._refuse(msg, "; ".join(problems))
@@ -267,12 +267,12 @@ class Assertions(unittest.TestCase):
     # Classes and errors.
 
     def assertIsSubclass(self, cls: Any, superclass: Any, msg: object = None) -> None:
-        """The one class is a subclass of the other."""
+        """Assert that the first class is a subclass of the second."""
         if not issubclass(cls, superclass):
             self._refuse(msg, f"{cls!r} is not a subclass of {superclass!r}")
 
     def assertNotIsSubclass(self, cls: Any, superclass: Any, msg: object = None) -> None:
-        """The one class is no subclass of the other."""
+        """Assert that the first class is not a subclass of the second."""
         if issubclass(cls, superclass):
             self._refuse(msg, f"{cls!r} is a subclass of {superclass!r}")
 
@@ -284,7 +284,7 @@ class Assertions(unittest.TestCase):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """An error of that class with exactly that text, of a block or of a call."""
+        """Assert that a block or call raises an error of that class with exactly that text."""
         raised = self._raising(expected_exception, expected_exception_message)
         if callable_obj is None:
             return raised
@@ -297,11 +297,13 @@ class Assertions(unittest.TestCase):
         with self.assertRaises(kind) as caught:
             yield
         if str(caught.exception) != message:
-            self.fail(f"{kind.__name__} says {str(caught.exception)!r}, and must say {message!r}")
+            self.fail(
+                f"{kind.__name__} must have the message {message!r}, got {str(caught.exception)!r}"
+            )
 
 
 def _differences(a: Any, b: Any, aname: str, bname: str) -> Iterator[str]:
-    """Where two nests differ, each place in words."""
+    """A description of each difference between two nests."""
     if isinstance(a, collections.abc.Mapping) and isinstance(b, collections.abc.Mapping):
         for key in [*a, *(key for key in b if key not in a)]:
             one, other = a.get(key, _NOTHING), b.get(key, _NOTHING)

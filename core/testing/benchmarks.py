@@ -1,4 +1,4 @@
-"""Benchmarks beside tests: methods that measure, and what they report."""
+"""Benchmarks: methods that measure, and their reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pinnace.proto.benchmark_pb2 import BenchmarkEntries
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Where reports are written: each file's name is this and the benchmark's name.
+# The prefix of report files; the benchmark's name follows.
 REPORTS = "TEST_REPORT_FILE_PREFIX"
 _FILTER = re.compile(r"--?benchmark_filter=(.*)", re.DOTALL)
 
@@ -33,7 +33,7 @@ class Benchmark:
     expression or `all`, in place of the tests.
     """
 
-    # Every class that was derived from this one, in the order of definition.
+    # All subclasses, in the order of definition.
     _known: ClassVar[list[type[Benchmark]]] = []
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -42,7 +42,7 @@ class Benchmark:
 
     @classmethod
     def is_abstract(cls) -> bool:
-        """Whether the class is this one, which measures nothing."""
+        """Whether it is this base class, which measures nothing."""
         return cls is Benchmark
 
     def report_benchmark(
@@ -55,7 +55,7 @@ class Benchmark:
         name: str | None = None,
         metrics: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Report figures: to a file if TEST_REPORT_FILE_PREFIX begins its name, else on the screen.
+        """Report figures, to a file if TEST_REPORT_FILE_PREFIX is set, else to the terminal.
 
         Args:
             iters: how many times it ran.
@@ -63,7 +63,7 @@ class Benchmark:
             wall_time: seconds.
             throughput: megabytes a second.
             extras: more figures and texts, by name.
-            name: what it is called; the method that reports, if None.
+            name: its name; that of the reporting method if None.
             metrics: dictionaries with a `name` and a `value`, maybe `min_value` and `max_value`.
 
         Raises:
@@ -94,7 +94,7 @@ class Benchmark:
         calling, method = None, ""
         for frame in inspect.stack(0):
             found = frame.frame.f_locals.get("self")
-            if isinstance(found, Benchmark):  # the outermost stays
+            if isinstance(found, Benchmark):  # the outermost frame wins
                 calling, method = found, frame.function
         if calling is None:
             raise ValueError("Unable to determine calling Benchmark class.")
@@ -113,7 +113,7 @@ class Benchmark:
         extras: dict[str, Any] | None = None,
         mbs: float = 0,
     ) -> dict[str, Any]:
-        """Measure what an object that has a session's `run` does, and report it.
+        """Measure an object with the `run` method of sessions, and report the result.
 
         Args:
             sess: `sess.run(op_or_tensor, feed_dict=feed_dict)` is measured.
@@ -123,7 +123,7 @@ class Benchmark:
             min_iters: runs that count, at least 1.
             store_trace: refused: runs are not traced for Chrome's viewer.
             store_memory_usage: accepted for TensorFlow's sake: what a run allocates is not counted.
-            name: what it is called; the method that reports, if None.
+            name: its name; that of the reporting method if None.
             extras: more figures and texts, by name.
             mbs: megabytes that a run moves.
 
@@ -160,7 +160,7 @@ class Benchmark:
         return reported
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors, in their structure, as arrays."""
+        """The values of tensors as arrays, in their structure."""
         return structure.map_structure(lambda x: convert_to_tensor(x).numpy(), tensors)
 
 
@@ -188,7 +188,7 @@ def _add_metrics(entry: Any, metrics: Any) -> None:
 
 
 def asked_for(arguments: Sequence[str]) -> str | None:
-    """The pattern of `--benchmark_filter`, if a command line has it."""
+    """The pattern of `--benchmark_filter` on the command line, if there is one."""
     found = [match[1] for match in map(_FILTER.fullmatch, arguments) if match]
     return found[0] if found else None
 
@@ -200,7 +200,7 @@ def run(pattern: str) -> None:
         pattern: a regular expression; `all` for all.
 
     Raises:
-        ValueError: there are none.
+        ValueError: no benchmark matches.
     """
     count = 0
     for known in list(Benchmark._known):

@@ -34,24 +34,24 @@ _SEED = 87654321
 
 
 class TestCase(Assertions):
-    """`unittest.TestCase` whose assertions take tensors, variables, arrays and nests of them.
+    """`unittest.TestCase` with assertions for tensors, variables, arrays and nests of them.
 
     Before each test the global random seed is set.
     """
 
-    # When the files of `create_tempfile` and `create_tempdir` are removed.
+    # When files of `create_tempfile` and `create_tempdir` are removed.
     tempfile_cleanup = TempFileCleanup.ALWAYS
     _passed = False
 
     def setUp(self) -> None:
-        """Seed the random ops."""
+        """Set the seeds of random ops."""
         super().setUp()
         random.set_seed(_SEED)
         np.random.seed(_SEED)  # noqa: NPY002 (the generator that tests of users draw from)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def get_temp_dir(self) -> str:
-        """A folder for this test, removed after it."""
+        """A folder for this test, removed afterwards."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix=f"{self._testMethodName}-")
             self.addCleanup(self._folder.cleanup)
@@ -67,7 +67,7 @@ class TestCase(Assertions):
         """A new folder for this test.
 
         Args:
-            name: of the folder; any if None.
+            name: name of the folder; any if None.
             cleanup: when it is removed; as the class has it if None.
         """
         made = tempfile.mkdtemp(prefix=f"{self._testMethodName}-")
@@ -83,14 +83,14 @@ class TestCase(Assertions):
         errors: str = "strict",
         cleanup: TempFileCleanup | None = None,
     ) -> TempFile:
-        """A new file for this test, in a folder of its own.
+        """A new file in this test's own folder.
 
         Args:
-            file_path: of the file in that folder; any if None.
-            content: what it holds; nothing if None.
+            file_path: path of the file in that folder; any if None.
+            content: its content; empty if None.
             mode: as `open` has it.
-            encoding: of the text.
-            errors: what to do with characters that the encoding lacks.
+            encoding: encoding of the text.
+            errors: the treatment of characters that the encoding lacks.
             cleanup: when it is removed; as the class has it if None.
         """
         folder = self.create_tempdir(cleanup=cleanup)
@@ -101,18 +101,18 @@ class TestCase(Assertions):
             shutil.rmtree(folder, ignore_errors=True)
 
     def evaluate(self, tensors: Any) -> Any:
-        """The nest with a NumPy value in place of every tensor."""
+        """The structure with NumPy values in place of tensors."""
         return structure.map_structure(_value, tensors)
 
     @contextmanager
     def cached_session(self, *_: Any, **__: Any) -> Iterator[None]:
-        """Nothing: ops run at once, `evaluate` gives their values."""
+        """Yields nothing: ops run eagerly, and `evaluate` returns values."""
         yield None
 
     session = cached_session
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
-        """Both have one shape."""
+        """Assert that the shapes are equal."""
         self.assertEqual(tuple(_value(input_a).shape), tuple(_value(input_b).shape), msg)
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
@@ -121,13 +121,13 @@ class TestCase(Assertions):
         self.assertEqual(dtypes.as_dtype(given), dtypes.as_dtype(expected_dtype))
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """Equal shapes and values; NaN equals NaN."""
+        """Assert that shapes and values are equal; NaN equals NaN."""
         x, y = _array(a), _array(b)
         self.assertEqual(x.shape, y.shape, _said(msg, "shapes differ"))
         np.testing.assert_array_equal(*_texts(x, y), err_msg=msg or "")
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """Another shape, or another value somewhere."""
+        """Assert that shapes or values differ."""
         try:
             self.assertAllEqual(a, b)
         except AssertionError:
@@ -137,7 +137,7 @@ class TestCase(Assertions):
     def assertAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
-        """Nests of one structure, and |a - b| <= atol + rtol * |b| at every element."""
+        """Assert equal structures, and |a - b| <= atol + rtol * |b| for each element."""
         if isinstance(a, dict) or isinstance(b, dict):
             self.assertEqual(sorted(a), sorted(b), _said(msg, "keys differ"))
             for key in a:
@@ -156,7 +156,7 @@ class TestCase(Assertions):
         )
 
     def assertNotAllClose(self, a: Any, b: Any, **tolerances: Any) -> None:
-        """Not close somewhere; tolerances as for `assertAllClose`."""
+        """Assert that some element is not close; tolerances as for `assertAllClose`."""
         message = tolerances.pop("msg", None)
         try:
             self.assertAllClose(a, b, **tolerances)
@@ -178,7 +178,7 @@ class TestCase(Assertions):
         bfloat16_atol: float = 1e-2,
         msg: str | None = None,
     ) -> None:
-        """Close, with the tolerance of the less exact of the two dtypes."""
+        """Assert closeness, with the tolerance of the less exact dtype."""
         names = {_array(a).dtype.name, _array(b).dtype.name}
         for kinds, relative, absolute in (
             ({"float32", "complex64"}, float_rtol, float_atol),
@@ -190,31 +190,31 @@ class TestCase(Assertions):
         self.assertAllClose(a, b, rtol, atol, msg)
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
-        """|f1 - f2| <= err, or f1 equals f2."""
+        """Assert that |f1 - f2| <= err, or f1 equals f2."""
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, _said(msg, f"{f1} != {f2} +/- {err}"))
 
     def assertArrayNear(
         self, farray1: Any, farray2: Any, err: float, msg: str | None = None
     ) -> None:
-        """`assertNear` of each pair."""
+        """Assert `assertNear` for each pair."""
         self.assertEqual(len(farray1), len(farray2), msg)
         for one, other in zip(farray1, farray2, strict=True):
             self.assertNear(float(one), float(other), err, msg)
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
-        """Every element is above the target."""
+        """Assert that every element is above the target."""
         self._all(a, _array(a) > comparison_target, f"> {comparison_target}")
 
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
-        """No element is below the target."""
+        """Assert that no element is below the target."""
         self._all(a, _array(a) >= comparison_target, f">= {comparison_target}")
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
-        """Every element is below the target."""
+        """Assert that every element is below the target."""
         self._all(a, _array(a) < comparison_target, f"< {comparison_target}")
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
-        """No element is above the target."""
+        """Assert that no element is above the target."""
         self._all(a, _array(a) <= comparison_target, f"<= {comparison_target}")
 
     def assertAllInRange(
@@ -225,14 +225,14 @@ class TestCase(Assertions):
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
-        """Every element lies between the bounds, which are within unless they are open."""
+        """Assert that every element lies between the bounds, which are included unless open."""
         x = _array(target)
         low = x > lower_bound if open_lower_bound else x >= lower_bound
         high = x < upper_bound if open_upper_bound else x <= upper_bound
         self._all(target, low & high, f"between {lower_bound} and {upper_bound}")
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:
-        """Every element is one of the set."""
+        """Assert that every element is in the set."""
         self._all(target, np.isin(_array(target), list(expected_set)), f"in {expected_set}")
 
     def _all(self, given: Any, holds: Array, wanted: str) -> None:
@@ -245,7 +245,7 @@ class TestCase(Assertions):
     def assertRaisesWithPredicateMatch(
         self, exception_type: type[BaseException], expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
-        """An error of that class whose text has the pattern, or for which the predicate holds."""
+        """Assert an error of that class whose text matches, or which satisfies the predicate."""
         try:
             yield
         except exception_type as error:
@@ -256,13 +256,13 @@ class TestCase(Assertions):
         self.fail(f"{exception_type.__name__} was not raised")
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
-        """`assertRaisesWithPredicateMatch` for errors of ops."""
+        """Assert that an op's error is raised; see `assertRaisesWithPredicateMatch`."""
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
 
     def assertNDArrayNear(
         self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None
     ) -> None:
-        """The norm of the difference of two arrays is below `err`."""
+        """Assert that the norm of the difference of two arrays is below `err`."""
         difference = np.linalg.norm(_array(ndarray1) - _array(ndarray2))
         if not difference < err:
             self.fail(_said(msg, f"the arrays are {difference} apart, and must be less than {err}"))
@@ -274,12 +274,12 @@ class TestCase(Assertions):
         msg: str | None = None,
         relative_tolerance: float | None = None,
     ) -> None:
-        """Two messages are equal, of which the first may be given as text.
+        """Assert that two messages are equal; the first may be given as text.
 
         Args:
             expected_message_maybe_ascii: a message, or the text of one of the other's type.
             validate_message: a message.
-            msg: what an error begins with.
+            msg: beginning of an error message.
             relative_tolerance: how far apart numbers may be; they must be equal if None.
         """
         from google.protobuf import json_format, text_format  # late: most tests have no messages
@@ -301,7 +301,7 @@ class TestCase(Assertions):
 
 
 def _near(a: Any, b: Any, tolerance: float) -> bool:
-    """Whether two nests are equal but for floats, which may be as far apart."""
+    """Whether two nests are equal, with floats compared within a tolerance."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_near(a[key], b[key], tolerance) for key in a)
     if isinstance(a, list) and isinstance(b, list):
@@ -326,12 +326,12 @@ def _array(x: Any) -> Array:
         return np.array(x.as_list())
     try:
         return np.asarray(convert_to_tensor(x).numpy())
-    except (TypeError, ValueError):  # objects of Python, which are compared as such
+    except (TypeError, ValueError):  # Python objects, compared with ==
         return np.array(x, object)
 
 
 def _texts(x: Array, y: Array) -> tuple[Array, Array]:
-    """Both with bytes for text: NumPy keeps them apart, tensors have only bytes."""
+    """Both with bytes instead of text: NumPy distinguishes them, tensors have only bytes."""
     return tuple(  # type: ignore[return-value]
         np.array([v.encode() if isinstance(v, str) else v for v in a.reshape(-1)], object).reshape(
             a.shape
@@ -353,7 +353,7 @@ def _said(message: str | None, problem: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the tests of the module that calls it, and exit; benchmarks if they are asked for.
+    """Run the tests of the calling module, or benchmarks if requested, and exit.
 
     Args:
         argv: the command line; the process's if None.

@@ -1,4 +1,4 @@
-"""Graphs compared, and decorators of test cases that look at the machine."""
+"""Comparison of graphs, and decorators of test cases that depend on the machine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pinnace.proto.graph_pb2 import GraphDef
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What TensorFlow draws anew for each graph: names of tables, and of temporary files.
+# Names with a part that TensorFlow draws at random: tables, temporary files.
 _DRAWN = re.compile(r"^(hash_table|_temp)_[0-9a-f-]+")
 
 
 def assert_equal_graph_def(expected: Any, actual: Any) -> None:
-    """Two graphs have the same nodes, whatever their order and that of their control inputs.
+    """Assert that two graphs have the same nodes, in any order of nodes and control inputs.
 
     Args:
         expected: GraphDef.
@@ -26,7 +26,7 @@ def assert_equal_graph_def(expected: Any, actual: Any) -> None:
 
     Raises:
         TypeError: one is no GraphDef.
-        AssertionError: they differ.
+        AssertionError: the graphs differ.
     """
     for name, graph in (("expected", expected), ("actual", actual)):
         if not isinstance(graph, GraphDef):
@@ -81,7 +81,7 @@ def disable_with_predicate(
 
 
 def with_eager_op_as_function(cls: Any = None, only_as_function: bool = False) -> Any:
-    """A decorator that leaves a class as it is, as in TensorFlow.
+    """A decorator without effect, as in TensorFlow.
 
     Args:
         cls: a test case.
@@ -104,4 +104,4 @@ def is_cpu_target_available(target: str) -> bool:
 
 
 def sync_devices() -> None:
-    """Return when all ops have run: they have when they return, on this device."""
+    """Do nothing: on a CPU, ops have finished when they return."""

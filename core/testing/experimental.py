@@ -1,3 +1,3 @@
-"""TensorFlow's `tf.test.experimental`."""
+"""`tf.test.experimental`."""
 
 from pinnace.testing.comparing_graphs import sync_devices as sync_devices

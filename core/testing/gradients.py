@@ -1,4 +1,4 @@
-"""Gradients beside central differences."""
+"""Gradients compared with central differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def compute_gradient(
     f: Callable[..., Any], x: Sequence[Any], delta: float | None = None
 ) -> tuple[list[Array], list[Array]]:
-    """The Jacobians of `f` as its gradients give them, and as central differences do.
+    """The Jacobians of `f` by its gradients, and by central differences.
 
     Args:
         f: takes the entries of `x`, gives one tensor.
@@ -47,7 +47,7 @@ def compute_gradient(
 
 
 def _reals(array: Array) -> Array:
-    """A flat view of complex numbers as pairs; of real ones as they are."""
+    """Complex numbers as pairs of reals, flat; real arrays flat."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind != "c":
         return flat

@@ -1,4 +1,4 @@
-"""Files and folders of a test, removed after it."""
+"""Temporary files and folders of a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TempFileCleanup(enum.Enum):
 
 
 class _Temporary:
-    """Something in a test's folder; takes the place of its path."""
+    """A file or folder in a test's folder, usable as its path."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = str(path)
@@ -52,10 +52,10 @@ class TempFile(_Temporary):
         """Write a text into it.
 
         Args:
-            text: what to write.
+            text: the text to write.
             mode: as `open` has it.
-            encoding: of the text.
-            errors: what to do with characters that the encoding lacks.
+            encoding: encoding of the text.
+            errors: the treatment of characters that the encoding lacks.
         """
         with Path(self).open(mode, encoding=encoding, errors=errors) as file:
             file.write(text)
@@ -64,14 +64,14 @@ class TempFile(_Temporary):
         """Write bytes into it.
 
         Args:
-            data: what to write.
+            data: the data to write.
             mode: as `open` has it.
         """
         with Path(self).open(mode) as file:
             file.write(data)
 
     def open_text(self, mode: str = "rt", encoding: str = "utf8", errors: str = "strict") -> Any:
-        """It, opened for text: use it in a `with`."""
+        """The file, opened for text; use it in a `with` statement."""
         if "b" in mode:
             raise ValueError(
                 f"open_text: mode must be one for text, got {mode!r}\n  Try: open_bytes"
@@ -79,7 +79,7 @@ class TempFile(_Temporary):
         return Path(self).open(mode, encoding=encoding, errors=errors)
 
     def open_bytes(self, mode: str = "rb") -> IO[Any]:
-        """It, opened for bytes: use it in a `with`."""
+        """The file, opened for bytes; use it in a `with` statement."""
         if "b" not in mode:
             raise ValueError(
                 f"open_bytes: mode must be one for bytes, got {mode!r}\n  Try: open_text"
@@ -98,14 +98,14 @@ class TempDir(_Temporary):
         encoding: str = "utf8",
         errors: str = "strict",
     ) -> TempFile:
-        """A file in it, with the folders on the way.
+        """A file in it; folders on the path are created.
 
         Args:
             file_path: below this folder; any name if None.
-            content: what it holds; nothing if None.
+            content: its content; empty if None.
             mode: as `open` has it.
-            encoding: of the text.
-            errors: what to do with characters that the encoding lacks.
+            encoding: encoding of the text.
+            errors: the treatment of characters that the encoding lacks.
         """
         if file_path is None:
             handle, name = tempfile.mkstemp(dir=self)

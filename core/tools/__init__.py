@@ -1,1 +1,1 @@
-"""Programs that TensorFlow has in this place, for scripts that call them by their modules."""
+"""Command-line modules at the paths that TensorFlow has."""

@@ -1,3 +1,3 @@
-"""TensorFlow's `tf.types`."""
+"""`tf.types`."""
 
 from pinnace.types import experimental as experimental

@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.types.experimental.distributed`: what strategies give, by their types."""
+"""`tf.types.experimental.distributed`: types of strategies' values."""
 
 from pinnace.distribute.values import PerReplica as PerReplica
 from pinnace.distribute.variables import MirroredVariable as Mirrored

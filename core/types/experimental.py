@@ -1,4 +1,4 @@
-"""TensorFlow's `tf.types.experimental`: types to ask with `isinstance`, and for annotations."""
+"""`tf.types.experimental`: types for `isinstance` and annotations."""
 
 from pinnace.functions.types import AtomicFunction as AtomicFunction
 from pinnace.functions.types import Callable as Callable

@@ -1,8 +1,7 @@
-"""Private modules of TensorFlow's that programs import all the same, and where their names are.
+"""Private modules of TensorFlow that programs import nevertheless, and pinnace's counterparts.
 
-`MODULES`: module -> the modules that are asked for a name, in this order. Where a private name has
-no public counterpart, a module of this folder has it. The whole of
-`tensorflow.python` is not imitated.
+`MODULES`: module -> the modules searched for a name, in this order. Where a private name has no
+public counterpart, a module of this folder defines it. Not all of `tensorflow.python` is imitated.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tf_keras.api._v1.keras.__internal__": ("pinnace.compat.private.keras_internal",),
     "tf_keras.api._v1.keras.__internal__.legacy": ("tensorflow.keras",),
     "tf_keras.api._v1.keras.__internal__.legacy.layers": ("tensorflow.keras.layers",),
-    # AutoGraph's converters, as the library that this project has them from.
+    # AutoGraph's converters come from the malt library here.
     "tensorflow.python.autograph": ("malt",),
     "tensorflow.python.data": ("tensorflow.data",),
     "tensorflow.python.data.ops": ("tensorflow.data",),

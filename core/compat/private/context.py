@@ -27,7 +27,7 @@ class Context:
         return DeviceSpec.from_string(_DEVICE)
 
     def num_gpus(self) -> int:
-        """None: it computes on CPUs."""
+        """None: there are no GPUs."""
         return 0
 
 
@@ -40,7 +40,7 @@ def context() -> Context:
 
 
 def num_gpus() -> int:
-    """None: it computes on CPUs."""
+    """None: there are no GPUs."""
     return 0
 
 

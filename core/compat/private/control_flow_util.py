@@ -1,4 +1,4 @@
-"""Inquiries about the form of control flow: it is version 2's, and there is no XLA."""
+"""Queries about the form of control flow: always version 2's, without XLA."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ ENABLE_CONTROL_FLOW_V2 = True
 
 
 def EnableControlFlowV2(graph: Any) -> bool:  # noqa: N802 -- TensorFlow's name
-    """Whether the graph has While rather than Enter and Exit: all have."""
+    """Whether the graph uses While rather than Enter and Exit: always."""
     del graph
     return True
 
 
 def GraphOrParentsInXlaContext(graph: Any) -> bool:  # noqa: N802 -- TensorFlow's name
-    """Whether XLA will compile the graph: it is not here."""
+    """Whether XLA compiles the graph: never."""
     del graph
     return False
 
 
 def IsInXLAContext(op: Any) -> bool:  # noqa: N802 -- TensorFlow's name
-    """Whether XLA will compile the op: it is not here."""
+    """Whether XLA compiles the op: never."""
     del op
     return False
 

@@ -1,4 +1,4 @@
-"""Tracked containers: what programs ask whether a value is one, and how attributes become such."""
+"""Tracked containers: a base class for `isinstance` checks, and the wrapping of attributes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TrackableDataStructure(metaclass=_TrackedKind):
 
 
 def wrap_or_unwrap(value: Any) -> Any:
-    """The value as an attribute of a tracked object holds it."""
+    """The object that a tracked object stores for an attribute's value."""
     return containers.wrap(value)
 
 
@@ -30,8 +30,8 @@ def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
 
     Args:
         trackable: the object.
-        name: of the attribute.
-        value: what it becomes.
+        name: name of the attribute.
+        value: its new value.
     """
     del trackable, name
     return containers.wrap(value)

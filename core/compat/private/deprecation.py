@@ -1,6 +1,6 @@
-"""Decorators of what others will take away: the call goes on, with a DeprecationWarning.
+"""Decorators for deprecated functions and arguments: calls continue, with a DeprecationWarning.
 
-TensorFlow logs a line instead; `warnings` is what silences and shows such a line elsewhere.
+TensorFlow logs a line instead; `warnings` can be silenced and redirected by the usual means.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Decorator:
-    """A decorator of a function or class that will go.
+    """A decorator of a deprecated function or class.
 
     Args:
         date: when it goes; None if that is not known.
-        instructions: what to use instead.
+        instructions: the replacement to use.
         warn_once: has no effect: Python's filters decide.
     """
     del warn_once
@@ -41,12 +41,12 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> D
 def deprecated_args(
     date: str | None, instructions: str, *names: str | tuple[str, Any], warn_once: bool = True
 ) -> Decorator:
-    """A decorator of a function some arguments of which will go.
+    """A decorator of a function with deprecated arguments.
 
     Args:
         date: when they go; None if that is not known.
-        instructions: what to use instead.
-        *names: of the arguments; with a value, that value of it is nothing to warn of.
+        instructions: the replacement to use.
+        *names: names of the arguments; a value that needs no warning may be given with a name.
         warn_once: has no effect: Python's filters decide.
     """
     del warn_once
@@ -65,11 +65,11 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **values: Any
 ) -> Decorator:
-    """A decorator of a function that will take some values no more.
+    """A decorator of a function with deprecated argument values.
 
     Args:
         date: when they go; None if that is not known.
-        instructions: what to use instead.
+        instructions: the replacement to use.
         warn_once: has no effect: Python's filters decide.
         **values: argument -> the value that goes.
     """
@@ -88,12 +88,12 @@ def deprecated_arg_values(
 def deprecated_alias(
     deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True
 ) -> Any:
-    """The function or class, under a name that will go.
+    """The function or class under a deprecated name.
 
     Args:
-        deprecated_name: that name.
+        deprecated_name: the deprecated name.
         name: the one to use.
-        func_or_class: what has it.
+        func_or_class: the function or class that has it.
         warn_once: has no effect: Python's filters decide.
     """
     del warn_once
@@ -106,7 +106,7 @@ def deprecated_alias(
 
 
 def deprecated_endpoints(*names: str) -> Decorator:
-    """A decorator that changes nothing: it says under which public names something goes."""
+    """A decorator without effect; in TensorFlow it lists deprecated public names."""
     del names
     return lambda decorated: decorated
 
@@ -126,7 +126,7 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """No warning of deprecation in the block."""
+    """Suppress deprecation warnings in the block."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
@@ -141,7 +141,7 @@ def _of_arguments(function: Any, given: list[str], date: str | None, instruction
 
 
 def _warning(function: Any, told: Callable[[dict[str, Any]], str | None]) -> Any:
-    """The function, which warns first if there is something to tell of its arguments."""
+    """The function, preceded by a warning if `told` has one for its arguments."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

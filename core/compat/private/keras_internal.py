@@ -1,4 +1,4 @@
-"""`tf_keras.__internal__`: what packages tell Keras about classes of their own."""
+"""`tf_keras.__internal__`: functions with which packages register their own classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 
 def register_symbolic_tensor_type(kind: type) -> None:
-    """Have no effect: Keras here asks objects what they are, not their class.
+    """Does nothing: Keras here checks the attributes of objects, not their class.
 
     Args:
         kind: a class whose objects stand for tensors.

@@ -1,6 +1,6 @@
-"""Names of Keras 3's private modules that packages import and Keras publishes nowhere.
+"""Names of Keras 3's private modules that packages import and Keras does not publish.
 
-`pinnace.compat.as_tensorflow` gives these names under the modules they have there.
+`pinnace.compat.as_tensorflow` gives these names in the modules where Keras has them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def get_keras_mask(x: Any) -> Any:
 
 
 def set_keras_mask(x: Any, mask: Any) -> None:
-    """Let a tensor have a mask; None takes its mask away."""
+    """Attach a mask to a tensor; None removes it."""
     if mask is not None:
         x._keras_mask = mask
     elif hasattr(x, "_keras_mask"):
@@ -32,13 +32,13 @@ def set_keras_mask(x: Any, mask: Any) -> None:
 
 
 def in_safe_mode() -> bool | None:
-    """Whether objects that open files may be made from a configuration; None was not said."""
+    """The safe mode set by `SafeModeScope`, which forbids code in configurations; None if unset."""
     return _safe.get()
 
 
 @contextlib.contextmanager
 def SafeModeScope(safe_mode: bool | None = True) -> Iterator[None]:  # noqa: N802 (Keras' name)
-    """Inside the block `in_safe_mode` says this. Code in files is run in neither mode."""
+    """Sets `in_safe_mode` inside the block. Code in files is not run in either mode."""
     token = _safe.set(safe_mode)
     try:
         yield
@@ -47,21 +47,21 @@ def SafeModeScope(safe_mode: bool | None = True) -> Iterator[None]:  # noqa: N80
 
 
 def distribution() -> None:
-    """None: tensors are laid out over several devices by none of Keras' means here."""
+    """None: Keras' distributions over devices are not supported."""
 
 
 def in_grain_data_pipeline() -> bool:
-    """False: pinnace's tensors are the same inside a pipeline of Grain as outside."""
+    """False: inside a Grain pipeline tensors are the same as outside."""
     return False
 
 
 def list_to_tuple(maybe_list: Any) -> Any:
-    """A list as a tuple; anything else as it is."""
+    """A list as a tuple; other values unchanged."""
     return tuple(maybe_list) if isinstance(maybe_list, list) else maybe_list
 
 
 def any_symbolic_tensors(args: Any = None, kwargs: Any = None) -> bool:
-    """Whether a tensor among the arguments is one of a model that is being described."""
+    """Whether an argument contains a symbolic tensor of a Keras model."""
     from pinnace.keras.symbolic import KerasTensor  # late: it is asked rarely
 
     return any(isinstance(x, KerasTensor) for x in structure.flatten((args or (), kwargs or {})))

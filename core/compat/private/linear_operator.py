@@ -12,7 +12,7 @@ def make_composite_tensor(cls: _Operator, module_name: str = "tf.linalg") -> _Op
 
     Args:
         cls: the class.
-        module_name: where files look for its name.
+        module_name: the module in which files look up its name.
     """
     del module_name
     return cls

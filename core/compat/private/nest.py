@@ -1,4 +1,4 @@
-"""Nested structures by the paths to their leaves, and compared at the top."""
+"""Nested structures with paths to their leaves, and comparison of their top levels."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def is_mapping(obj: object) -> bool:
 
 
 def is_nested_or_composite(seq: object) -> bool:
-    """Whether it is structure, or a value made of several tensors."""
+    """Whether it is a nested structure or a composite value."""
     return structure.flatten([seq], expand_composites=True)[:1] != [seq] or is_nested(seq)
 
 
 def flatten_with_tuple_paths(
     structure_: Nest, expand_composites: bool = False
 ) -> list[tuple[Path, Any]]:
-    """The leaves, each after the keys that lead to it."""
+    """The leaves, each with the tuple of keys that leads to it."""
     return structure.flatten_with_paths(structure_, expand_composites)
 
 
@@ -38,7 +38,7 @@ def yield_flat_paths(nest: Nest, expand_composites: bool = False) -> Iterator[Pa
 def flatten_with_joined_string_paths(
     structure_: Nest, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """The leaves, each after the keys that lead to it, as one text."""
+    """The leaves, each with the keys that lead to it, joined by `/`."""
     pairs = structure.flatten_with_paths(structure_, expand_composites)
     return [(separator.join(map(str, path)), leaf) for path, leaf in pairs]
 
@@ -46,7 +46,7 @@ def flatten_with_joined_string_paths(
 def map_structure_with_tuple_paths(
     func: Callable[..., Any], *structures: Nest, **options: Any
 ) -> Nest:
-    """`func` of the keys that lead to a leaf, and of what each structure has there.
+    """`func` applied to the keys of each leaf and to the structures' values there.
 
     Args:
         func: takes a tuple of keys and a leaf of each structure.
@@ -63,7 +63,7 @@ def map_structure_with_tuple_paths(
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structures: Nest, **options: Any) -> Nest:
-    """Likewise, with the keys as one text, joined by `/`."""
+    """Like `map_structure_with_tuple_paths`, with the keys joined by `/`."""
     return map_structure_with_tuple_paths(
         lambda path, *leaves: func("/".join(map(str, path)), *leaves), *structures, **options
     )
@@ -72,12 +72,12 @@ def map_structure_with_paths(func: Callable[..., Any], *structures: Nest, **opti
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Nest, func: Callable[..., Any], *structures: Nest, **options: Any
 ) -> Nest:
-    """`func` of the keys to a leaf of `shallow_tree`, and of what the structures have there.
+    """Apply `func` to the keys of each leaf of `shallow_tree` and the values there.
 
     Args:
         shallow_tree: a structure, whose form the result takes.
         func: takes a tuple of keys and a part of each structure.
-        *structures: the same as `shallow_tree` at the top.
+        *structures: structures equal to `shallow_tree` at the top.
         **options: `check_types`, as in `map_structure_up_to`.
     """
     paths = structure.pack_sequence_as(
@@ -98,13 +98,13 @@ def assert_shallow_structure(
     """Check that a structure is the same as another at the top.
 
     Args:
-        shallow_tree: what it must be at the top.
+        shallow_tree: the structure it must have at the top.
         input_tree: the structure.
         check_types: whether lists, tuples and the types of named tuples must agree too.
         expand_composites: has no effect: composite values are leaves here.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the structures differ.
         TypeError: only the types differ.
     """
     del expand_composites
@@ -114,7 +114,7 @@ def assert_shallow_structure(
 def get_traverse_shallow_structure(
     traverse_fn: Callable[[Any], Any], structure_: Nest, expand_composites: bool = False
 ) -> Nest:
-    """The top of a structure in bools: False where `traverse_fn` says to go no deeper.
+    """The upper levels of a structure as bools: False where `traverse_fn` stops the traversal.
 
     Args:
         traverse_fn: takes a part; gives whether to go into it, or a structure of bools for what is
@@ -156,14 +156,14 @@ def list_to_tuple(structure_: Nest) -> Nest:
 
 
 class _Path:
-    """Keys as one leaf: a tuple would be structure."""
+    """A path as one leaf: a tuple would count as structure."""
 
     def __init__(self, keys: Path) -> None:
         self.keys = keys
 
 
 def _level(x: Nest) -> Nest:
-    """The structure with a leaf for whatever is directly in it."""
+    """The structure in which everything below the top level is a leaf."""
     if isinstance(x, Mapping):
         return dict.fromkeys(x)
     if hasattr(x, "_fields"):

@@ -1,4 +1,4 @@
-"""Objects compared by identity: tensors, which do not compare to one truth, as keys."""
+"""Collections by identity, for tensors, which are compared elementwise."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ObjectIdentitySet(MutableSet[Any]):
     """A set of objects compared by identity.
 
     Args:
-        items: what it holds at first.
+        items: its initial elements.
     """
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
@@ -53,7 +53,7 @@ class ObjectIdentitySet(MutableSet[Any]):
         self._storage.add(Reference(value))
 
     def discard(self, value: Any) -> None:
-        """Take it out, if it is there."""
+        """Remove the value if it is present."""
         self._storage.discard(Reference(value))
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""A function of the numbers from 0, computed for all of them at once."""
+"""A function of an index, computed for all indices from 0 at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers that have no public name with a seed of the library's."""
+"""Random ops without a public name, with seeds as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parameterized_truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers between bounds, which are drawn again until they are.
+    """Normal numbers truncated to an interval.
 
     Args:
         shape: [rank], of the result.
@@ -31,8 +31,8 @@ def parameterized_truncated_normal(
         stddevs: [...], likewise.
         minvals: [...], the lower bounds.
         maxvals: [...], the upper bounds.
-        dtype: of the result.
-        seed: of the operation.
+        dtype: dtype of the result.
+        seed: seed of the operation.
         name: name of the node while tracing.
     """
     drawn = uniform([2], 0, 2**31 - 1, dtypes.int32, seed)

@@ -1,4 +1,4 @@
-"""Variables: their classes, their spec, and structures in which their values stand for them."""
+"""Variables: classes, spec, and conversion of structures of variables to tensors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class VariableSpec(TensorSpec):
     """The type of a variable's value, and whether it is trained.
 
     Args:
-        shape: of its value.
-        dtype: of its value.
+        shape: shape of its value.
+        dtype: dtype of its value.
         trainable: whether gradients change it.
-        alias_id: which of several arguments are the same variable.
+        alias_id: equal for arguments that are the same variable.
     """
 
     __slots__ = ("alias_id", "trainable")
@@ -49,7 +49,7 @@ def is_resource_variable(var: Any) -> bool:
 
 
 def convert_variables_to_tensors(values: Any) -> Any:
-    """The structure with the value of each variable in its place, in composite values too."""
+    """The structure with variables replaced by their values, also inside composite values."""
     return structure.map_structure(_value, values)
 
 

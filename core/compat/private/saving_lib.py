@@ -19,7 +19,7 @@ def save_model(model: Any, filepath: Any, weights_format: str = "h5", zipped: bo
     """Write a model as a `.keras` file.
 
     Args:
-        model: of layers.
+        model: a model of layers.
         filepath: a path that ends in `.keras`, or a file that is open for bytes.
         weights_format: must be "h5".
         zipped: must be True.
@@ -61,7 +61,7 @@ def load_model(
 
 
 class H5IOStore:
-    """Arrays in an HDF5 file, in the groups that Keras' files of weights have.
+    """Arrays in an HDF5 file, in the groups of Keras' weight files.
 
     Args:
         path_or_io: a path, or an open file.

@@ -1,4 +1,4 @@
-"""Conditions that need no branch in the graph when their truth is known."""
+"""Conditions that are resolved while tracing if the predicate is known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def smart_cond(
         pred: bool, 0 or 1, or a scalar tensor of bool.
         true_fn: called without arguments.
         false_fn: called without arguments.
-        name: of the condition in a graph.
+        name: name of the condition in a graph.
 
     Raises:
         TypeError: a branch cannot be called.
@@ -40,7 +40,7 @@ def smart_constant_value(pred: Any) -> bool | None:
     """The truth of a condition; None if it is not known yet.
 
     Raises:
-        TypeError: it is neither bool, nor 0 or 1, nor a tensor.
+        TypeError: the condition is neither bool, nor 0 or 1, nor a tensor.
     """
     if isinstance(pred, Variable):
         return None

@@ -1,4 +1,4 @@
-"""The static value of a tensor: known if it does not depend on what a graph is fed."""
+"""The static value of a tensor, if it does not depend on a graph's inputs."""
 
 from __future__ import annotations
 

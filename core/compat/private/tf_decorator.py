@@ -20,8 +20,8 @@ def make_decorator(
     """The decorator's function, as one that wraps the target.
 
     Args:
-        target: what is decorated.
-        decorator_func: what is called instead.
+        target: the decorated function.
+        decorator_func: the function called instead.
         decorator_name: has no effect.
         decorator_doc: has no effect.
         decorator_argspec: has no effect: the arguments are the target's.
@@ -31,7 +31,7 @@ def make_decorator(
 
 
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
-    """The decorators of a function, outermost first, and what they decorate."""
+    """The decorators of a function, outermost first, and the function they decorate."""
     decorators: list[Any] = []
 
     def see(function: Any) -> bool:
@@ -43,7 +43,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
 
 
 def tf_export(*names: str, **options: Any) -> Callable[[Any], Any]:
-    """A decorator that changes nothing: it names what TensorFlow itself exports."""
+    """A decorator without effect; in TensorFlow it exports a name."""
     del names, options
     return lambda decorated: decorated
 

@@ -1,4 +1,4 @@
-"""Python's `inspect`, and the arguments of what decorated functions stand for."""
+"""Python's `inspect` with support for decorated functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def getfullargspec(obj: Any) -> inspect.FullArgSpec:  # type: ignore[no-redef]
-    """The arguments of a function, of what it wraps if it wraps one.
+    """The arguments of a function, or of the function it wraps.
 
     Args:
         obj: a function, method or class.

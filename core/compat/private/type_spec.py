@@ -1,7 +1,7 @@
-"""Composite values of classes that others derive: TensorFlow's protocol on top of pinnace's.
+"""User-defined composite values: TensorFlow's protocol on top of pinnace's.
 
-There a spec answers `_component_specs`, `_to_components` and `_from_components` in any nested
-structure; here `component_specs` and the like speak of a flat list (`framework/composite.py`).
+A TensorFlow spec implements `_component_specs`, `_to_components` and `_from_components` for any
+nested structure; here `component_specs` and the like use a flat list (`framework/composite.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CompositeTensor(composite.CompositeTensor, ABC):
 
     @property
     def spec(self) -> TypeSpec:
-        """The static type of the value, and how to take it apart."""
+        """The static type of the value, with the specs of its components."""
         return self._type_spec
 
 
@@ -69,12 +69,12 @@ class BatchableTypeSpec(composite.CompositeSpec):
 
 
 class DenseSpec(BatchableTypeSpec):
-    """The base of specs of what stands for one tensor.
+    """The base of specs of values that represent one tensor.
 
     Args:
-        shape: of the tensor.
-        dtype: of the tensor.
-        name: of the argument.
+        shape: shape of the tensor.
+        dtype: dtype of the tensor.
+        name: name of the argument.
     """
 
     __slots__ = ("_dtype", "_name", "_shape")

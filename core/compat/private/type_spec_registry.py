@@ -1,4 +1,4 @@
-"""Names of specs in files, which programs give to specs of their own."""
+"""Registered names of user-defined specs in files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pinnace.framework import composite
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What programs look into to see whether a name is taken, and take a name out of to give it anew.
+# Programs look up names here, and remove a name to register it again.
 _NAME_TO_TYPE_SPEC = composite._registered
 _TYPE_SPEC_TO_NAME: dict[type, str] = {}
 
@@ -21,7 +21,7 @@ def register(name: str) -> Callable[[type[composite.CompositeSpec]], type[compos
         name: words joined by '.', those of the project first.
 
     Raises:
-        ValueError: it is no such name, or another class has it.
+        ValueError: the name has another form, or belongs to another class.
         TypeError: the name is no string.
     """
     if isinstance(name, str) and name in _NAME_TO_TYPE_SPEC:
@@ -47,7 +47,7 @@ def lookup(name: str) -> type:
     """The class of specs of a name.
 
     Raises:
-        ValueError: none has it.
+        ValueError: no class is registered under the name.
     """
     if name not in _NAME_TO_TYPE_SPEC:
         raise ValueError(f"No TypeSpec has been registered with name {name!r}")

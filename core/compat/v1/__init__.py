@@ -1,9 +1,9 @@
-"""The names of version 1 that mean something without a session.
+"""The names of version 1 that have a meaning without a session.
 
-What is the same in version 2, or only takes other arguments, is found by `names.py` when it is
-first named. Behaviour of version 2 is always on. The optimizers and the global step belong to the
-model function of an estimator that runs, placeholders to a request or a graph. There are no
-sessions: `wrap_function` makes functions of graphs, and the names of graph mode say so.
+Names that are the same in version 2, or only take other arguments, are found by `names.py` when
+first used. Behaviour of version 2 is always on. The optimizers and the global step belong to the
+model function of a running estimator, placeholders to a request or a graph. There are no sessions:
+`wrap_function` makes functions of graphs, and the names of graph mode say so.
 """
 
 import importlib

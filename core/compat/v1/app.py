@@ -15,7 +15,7 @@ def run(
 ) -> NoReturn:
     """Run a program and end the process.
 
-    Where absl is installed it reads the flags, and leaves those that nobody defined to `main`.
+    If absl is installed, it parses the flags and passes undefined ones on to `main`.
 
     Args:
         main: called with the arguments that are no flags, the program's name first; None: the

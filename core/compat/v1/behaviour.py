@@ -28,7 +28,7 @@ __all__ = [
 def enable_eager_execution(
     config: Any = None, device_policy: Any = None, execution_mode: Any = None
 ) -> None:
-    """Nothing: ops run when they are called.
+    """Does nothing: ops run eagerly.
 
     Args:
         config: without effect, as in TensorFlow 2; says so.
@@ -45,27 +45,27 @@ def enable_eager_execution(
 
 
 def enable_v2_behavior() -> None:
-    """Nothing: this is version 2's behaviour."""
+    """Does nothing: version 2's behaviour is always on."""
 
 
 def enable_v2_tensorshape() -> None:
-    """Nothing: sizes of shapes are numbers and None."""
+    """Does nothing: sizes of shapes are integers or None."""
 
 
 def enable_resource_variables() -> None:
-    """Nothing: all variables are such."""
+    """Does nothing: all variables are resource variables."""
 
 
 def enable_control_flow_v2() -> None:
-    """Nothing: conditions and loops are functions."""
+    """Does nothing: conditions and loops are functions."""
 
 
 def enable_tensor_equality() -> None:
-    """Nothing: tensors are compared by their values."""
+    """Does nothing: tensors are compared by value."""
 
 
 def resource_variables_enabled() -> bool:
-    """True: all variables are such."""
+    """True: all variables are resource variables."""
     return True
 
 
@@ -75,12 +75,12 @@ def control_flow_v2_enabled() -> bool:
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """True: outside of functions ops run when they are called."""
+    """True: outside of functions, ops run eagerly."""
     return True
 
 
 def disable_eager_execution() -> NoReturn:
-    """There are no graphs outside of functions, and no sessions to run them.
+    """Raises an error: there are no graphs outside of functions, and no sessions.
 
     Raises:
         RuntimeError: always.
@@ -89,7 +89,7 @@ def disable_eager_execution() -> NoReturn:
 
 
 def disable_v2_behavior() -> NoReturn:
-    """There is no other behaviour.
+    """Raises an error: there is no other behaviour.
 
     Raises:
         RuntimeError: always.
@@ -98,7 +98,7 @@ def disable_v2_behavior() -> NoReturn:
 
 
 def disable_v2_tensorshape() -> NoReturn:
-    """Sizes of shapes are numbers and None.
+    """Raises an error: sizes of shapes are integers or None.
 
     Raises:
         RuntimeError: always.
@@ -107,7 +107,7 @@ def disable_v2_tensorshape() -> NoReturn:
 
 
 def disable_resource_variables() -> NoReturn:
-    """All variables are such.
+    """Raises an error: all variables are resource variables.
 
     Raises:
         RuntimeError: always.
@@ -116,7 +116,7 @@ def disable_resource_variables() -> NoReturn:
 
 
 def disable_control_flow_v2() -> NoReturn:
-    """Conditions and loops are functions.
+    """Raises an error: conditions and loops are functions.
 
     Raises:
         RuntimeError: always.
@@ -125,7 +125,7 @@ def disable_control_flow_v2() -> NoReturn:
 
 
 def disable_tensor_equality() -> NoReturn:
-    """Tensors are compared by their values.
+    """Raises an error: tensors are compared by value.
 
     Raises:
         RuntimeError: always.

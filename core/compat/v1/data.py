@@ -1,4 +1,4 @@
-"""`tf.compat.v1.data`: iterators as version 1 made them."""
+"""`tf.compat.v1.data`: version 1's iterators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def make_one_shot_iterator(dataset: Any) -> Any:
 
 
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> NoReturn:
-    """An iterator that a session would start: there are none.
+    """An iterator that a session would initialize; there are no sessions.
 
     Raises:
         RuntimeError: always, as in TensorFlow's eager mode.
@@ -31,12 +31,12 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The shapes of the elements' parts, in their structure."""
+    """The shapes of an element, in its structure."""
     return _of_each(dataset_or_iterator, "shape")
 
 
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The dtypes of the elements' parts, in their structure."""
+    """The dtypes of an element, in its structure."""
     return _of_each(dataset_or_iterator, "dtype")
 
 

@@ -1,4 +1,4 @@
-"""Learning rates that fall with the step: in eager mode, functions that give the rate of now."""
+"""Decaying learning rates; in eager mode, functions that return the current rate."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def exponential_decay(
     Args:
         learning_rate: at step 0.
         global_step: the step, read when the function is called.
-        decay_steps: so many steps lower the rate by decay_rate.
+        decay_steps: number of steps that lower the rate by decay_rate.
         decay_rate: see above.
         staircase: whole multiples of decay_steps alone count.
-        name: of the nodes while tracing.
+        name: name of the nodes while tracing.
 
     Returns:
         A function without arguments that gives the rate.
@@ -38,7 +38,7 @@ def polynomial_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, end_learning_rate: Any = 0.0001,
     power: Any = 1.0, cycle: bool = False, name: str | None = None,
 ) -> Callable[[], Any]:  # fmt: skip
-    """From one rate to another in decay_steps, by a power; see `exponential_decay`."""
+    """Decays to end_learning_rate in decay_steps by a power; see `exponential_decay`."""
     found = schedules.PolynomialDecay(
         learning_rate, decay_steps, end_learning_rate, power, cycle, name or ""
     )
@@ -70,7 +70,7 @@ def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0,
     name: str | None = None,
 ) -> Callable[[], Any]:  # fmt: skip
-    """Along half a cosine to alpha * learning_rate in decay_steps; see `exponential_decay`."""
+    """Decays along half a cosine to alpha * learning_rate; see `exponential_decay`."""
     found = schedules.CosineDecay(learning_rate, decay_steps, alpha, name or "")
     return lambda: found(global_step)
 
@@ -84,7 +84,7 @@ def piecewise_constant(
         x: the step, read when the function is called.
         boundaries: rising steps.
         values: one more than boundaries.
-        name: of the nodes while tracing.
+        name: name of the nodes while tracing.
 
     Returns:
         A function without arguments that gives the rate.

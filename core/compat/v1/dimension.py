@@ -1,4 +1,4 @@
-"""`Dimension`: a size of a shape of version 1; shapes of today have integers and None."""
+"""`Dimension`, version 1's class for sizes; shapes here contain integers and None."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Dimension:
         value: an integer of at least 0, another Dimension, or None if it is not known.
 
     Raises:
-        TypeError: it is no integer.
-        ValueError: it is negative.
+        TypeError: the value is no integer.
+        ValueError: the value is negative.
     """
 
     __slots__ = ("_value",)

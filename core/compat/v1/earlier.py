@@ -1,4 +1,4 @@
-"""Functions of version 2 as version 1 called them: other places, and other words for arguments."""
+"""Functions of version 2 with version 1's names and arguments."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Earlier:
     """A function of version 1.
 
     Attributes:
-        name: its own, `reduce_sum`.
-        takes: its arguments, as Python writes them.
-        renamed: old argument -> what it is now; empty if it is gone.
-        of: what it is in version 2, without `tf.`.
+        name: its name, such as `reduce_sum`.
+        takes: its arguments, in Python's syntax.
+        renamed: old name of an argument -> new name; empty if version 2 dropped it.
+        of: its name in version 2, without `tf.`.
     """
 
     name: str
@@ -60,8 +60,7 @@ class Earlier:
                 continue  # None is "not given" in all of version 1
             if new in now:
                 raise ValueError(
-                    f"{self.name}: {new} was given twice: {old} is another word for it, and both "
-                    "were there"
+                    f"{self.name}: {new} was given twice; {old} is its old name: give one of them"
                 )
             now[new] = value
         return now

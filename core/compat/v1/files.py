@@ -1,4 +1,4 @@
-"""Files of version 1 that are read without a session: records, events, checkpoints."""
+"""Reading files without a session: records, events, checkpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tf_record_iterator(path: str, options: Any = None) -> Iterator[bytes]:
 
     Raises:
         NotFoundError: there is no such file.
-        DataLossError: it is damaged, or compressed in another way.
+        DataLossError: the file is damaged, or compressed in another way.
     """
     kind = getattr(options, "compression_type", options) or None
     yield from read_records(path, kind)
@@ -36,7 +36,7 @@ def summary_iterator(path: str) -> Iterator[Event]:
 
     Raises:
         NotFoundError: there is no such file.
-        DataLossError: it is damaged.
+        DataLossError: the file is damaged.
     """
     for record in read_records(path):
         yield Event.FromString(record)
@@ -46,7 +46,7 @@ def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
     """Whether there is a checkpoint with this prefix.
 
     Args:
-        checkpoint_prefix: what `Checkpoint.save` returned; or a file, as the first format of
+        checkpoint_prefix: the result of `Checkpoint.save`; or a file, as the first format of
             checkpoints was.
     """
     prefix = os.fspath(checkpoint_prefix)

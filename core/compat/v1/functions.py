@@ -1,4 +1,4 @@
-"""Functions of version 1 that version 2 has in another form, or not at all."""
+"""Functions of version 1 that version 2 changed or dropped."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ def constant(
 
     Args:
         value: a number, a text, nested lists of them, or an array.
-        dtype: of the tensor; None: that of the value.
-        shape: of the tensor; a single value fills it.
-        name: of the node while tracing.
-        verify_shape: a value of another shape is an error.
+        dtype: dtype of the tensor; None: that of the value.
+        shape: shape of the tensor; a single value fills it.
+        name: name of the node while tracing.
+        verify_shape: whether a value of another shape is an error.
 
     Raises:
-        TypeError: the value has another shape, and it is to be verified.
+        TypeError: with `verify_shape`, the value has another shape.
     """
     if verify_shape and shape is not None:
         given = convert_to_tensor(value, dtype)
@@ -117,10 +117,10 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """`x` where `condition` is true, else `y`; without both, the positions where it is true.
 
     Args:
-        condition: of the shape of `x`; or [rows], which chooses whole rows; or a scalar.
+        condition: the shape of `x`; or [rows], which chooses whole rows; or a scalar.
         x: [...], any dtype.
-        y: of the shape and dtype of `x`: version 1 does not broadcast.
-        name: of the node while tracing.
+        y: the shape and dtype of `x`; version 1 does not broadcast.
+        name: name of the node while tracing.
 
     Raises:
         ValueError: only one of `x` and `y` is given.
@@ -134,7 +134,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, rounded down for whole numbers, as Python 2 divided."""
+    """x / y, rounded down for integers, like division in Python 2."""
     first = convert_to_tensor(x)
     if first.dtype.is_integer:
         return division.floordiv(first, y, name=name)
@@ -154,20 +154,20 @@ def cond(
 
     Args:
         pred: a scalar, bool.
-        true_fn: called if it is true; `fn1` is another word for it.
-        false_fn: called if it is not; `fn2` is another word for it.
-        strict: a list or tuple of one stays one; otherwise its value comes out.
-        name: of the node while tracing.
-        fn1: see true_fn.
-        fn2: see false_fn.
+        true_fn: called if it is true.
+        false_fn: called if it is not.
+        strict: whether a list or tuple of one value is kept; else the value itself is returned.
+        name: name of the node while tracing.
+        fn1: synonym of `true_fn`.
+        fn2: synonym of `false_fn`.
 
     Raises:
-        TypeError: a function is missing, or there under both words.
+        TypeError: a function is missing, or given under both names.
     """
     chosen = []
     for new, old, words in ((true_fn, fn1, "true_fn"), (false_fn, fn2, "false_fn")):
         if (new is None) == (old is None):
-            raise TypeError(f"cond: {words} must be given, once")
+            raise TypeError(f"cond: {words} must be given exactly once")
         chosen.append(new if new is not None else old)
     result = conditional.cond(pred, chosen[0], chosen[1], name=name)
     single = not strict and type(result) in (list, tuple) and len(result) == 1
@@ -186,20 +186,20 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """`body` as long as `cond`; see `tf.while_loop`.
+    """Repeat `body` while `cond` holds; see `tf.while_loop`.
 
     Args:
-        cond: of the loop's values, a scalar bool.
-        body: of the loop's values, the next ones.
-        loop_vars: the first ones.
+        cond: maps the loop's values to a scalar bool.
+        body: maps the loop's values to the next ones.
+        loop_vars: the initial values.
         shape_invariants: see `tf.while_loop`.
         parallel_iterations: see `tf.while_loop`.
         back_prop: see `tf.while_loop`.
         swap_memory: see `tf.while_loop`.
-        name: of the node while tracing.
-        maximum_iterations: at most so many.
-        return_same_structure: a single value comes out in a list as it went in; otherwise bare if
-            `body` gives it so.
+        name: name of the node while tracing.
+        maximum_iterations: upper bound of the number of iterations.
+        return_same_structure: whether a single value is returned in a list as it was given; else it
+            is bare if `body` returns it bare.
     """
     bare = False
 
@@ -228,13 +228,13 @@ def space_to_batch(
     input: Any, paddings: Any, block_size: int | None = None, name: str | None = None,
     block_shape: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Blocks of height and width as batches; see `tf.space_to_batch`.
+    """Move blocks of height and width to the batch axis; see `tf.space_to_batch`.
 
     Args:
         input: [batch, height, width, channels].
         paddings: [2, 2], int32 or int64: before and behind each of the two axes.
-        block_size: of both axes; see block_shape.
-        name: of the node while tracing.
+        block_size: size of a block in both axes; see block_shape.
+        name: name of the node while tracing.
         block_shape: sizes of the blocks, in place of block_size.
     """
     shape = [block_size, block_size] if block_shape is None else block_shape
@@ -244,13 +244,13 @@ def space_to_batch(
 def batch_to_space(
     input: Any, crops: Any, block_size: int | None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """Batches as blocks of height and width: the reverse of `space_to_batch`.
+    """Move the batch axis to blocks of height and width, the inverse of `space_to_batch`.
 
     Args:
         input: [batch, height, width, channels].
-        crops: [2, 2], int32 or int64: what is cut off before and behind each of the two axes.
-        block_size: of both axes; see block_shape.
-        name: of the node while tracing.
+        crops: [2, 2], int32 or int64: the sizes cut off before and behind each of the two axes.
+        block_size: size of a block in both axes; see block_shape.
+        name: name of the node while tracing.
         block_shape: sizes of the blocks, in place of block_size.
     """
     shape = [block_size, block_size] if block_shape is None else block_shape
@@ -265,10 +265,10 @@ def assign(
 
     Args:
         ref: the variable.
-        value: of its shape and dtype.
-        validate_shape: a variable's shape is always looked at, unless it is unknown.
+        value: a value of its shape and dtype.
+        validate_shape: without effect here: a known shape is always checked.
         use_locking: without effect here.
-        name: of the node while tracing.
+        name: name of the node while tracing.
 
     Returns:
         The variable.
@@ -288,17 +288,17 @@ def assign_add(
 def assign_sub(
     ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Take from a variable; see `Variable.assign_sub`."""
+    """Subtract from a variable; see `Variable.assign_sub`."""
     del use_locking
     return ref.assign_sub(value, name=name)
 
 
 @contextlib.contextmanager
 def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
-    """A block whose ops would stand on the device of another: there is one device.
+    """A block whose ops share the device of another op; without effect: there is one device.
 
     Args:
-        op: the other.
+        op: the other op.
         ignore_existing: without effect.
     """
     del op, ignore_existing
@@ -312,9 +312,9 @@ def name_scope(
     """A scope of names of nodes.
 
     Args:
-        name: of the scope; None: default_name.
+        name: name of the scope; None: default_name.
         default_name: see name.
-        values: without effect here: version 1 took the graph of them.
+        values: without effect here: version 1 took the graph from them.
 
     Raises:
         TypeError: both are None.
@@ -328,12 +328,12 @@ def name_scope(
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The value that it has while nothing is fed, which is always: there are no sessions.
+    """The default value, since nothing can be fed without sessions.
 
     Args:
         input: the value.
-        shape: that it could have; it must be one of `input`.
-        name: of the node while tracing.
+        shape: a shape that it could have, compatible with that of `input`.
+        name: name of the node while tracing.
 
     Raises:
         InvalidArgumentError: the value has another shape.
@@ -349,13 +349,13 @@ def Print(  # noqa: N802 (TensorFlow's name)
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`input_`, and a line about other tensors on standard error.
+    """Return `input_`, after printing other tensors to standard error.
 
     Args:
         input_: any tensor.
         data: list of tensors to print.
-        message: what the line begins with.
-        first_n: without effect, and told so: each call prints.
+        message: beginning of the line.
+        first_n: without effect, which a warning says: each call prints.
         summarize: how many elements of each tensor; 3 if None, all if negative.
         name: name of the node while tracing.
 

@@ -1,4 +1,4 @@
-"""Functions that version 2 says in other words: batch_gather, clip_by_average_norm."""
+"""Functions of version 1 with a replacement in version 2: batch_gather, clip_by_average_norm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["batch_gather", "clip_by_average_norm"]
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """The parts of `params` that `indices` names in each batch; `tf.gather` with `batch_dims`.
+    """The slices of `params` at `indices` in each batch; `tf.gather` with `batch_dims`.
 
     Args:
         params: [batch, n, ...], as many batch axes as `indices` has.
@@ -32,7 +32,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
-    """`t`, scaled so that its norm by its number of values is at most `clip_norm`.
+    """`t`, scaled so that its norm divided by its size is at most `clip_norm`.
 
     Args:
         t: [...], float32 or float64.

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.image`: resizing that counts pixels by their corners, as version 1 did."""
+"""`tf.compat.v1.image`: resizing with version 1's pixel coordinates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH_RANK = 4
 
 
 class ResizeMethod:
-    """Ways to resize, by number."""
+    """Resizing methods by number."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -39,7 +39,7 @@ def resize_bilinear(
         images: [batch, height, width, channels], a real dtype.
         size: [2], int32: the new height and width.
         align_corners: the centres of the corner pixels stay where they are.
-        name: of the node while tracing.
+        name: name of the node while tracing.
         half_pixel_centers: pixels are where their centres are; not with align_corners.
 
     Returns:
@@ -59,7 +59,7 @@ def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Images resized by taking the nearest pixels; of their dtype. See `resize_bilinear`."""
+    """Images resized to the nearest pixels, in their dtype. See `resize_bilinear`."""
     found: Tensor = raw_ops.ResizeNearestNeighbor(
         images=images,
         size=size,
@@ -88,7 +88,7 @@ def resize_bicubic(
 def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
-    """Images resized by the means of areas. See `resize_bilinear`."""
+    """Images resized by averaging areas. See `resize_bilinear`."""
     found: Tensor = raw_ops.ResizeArea(
         images=images, size=size, align_corners=align_corners, name=name
     )
@@ -113,7 +113,7 @@ def resize_images(
     images: Any, size: Any, method: Any = ResizeMethod.BILINEAR, align_corners: bool = False,
     preserve_aspect_ratio: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Images with another height and width.
+    """Images resized to another height and width.
 
     Args:
         images: [batch, height, width, channels] or [height, width, channels], a real dtype.
@@ -121,14 +121,14 @@ def resize_images(
         method: one of `ResizeMethod`, or of version 2's words for them.
         align_corners: the centres of the corner pixels stay where they are.
         preserve_aspect_ratio: as large as fits into `size` without distortion.
-        name: of the node while tracing.
+        name: name of the node while tracing.
 
     Returns:
-        The resized images, float32; of their own dtype for the nearest neighbour, and, unchanged,
-        if they have the size already.
+        The resized images, float32; images of the requested size are unchanged, and the nearest
+        neighbour keeps their dtype.
 
     Raises:
-        ValueError: there is no such method, or the images have neither three nor four axes.
+        ValueError: the method is unknown, or the images have neither three nor four axes.
     """
     pictures = convert_to_tensor(images)
     rank = pictures.shape.rank
@@ -159,12 +159,12 @@ resize = resize_images
 def draw_bounding_boxes(
     images: Any, boxes: Any, name: str | None = None, colors: Any = None
 ) -> Tensor:
-    """Images with the edges of boxes; see `tf.image.draw_bounding_boxes`.
+    """Images with the outlines of boxes; see `tf.image.draw_bounding_boxes`.
 
     Args:
         images: [batch, height, width, channels].
         boxes: [batch, boxes, 4]: top, left, bottom, right, in shares of the image.
-        name: of the node while tracing.
+        name: name of the node while tracing.
         colors: [colors, channels], taken in turn; None: those of TensorFlow.
     """
     return drawing.draw_bounding_boxes(images, boxes, colors, name)

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.initializers`: values of new variables, of a dtype that is chosen beforehand."""
+"""`tf.compat.v1.initializers`: initial values with a dtype set in the constructor."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _DISTRIBUTIONS = ("normal", "uniform", "truncated_normal", "untruncated_normal")
 
 
 class Initializer:
-    """Gives the first value of a variable.
+    """Returns the initial value of a variable.
 
     Args:
-        dtype: of the value, if the call names none.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
@@ -32,8 +32,8 @@ class Initializer:
         """The value.
 
         Args:
-            shape: of the variable.
-            dtype: of the value; None: as chosen beforehand.
+            shape: shape of the variable.
+            dtype: dtype of the value; that of the constructor if None.
             partition_info: without effect here: variables are whole.
         """
         del partition_info
@@ -44,26 +44,26 @@ class Initializer:
 
 
 class zeros_initializer(Initializer):  # noqa: N801 (TensorFlow's names, here and below)
-    """Zeros."""
+    """Initial values of 0."""
 
     def _value(self, shape: list[int], dtype: dtypes.DType) -> Any:
         return constants.zeros(shape, dtype)
 
 
 class ones_initializer(Initializer):  # noqa: N801
-    """Ones."""
+    """Initial values of 1."""
 
     def _value(self, shape: list[int], dtype: dtypes.DType) -> Any:
         return constants.ones(shape, dtype)
 
 
 class constant_initializer(Initializer):  # noqa: N801
-    """One value for all, or all values.
+    """Initial values that are constant, or given.
 
     Args:
-        value: a number, or as many as the variable has.
-        dtype: of the value, if the call names none.
-        verify_shape: a value of another shape is an error.
+        value: a number, or one for each element of the variable.
+        dtype: dtype of the value, if the call names none.
+        verify_shape: whether a value of another shape is an error.
     """
 
     def __init__(
@@ -84,13 +84,13 @@ class constant_initializer(Initializer):  # noqa: N801
 
 
 class random_uniform_initializer(Initializer):  # noqa: N801
-    """Even between two numbers.
+    """Uniform distribution between two numbers.
 
     Args:
-        minval: the least.
-        maxval: above all; None: 1.
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        minval: lower bound.
+        maxval: exclusive upper bound; 1 if None.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class random_normal_initializer(Initializer):  # noqa: N801
     Args:
         mean: its mean.
         stddev: its standard deviation.
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class random_normal_initializer(Initializer):  # noqa: N801
 
 
 class truncated_normal_initializer(random_normal_initializer):  # noqa: N801
-    """A normal distribution, without what is further off than twice its deviation."""
+    """A normal distribution truncated at two standard deviations."""
 
     def _value(self, shape: list[int], dtype: dtypes.DType) -> Any:
         return stateful.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
@@ -137,13 +137,13 @@ class variance_scaling_initializer(Initializer):  # noqa: N801
 
     Args:
         scale: above 0.
-        mode: what the variance is divided by: "fan_in", "fan_out" or "fan_avg", their mean.
+        mode: the divisor of the variance: "fan_in", "fan_out" or "fan_avg", their mean.
         distribution: "truncated_normal" (or "normal"), "untruncated_normal" or "uniform".
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
 
     Raises:
-        ValueError: one of them is none of these.
+        ValueError: an argument has another value.
     """
 
     def __init__(
@@ -177,11 +177,11 @@ class variance_scaling_initializer(Initializer):  # noqa: N801
 
 
 class glorot_uniform_initializer(variance_scaling_initializer):  # noqa: N801
-    """Even, with the variance 2 / (fan_in + fan_out).
+    """Uniform distribution with variance 2 / (fan_in + fan_out).
 
     Args:
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
@@ -189,11 +189,11 @@ class glorot_uniform_initializer(variance_scaling_initializer):  # noqa: N801
 
 
 class glorot_normal_initializer(variance_scaling_initializer):  # noqa: N801
-    """Normal, with the variance 2 / (fan_in + fan_out).
+    """Normal distribution with variance 2 / (fan_in + fan_out).
 
     Args:
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
@@ -201,12 +201,12 @@ class glorot_normal_initializer(variance_scaling_initializer):  # noqa: N801
 
 
 class uniform_unit_scaling_initializer(Initializer):  # noqa: N801
-    """Even between ±factor * sqrt(3 / inputs).
+    """Uniform distribution in ±factor * sqrt(3 / inputs).
 
     Args:
         factor: see above.
-        seed: of the draws.
-        dtype: of the value, if the call names none.
+        seed: seed of the draws.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class identity(Initializer):  # noqa: N801
 
     Args:
         gain: the number.
-        dtype: of the value, if the call names none.
+        dtype: dtype of the value, if the call names none.
     """
 
     def __init__(self, gain: Any = 1.0, dtype: Any = dtypes.float32) -> None:
@@ -242,22 +242,22 @@ class identity(Initializer):  # noqa: N801
 
 
 def he_normal(seed: int | None = None) -> Initializer:
-    """Normal, with the variance 2 / fan_in."""
+    """Normal distribution with variance 2 / fan_in."""
     return variance_scaling_initializer(2.0, "fan_in", "truncated_normal", seed)
 
 
 def he_uniform(seed: int | None = None) -> Initializer:
-    """Even, with the variance 2 / fan_in."""
+    """Uniform distribution with variance 2 / fan_in."""
     return variance_scaling_initializer(2.0, "fan_in", "uniform", seed)
 
 
 def lecun_normal(seed: int | None = None) -> Initializer:
-    """Normal, with the variance 1 / fan_in."""
+    """Normal distribution with variance 1 / fan_in."""
     return variance_scaling_initializer(1.0, "fan_in", "truncated_normal", seed)
 
 
 def lecun_uniform(seed: int | None = None) -> Initializer:
-    """Even, with the variance 1 / fan_in."""
+    """Uniform distribution with variance 1 / fan_in."""
     return variance_scaling_initializer(1.0, "fan_in", "uniform", seed)
 
 
@@ -274,7 +274,7 @@ uniform_unit_scaling = uniform_unit_scaling_initializer
 
 
 def _fans(shape: list[int]) -> tuple[float, float]:
-    """The fan-in and the fan-out: values that enter one output, and values that leave one input."""
+    """The numbers of inputs per output (fan-in) and of outputs per input (fan-out)."""
     if not shape:
         return 1.0, 1.0
     if len(shape) == 1:

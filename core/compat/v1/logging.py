@@ -23,7 +23,7 @@ def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     Args:
         level: as `INFO`.
         msg: a text; `%` puts the arguments into it.
-        args: what is put in.
+        args: the values inserted.
         kwargs: as `logging.Logger.log` takes.
     """
     get_logger().log(level, msg, *args, **kwargs)
@@ -58,7 +58,7 @@ def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Write a message of a level; another word for `log`."""
+    """Write a message of a level; another name for `log`."""
     get_logger().log(level, msg, *args, **kwargs)
 
 
@@ -69,17 +69,17 @@ def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
 
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Write a message the first time its line comes here, and each n-th after it."""
+    """Write a message at the first and then every n-th call from the same line."""
     log_if(level, msg, not _count() % n, *args)
 
 
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Write a message the first n times its line comes here."""
+    """Write a message at the first n calls from the same line."""
     log_if(level, msg, _count() < n, *args)
 
 
 def set_verbosity(v: int) -> None:
-    """The level below which nothing is written."""
+    """Set the level below which no messages are written."""
     get_logger().setLevel(v)
 
 
@@ -89,7 +89,7 @@ def get_verbosity() -> int:
 
 
 def flush() -> None:
-    """Nothing: handlers write each message."""
+    """Does nothing: handlers write each message at once."""
 
 
 def TaskLevelStatusMessage(msg: Any) -> None:  # noqa: N802 (TensorFlow's name)

@@ -22,7 +22,7 @@ _COLLECTION = "losses"
 
 
 class Reduction:
-    """The names of the ways to reduce the losses of a batch to one."""
+    """Names of the reductions of a batch's losses to a scalar."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -33,7 +33,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """All of them."""
+        """All names."""
         return (
             cls.NONE,
             cls.SUM,
@@ -45,7 +45,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Refuse what is none.
+        """Raise for an unknown reduction.
 
         Raises:
             ValueError: `key` is no reduction.
@@ -74,7 +74,7 @@ def compute_weighted_loss(
         A scalar, or for `NONE` of the shape of `losses`; of its dtype.
 
     Raises:
-        ValueError: there is no such reduction, or the weights do not fit.
+        ValueError: the reduction is unknown, or the weights do not fit.
     """
     del scope, loss_collection
     Reduction.validate(reduction)
@@ -112,7 +112,7 @@ def cosine_distance(
     scope: str | None = None, loss_collection: Any = _COLLECTION,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS, dim: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """1 - labels · predictions along `axis` (or `dim`), both of length 1.
+    """1 - labels · predictions along `axis` (or `dim`), both assumed to have length 1.
 
     Raises:
         ValueError: no axis is given.
@@ -142,7 +142,7 @@ def huber_loss(
     scope: str | None = None, loss_collection: Any = _COLLECTION,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:  # fmt: skip
-    """e²/2 for errors up to `delta`, linear beyond."""
+    """e²/2 for errors e up to `delta`, linear beyond."""
     labels, predictions = _pair("huber_loss", labels, predictions)
     error = polar.abs(arithmetic.subtract(predictions, labels))
     bent = arithmetic.minimum(error, delta)
@@ -186,7 +186,7 @@ def mean_pairwise_squared_error(
 
     Args:
         labels: [batch, ...].
-        predictions: of the shape of `labels`.
+        predictions: the shape of `labels`.
         weights: a scalar, [batch], or of the shape of `labels`.
         scope: without effect here: a name in a graph.
         loss_collection: without effect here.
@@ -198,7 +198,7 @@ def mean_pairwise_squared_error(
     _check_weights(factors, errors)
     inner = list(range(1, errors.shape.rank or 1))
     squares = reduce_sum(arithmetic.square(errors), inner, keepdims=True)
-    # TensorFlow: of a single weight it counts all rows as one, outside of functions.
+    # TensorFlow: outside of functions, a scalar weight makes it count all rows as one.
     as_one = factors.shape.rank == 0 and executing_eagerly()
     inner_count = None if as_one else inner
     count = reduce_sum(_present_each(errors, factors), inner_count, keepdims=True)
@@ -216,11 +216,11 @@ def sigmoid_cross_entropy(
     scope: str | None = None, loss_collection: Any = _COLLECTION,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:  # fmt: skip
-    """Cross entropy of independent classes; see `compute_weighted_loss` for the rest.
+    """Cross-entropy of independent classes; see `compute_weighted_loss` for the other arguments.
 
     Args:
         multi_class_labels: [batch, classes], each in [0, 1].
-        logits: of the shape of the labels.
+        logits: the shape of the labels.
         weights: see `compute_weighted_loss`.
         label_smoothing: how far labels are moved towards 1/2.
         scope: without effect here: a name in a graph.
@@ -243,11 +243,11 @@ def softmax_cross_entropy(
     scope: str | None = None, loss_collection: Any = _COLLECTION,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:  # fmt: skip
-    """Cross entropy of classes that exclude each other; labels get no gradient.
+    """Cross-entropy of mutually exclusive classes; labels get no gradient.
 
     Args:
         onehot_labels: [batch, classes].
-        logits: of the shape of the labels.
+        logits: the shape of the labels.
         weights: a scalar or [batch]; see `compute_weighted_loss`.
         label_smoothing: how far labels are moved towards 1/classes.
         scope: without effect here: a name in a graph.
@@ -271,7 +271,7 @@ def sparse_softmax_cross_entropy(
     labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None,
     loss_collection: Any = _COLLECTION, reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:  # fmt: skip
-    """Cross entropy of classes given by number.
+    """Cross-entropy of classes given by index.
 
     Args:
         labels: [batch, ...] or [batch, ..., 1], int32 or int64.
@@ -302,7 +302,7 @@ def _pair(who: str, labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
 def _check_shapes(who: str, labels: Tensor, predictions: Tensor) -> None:
     if not labels.shape.is_compatible_with(predictions.shape):
         raise ValueError(
-            f"{who}: labels and what is predicted must have one shape, got {labels.shape} and "
+            f"{who}: labels and predictions must have the same shape, got {labels.shape} and "
             f"{predictions.shape}"
         )
 

@@ -1,8 +1,8 @@
-"""The names in the namespaces of `tf.compat.v1`, found when each is first asked for.
+"""The names in the namespaces of `tf.compat.v1`, resolved on first use.
 
-`same_names.txt` has what is the very same in version 2 (`tools/version_1_names.py` writes it),
-`earlier_signatures.txt` functions that take other arguments, `graph_mode.toml` what belongs to
-graphs and sessions alone and is not here, why, and what to use. What needs code of its own stands
+`same_names.txt` lists the names that are the same in version 2 (`tools/version_1_names.py` writes
+it), `earlier_signatures.txt` functions that take other arguments, `graph_mode.toml` the names of
+graphs and sessions that are not here, with the reason and a replacement. Names that need code are
 in the modules beside this one.
 """
 
@@ -31,7 +31,7 @@ def giver(space: str, names: dict[str, Any]) -> Callable[[str], Any]:
     """The `__getattr__` of a namespace.
 
     Args:
-        space: as version 1 has it, `tf.nn`.
+        space: version 1's namespace, `tf.nn`.
         names: the module's own, where what was found is kept.
     """
 
@@ -52,7 +52,7 @@ def lister(space: str, names: dict[str, Any]) -> Callable[[], list[str]]:
         inner = [s.removeprefix(f"{space}.") for s in same_names() if s.startswith(f"{space}.")]
         below = {one for one in inner if "." not in one}
         shown = {one for one in names if not one.startswith("_")}
-        # Of what is the same in TensorFlow, what is here.
+        # Names that are the same in TensorFlow 2 and available here.
         same = {one for one, new in same_names().get(space, {}).items() if _is_here(new)}
         return sorted({*shown, *below, *same, *earlier_functions(space)})
 
@@ -72,7 +72,7 @@ def _found(space: str, name: str) -> Any:
 
 
 def _space(full: str) -> ModuleType:
-    """The namespace: that of version 2 if it is the same, or a module with what is."""
+    """The namespace: version 2's if it is the same, else a module with the available names."""
     if _ALL in same_names().get(full, {}):
         found: Any = of_version_2(full.removeprefix("tf."))
         return found  # type: ignore[no-any-return]
@@ -86,8 +86,8 @@ def _space(full: str) -> ModuleType:
 
 
 def of_version_2(name: str) -> Any:
-    """The object of version 2 with a name, `nn.relu`."""
-    # By its path: this is a namespace, too, and the root is above all of them.
+    """The object with a name in version 2, such as `nn.relu`."""
+    # Imported by name, since the root package is above this module in the layers.
     value: Any = importlib.import_module("pinnace")
     for part in name.split("."):
         value = getattr(value, part)
@@ -109,10 +109,10 @@ def _why_not(full: str) -> str:
 
 
 def of_version_1(name: str) -> str | None:
-    """The explanation of a name that version 2 lacks and version 1 had; None if it had none.
+    """The explanation for a name that only version 1 had; None if it had none.
 
     Args:
-        name: as version 1 has it, without `tf.`: `placeholder`, `train.AdamOptimizer`.
+        name: name in version 1, without `tf.`: `placeholder`, `train.AdamOptimizer`.
     """
     advice = "`pinnace upgrade PROGRAM.py` rewrites programs of version 1"
     told = of_graph_mode(name, named=True)
@@ -121,7 +121,7 @@ def of_version_1(name: str) -> str | None:
     *spaces, last = name.split(".")
     found: object = importlib.import_module("pinnace.compat.v1")
     for i, part in enumerate([*spaces, last]):
-        # Version 1 has it from version 2, which lacks it, and would ask here again.
+        # Version 1 takes this name from version 2, which lacks it and would ask this again.
         same = same_names().get(".".join(["tf", *spaces[:i]]), {})
         if _ALL in same or (i == len(spaces) and same.get(last) == name):
             return None
@@ -132,10 +132,10 @@ def of_version_1(name: str) -> str | None:
 
 
 def of_graph_mode(name: str, *, named: bool = False) -> str | None:
-    """Why a name will not be here, if it belongs to graphs and sessions alone.
+    """The reason why a name that concerns only graphs and sessions will not be added.
 
     Args:
-        name: as version 1 has it, `train.Saver`.
+        name: name in version 1, `train.Saver`.
         named: whether it must be known for a name of version 1: that all of a namespace is not
             here does not say so where version 2 has a namespace of the same name.
     """

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.nn`: what version 2 has in another form."""
+"""`tf.compat.v1.nn`: functions that version 2 changed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def dropout(
     x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None,
     name: str | None = None, rate: Any = None,
 ) -> Tensor:  # fmt: skip
-    """`x` with a share of its values set to 0, the others scaled up.
+    """`x` with a share of its elements set to 0 and the others scaled up.
 
     Args:
         x: [...], any float dtype.
         keep_prob: the share that is kept, in (0, 1].
         noise_shape: shape of the random choices, broadcast to x; that of x if None.
-        seed: of the choices.
-        name: of the node while tracing.
+        seed: seed of the choices.
+        name: name of the node while tracing.
         rate: the share that is dropped, in place of keep_prob.
 
     Raises:
@@ -47,14 +47,14 @@ def softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Cross entropy of classes that exclude each other; labels get no gradient.
+    """Cross-entropy of mutually exclusive classes; labels get no gradient.
 
     Args:
         labels: [..., classes], each row a distribution.
-        logits: of the shape and dtype of the labels.
+        logits: the shape and dtype of the labels.
         dim: the axis of the classes.
-        name: of the node while tracing.
-        axis: another word for dim.
+        name: name of the node while tracing.
+        axis: synonym of `dim`.
     """
     return _losses.softmax_cross_entropy_with_logits(
         labels=identities.stop_gradient(labels),
@@ -68,19 +68,19 @@ def embedding_lookup(
     params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None,
     validate_indices: bool = True, max_norm: float | None = None,
 ) -> Tensor:  # fmt: skip
-    """The rows of a table that `ids` name.
+    """The rows of a table at `ids`.
 
     Args:
         params: [rows, ...]; or a list of one such.
         ids: [...], int32 or int64, in [0, rows).
         partition_strategy: "mod" or "div": how the rows of several tables are numbered. Of one
             table both are the same.
-        name: of the node while tracing.
+        name: name of the node while tracing.
         validate_indices: without effect: they always are.
         max_norm: rows longer than this are scaled down to it.
 
     Raises:
-        ValueError: there is no such strategy, or several tables are numbered by "mod".
+        ValueError: the strategy is unknown, or several tables are numbered by "mod".
     """
     del validate_indices
     if partition_strategy not in _STRATEGIES:

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.python_io`: files of records."""
+"""`tf.compat.v1.python_io`: TFRecord files."""
 
 from pinnace.compat.v1.files import tf_record_iterator as tf_record_iterator
 from pinnace.compat.v1.names import giver as _giver

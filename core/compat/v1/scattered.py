@@ -1,4 +1,4 @@
-"""Parts of variables as version 1 changes them: by functions, which give the variable back."""
+"""Version 1's scatter updates: functions that change and return a variable."""
 
 from __future__ import annotations
 

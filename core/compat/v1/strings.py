@@ -1,4 +1,4 @@
-"""`tf.compat.v1.strings`: what splits gives sparse tensors."""
+"""`tf.compat.v1.strings`: splitting returns sparse tensors."""
 
 from pinnace.compat.v1.names import giver as _giver
 from pinnace.compat.v1.names import lister as _lister

@@ -1,4 +1,4 @@
-"""Strings of version 1: they are split into sparse tensors."""
+"""Version 1's string functions: splitting returns sparse tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor | RaggedTensor:
-    """Each string cut at every character of a separator.
+    """Each string split at every character of a separator.
 
     Args:
         source: [n], string.
@@ -37,13 +37,13 @@ def string_split(
         [n, (pieces)], string.
 
     Raises:
-        ValueError: both `sep` and `delimiter`, or another `result_type`.
+        ValueError: `sep` and `delimiter` are both given, or `result_type` is unknown.
 
     Source:
         TensorFlow op `StringSplit` (string_ops.cc).
     """
     if sep is not None and delimiter is not None:
-        raise ValueError("string_split: sep and delimiter are the same, give one of them")
+        raise ValueError("string_split: sep and delimiter are synonyms, give one of them")
     given = delimiter if sep is None else sep
     between = convert_to_tensor(" " if given is None else given, string)
     strings = convert_to_tensor(source, string)
@@ -59,21 +59,21 @@ def strings_split(
     source: Any = None,
     name: str | None = None,
 ) -> SparseTensor | RaggedTensor:
-    """`tf.compat.v1.strings.split`: see `tf.strings.split`, with a sparse result.
+    """`tf.strings.split` with a sparse result.
 
     Args:
         input: [n], string; or, for `RaggedTensor`, of any rank.
-        sep: where to cut; white space if None or "".
+        sep: the separator; white space if None or "".
         maxsplit: how often to cut at most, -1 for everywhere.
         result_type: `SparseTensor` or `RaggedTensor`.
         source: the earlier name of `input`.
         name: name of the node while tracing.
 
     Raises:
-        ValueError: neither or both of `input` and `source`; another `result_type`.
+        ValueError: neither or both of `input` and `source` are given, or `result_type` is unknown.
     """
     if (input is None) == (source is None):
-        raise ValueError("strings.split: input and source are the same, give one of them")
+        raise ValueError("strings.split: input and source are synonyms, give one of them")
     wanted = _checked(result_type)
     strings = convert_to_tensor(source if input is None else input, string)
     if strings.shape.rank == 0:

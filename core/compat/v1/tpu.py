@@ -1,4 +1,4 @@
-"""`tf.compat.v1.tpu`, with what was `tf.contrib.tpu` before it was `estimator.tpu`."""
+"""`tf.compat.v1.tpu`, including names of the former `tf.contrib.tpu`."""
 
 from pinnace.estimator.tpu import CrossShardOptimizer as CrossShardOptimizer
 from pinnace.estimator.tpu import InputPipelineConfig as InputPipelineConfig

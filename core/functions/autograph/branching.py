@@ -93,7 +93,7 @@ def _filled_sides(
     set_state: Callable[[tuple[Any, ...]], None],
     count: int,
 ) -> tuple[Any, ...]:
-    """The values before an if; a variable that only one branch sets begins as zeros."""
+    """The values before an `if`; a variable that only one branch sets starts as zeros."""
     if not any(is_nothing(value) for value in start[:count]):
         return start
     after = [probed(side, start, get_state, set_state) for side in sides]
@@ -115,7 +115,7 @@ def _build_if(
     split: list[Split],
     names: Sequence[str],
 ) -> Any:
-    """Build an If; where the branches differ, the error names the variable."""
+    """Build an If; an error about differing branches names the variable."""
 
     def checked() -> Any:
         false_fn()
@@ -128,7 +128,7 @@ def _build_if(
 
 
 def _check_sides(body: Split, orelse: Split, names: Sequence[str]) -> None:
-    """Refuse a variable that the two branches leave in incompatible states."""
+    """Refuse a variable with incompatible values after the two branches."""
     for name, mine, theirs, a, b in zip(
         names, body.kinds, orelse.kinds, body.values, orelse.values, strict=True
     ):

@@ -76,7 +76,7 @@ def _as_it_is(function: Any) -> Any:
 
 
 def converted_as_around(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`converted`, for a function that library code traces: not inside of `do_not_convert`."""
+    """`converted` for a function that library code traces, unless inside of `do_not_convert`."""
     return function if state.convert is _as_it_is else converted(function)
 
 
@@ -106,7 +106,7 @@ def converted(function: Callable[..., Any], print_op: bool | None = None) -> Cal
 
 
 def callback(function: Any) -> Any:
-    """A user's function that library code is about to call: converted if the caller was."""
+    """A user's function for library code to call: converted if the calling code was."""
     if state.convert is not callback or function is None or getattr(function, _MARK, False):
         return function
     if not callable(function) or _is_library(function):
@@ -152,14 +152,14 @@ def _overload(f: Any) -> Any:
 
 
 def _in_frame(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: Any) -> Any:
-    """Built-ins that inspect the frame of their caller."""
+    """Call built-ins that inspect their caller's frame."""
     from pinnace.functions.autograph import transformer
 
     return transformer.call_in_frame(f, args, kwargs, scope)
 
 
 def _is_library(f: Any) -> bool:
-    """Whether it is called unconverted: built-ins, classes, library code, `tf.function`s."""
+    """Whether it is called unconverted: a built-in, class, library function or `tf.function`."""
     if inspect.isbuiltin(f) or isinstance(f, (type, types.MethodWrapperType)):
         return True
     # Decorated functions have the __module__ of the wrapped function, but the globals of the
@@ -304,7 +304,7 @@ _UNKNOWN = object()
 
 
 def _is_harmless(value: Any) -> bool:
-    """Whether no use of the name can need conversion."""
+    """Whether no use of the name can require conversion."""
     if value is _UNKNOWN:
         return False
     if isinstance(value, (Tensor, Variable, bool, int, float, complex, str, bytes, type(None))):
@@ -330,7 +330,7 @@ def to_graph(
         experimental_optional_features: accepted for TensorFlow's sake.
 
     Raises:
-        ValueError: it has no source, or is no function.
+        ValueError: the argument is no function, or has no source.
     """
     why = "what it calls is converted when it is called"
     ignored("autograph.to_graph", why, True, recursive=recursive)
@@ -372,7 +372,7 @@ def to_code(
         experimental_optional_features: accepted for TensorFlow's sake.
 
     Raises:
-        ValueError: it has no source, or is no function.
+        ValueError: the argument is no function, or has no source.
     """
     why = "what it calls is converted when it is called"
     ignored("autograph.to_code", why, True, recursive=recursive)

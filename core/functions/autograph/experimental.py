@@ -1,4 +1,4 @@
-"""The names of TensorFlow's `autograph.experimental`."""
+"""`tf.autograph.experimental`."""
 
 from pinnace.functions.autograph.conversion import do_not_convert as do_not_convert
 from pinnace.functions.autograph.options import Feature as Feature

@@ -1,4 +1,4 @@
-"""Lists that a graph loop appends to are replaced by growing TensorArrays."""
+"""Lists that a graph loop appends to, replaced by growing TensorArrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ListArraySpec(TensorArraySpec):
 
 
 class ListArray(TensorArray):
-    """A list of tensors whose length is known at run time; converted to a tensor, it is stacked."""
+    """A list of tensors of unknown length; conversion to a tensor stacks it."""
 
     @property
     def spec(self) -> ListArraySpec:

@@ -27,7 +27,7 @@ _iterations: dict[type, Callable[..., None]] = {}
 
 
 def register_iteration(kind: type, for_function: Callable[..., None]) -> None:
-    """Tell AutoGraph how `for` iterates over values of a class while a function is traced.
+    """Define how `for` iterates over values of a class while a function is traced.
 
     Args:
         kind: the class; its subclasses too.
@@ -92,7 +92,7 @@ def _guarded_for(
 
 
 def special_iteration(iterated: Any) -> Callable[..., None] | None:
-    """The iteration of `for` over a value in a traced function; None: as in Python."""
+    """How `for` iterates over the value in a traced function; None: as in Python."""
     if isinstance(iterated, (Steps, Tensor, Variable, ZippedIteration)):
         return _for_items
     for kind in type(iterated).__mro__:
@@ -170,7 +170,7 @@ def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
 
 
 def branches_symbol(value: Value, like: SymbolicTensor) -> SymbolicTensor:
-    """The tensor that represents another value of a tensor's graph."""
+    """The tensor for another value of the graph of a tensor."""
     if value.tensor is None:
         value.tensor = SymbolicTensor(value, like.graph)
     return value.tensor

@@ -49,7 +49,7 @@ def while_stmt(
 
 
 def _probe(test: Callable[[], Any]) -> Any:
-    """The value of `test()` if it is known; no node is added to the graph."""
+    """The value of `test()` if it is known; adds no node to the graph."""
     found: list[Any] = []
 
     def run() -> None:
@@ -121,7 +121,7 @@ def _spread(split: Split) -> list[Any]:
 
 
 def _after(first: Split, values: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """The tensors after an iteration; other values must not have changed."""
+    """The tensors after an iteration; other values must be unchanged."""
     found = []
     for name, kind, before, after in zip(names, first.kinds, first.values, values, strict=True):
         if not kind:
@@ -197,7 +197,7 @@ def _filled(
     set_state: Callable[[tuple[Any, ...]], None],
     get_state: Callable[[], tuple[Any, ...]],
 ) -> tuple[list[Any], dict[int, Shape]]:
-    """The values before the loop; a variable that only the loop sets begins as zeros."""
+    """The values before the loop; a variable that only the loop sets starts as zeros."""
     if not any(is_nothing(value) for value in start):
         return start, {}
     found = probed(body, start, get_state, set_state)

@@ -1,4 +1,4 @@
-"""Options of AutoGraph, and the directive that loops take."""
+"""Options of AutoGraph, and the directive for loops."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Feature(enum.Enum):
 
     @classmethod
     def all(cls) -> tuple[Feature, ...]:
-        """Every feature."""
+        """The set of all features."""
         return tuple(cls)
 
     @classmethod
     def all_but(cls, exclude: Any) -> tuple[Feature, ...]:
-        """Every feature but these."""
+        """All features except those given."""
         left_out = set(exclude) if isinstance(exclude, (list, tuple, set)) else {exclude}
         return tuple(one for one in cls if one not in left_out and one is not cls.ALL)
 
@@ -46,7 +46,7 @@ def makes_print_an_op(features: Any) -> bool:
     """Whether a feature, several of them, or None, convert `print`.
 
     Raises:
-        TypeError: it is no feature.
+        TypeError: the argument is no feature.
     """
     given = () if features is None else features
     given = tuple(given) if isinstance(given, (list, tuple, set, frozenset)) else (given,)
@@ -84,7 +84,7 @@ def verbosity() -> int:
 
 
 def trace(*args: Any) -> None:
-    """Prints while a function is traced, not when it runs: for debugging."""
+    """Print while the function is traced rather than when it runs, for debugging."""
     print(*args)  # noqa: T201 (printing is what it is for)
 
 
@@ -94,7 +94,7 @@ def set_loop_options(
     maximum_iterations: Any = None,
     shape_invariants: Any = None,
 ) -> None:
-    """Options of the loop around it: the first statement of its body.
+    """Set options of the enclosing loop; must be the first statement of its body.
 
     Outside AutoGraph it has no effect.
 

@@ -1,7 +1,7 @@
-"""Source to source: malt's converters, whose output calls this project's operators.
+"""Source transformation: malt's converters, whose output calls this project's operators.
 
-The converted tree is compiled with the name and line numbers of the user's file: tracebacks, nodes
-of the graph and debuggers point to the user's source.
+The converted tree is compiled with the file name and line numbers of the user's source, which
+tracebacks, graph nodes and debuggers show.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class _Options(converter.ConversionOptions):  # type: ignore[misc]
-    """Print and assert are always converted, and are no optional features."""
+    """Options in which print and assert are always converted."""
 
     def uses(self, feature: Any) -> bool:
         """Whether a converter is used."""
@@ -61,7 +61,7 @@ _OPTIONS = _Options(recursive=True, user_requested=True, optional_features=())
 
 
 class FunctionScope:
-    """Around the body of every converted function."""
+    """The scope around the body of a converted function."""
 
     def __init__(self, function_name: str, scope_name: str, options: Any) -> None:
         self.function_name = function_name
@@ -84,7 +84,7 @@ class FunctionScope:
 def with_function_scope(
     thunk: Callable[[FunctionScope], Any], scope_name: str, options: Any
 ) -> Any:
-    """A FunctionScope in the form of an expression, for lambdas."""
+    """A FunctionScope as an expression, for lambdas."""
     with FunctionScope("lambda_", scope_name, options) as scope:
         return thunk(scope)
 
@@ -217,7 +217,7 @@ class _Conditionals(conditional_expressions.ConditionalExpressionTransformer):  
 
 
 class _Namer:
-    """malt's names, but `<function>_scope` for the scope of a function, as TensorFlow has it."""
+    """malt's naming, with TensorFlow's `<function>_scope` for a function's scope."""
 
     def __init__(self, namer: Any, name: str) -> None:
         self._namer = namer
@@ -233,7 +233,7 @@ class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
     """The order of malt's converters."""
 
     def get_transformed_name(self, node: Any) -> str:
-        """`tf__` and the name."""
+        """`tf__` followed by the name."""
         return f"tf__{super().get_transformed_name(node)}"
 
     def transform_ast(self, node: Any, ctx: Any) -> Any:
@@ -289,7 +289,7 @@ def outer_factory():
 
 
 class _Factory:
-    """Creates converted functions of one code object, for any closure."""
+    """Creates functions from one converted code object, for any closure."""
 
     def __init__(self, function: types.FunctionType) -> None:
         node, self.name = _tree_of(function)
@@ -334,7 +334,7 @@ def _future_flags() -> int:
 
 
 def _place(node: ast.AST, line: int) -> None:
-    """Set every node's line to that of the user's code it, or its parent, was made from."""
+    """Set every node's line to that of the user's code from which it, or its parent, was made."""
     origin = (
         anno.getanno(node, anno.Basic.ORIGIN, default=None) if hasattr(node, "_fields") else None
     )

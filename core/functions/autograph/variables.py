@@ -1,4 +1,4 @@
-"""The user's variables around a converted statement, and which of them are tensors."""
+"""The user's variables around a converted statement, divided into tensors and others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Undefined:
         self.symbol_name = symbol_name
 
     def read(self) -> Any:
-        """Raises an error, as Python does."""
+        """Raises an error, like Python."""
         raise UnboundLocalError(f"{self.symbol_name!r} is used before assignment")
 
     def __repr__(self) -> str:
@@ -35,7 +35,7 @@ class Undefined:
 
 
 class UndefinedReturnValue:
-    """The return value of a function before it reached a `return`."""
+    """The return value of a function before a `return` was reached."""
 
     def __repr__(self) -> str:
         return "<nothing returned>"
@@ -47,7 +47,7 @@ def ld(v: Any) -> Any:
 
 
 def ldu(load_v: Callable[[], Any], name: str) -> Any:
-    """The value of a variable or attribute, Undefined if there is none."""
+    """The value of a variable or attribute; Undefined if it has none."""
     try:
         return load_v()
     except (KeyError, AttributeError, NameError):
@@ -60,7 +60,7 @@ def is_symbolic(value: Any) -> bool:
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether a variable has no value (or one that counts as none)."""
+    """Whether a variable has no value, or one that counts as none."""
     return value is None or isinstance(value, (Undefined, UndefinedReturnValue))
 
 
@@ -120,7 +120,7 @@ class Split:
 
 
 def as_tensors(value: Any) -> tuple[Any] | None:
-    """The value as a structure of tensors, None if it is none."""
+    """The value as a structure of tensors; None if it is not one."""
     if is_nothing(value) or isinstance(value, (str, bytes)):
         return None
     leaves = structure.flatten(value)
@@ -155,7 +155,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def zeros(like: Any) -> Any:
-    """The initial value of a variable that only a loop or one branch of an if sets."""
+    """The initial value of a variable that only a loop or one branch of an `if` sets."""
     if isinstance(like, TensorArray):
         return TensorArray(like.dtype, 0, True, element_shape=like.element_shape)
     sizes = [0 if size is None else size for size in like.shape] if like.shape.rank else []

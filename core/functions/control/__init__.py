@@ -1,1 +1,1 @@
-"""Control flow on tensors: functions of the graph as branches and loops, and their gradients."""
+"""Control flow on tensors: branches and loops as functions of the graph, and their gradients."""

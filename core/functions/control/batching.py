@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Stacked(NamedTuple):
-    """The replacement of a value of the row's graph: a tensor, with or without the batch axis."""
+    """The replacement of a value in the row's graph: a tensor with or without the batch axis."""
 
     tensor: Tensor
     batched: bool
@@ -82,7 +82,7 @@ class Rows:
     """The values of a row's graph, for all rows.
 
     Args:
-        values: those of the graph's inputs; at least one is batched.
+        values: values of the graph's inputs; at least one is batched.
         exact: only rules whose rows are what one row gives, bit for bit, may be followed.
     """
 
@@ -137,7 +137,7 @@ class Rows:
 
 
 class _Call:
-    """The common part of both kinds of calls: a node of the row's graph and its inputs."""
+    """The common base of calls: a node of the row's graph and its inputs."""
 
     def __init__(self, node: Node, batched: Sequence[bool]) -> None:
         self.node = node
@@ -165,7 +165,7 @@ class _Call:
 
 
 class _RowCall(_Call):
-    """A call in the graph of a row, to be made for all rows."""
+    """A call in the graph of a row, to be made for all rows at once."""
 
     def __init__(self, rows: Rows, node: Node) -> None:
         taken = [rows.values[value] for value in node.inputs]
@@ -217,7 +217,7 @@ def keeps_rows(graph: Graph, batches: Iterable[Value]) -> bool:
     """Whether each row of the results is computed exactly from that row of the arguments alone.
 
     Args:
-        graph: of batches: the rows are there already.
+        graph: a graph of batches, which has rows already.
         batches: the arguments that have rows.
     """
     many = set(batches)
@@ -246,7 +246,7 @@ class _BatchedCall(_Call):
         self.tensors: Sequence[Any] = node.inputs
 
     def keeps_rows(self) -> bool:
-        """Whether the op computes each row of its results from that row of its inputs alone."""
+        """Whether each row of the op's results depends on that row of its inputs only."""
         rule = self.node.op.batch
         try:
             return rule is not None and rule.exact and bool(rule.apply(self))

@@ -1,4 +1,4 @@
-"""Functions traced as part of an op: branches of If and Case, conditions and bodies of While."""
+"""Functions traced as parts of an op: branches of If and Case, conditions and bodies of While."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Branch:
     Captures and outputs may be added until `graph` or `ref` is read.
 
     Args:
-        tracer: of the function, which ran.
-        results: what the Python function returned, with symbolic tensors of the graph at the
+        tracer: tracer of the function, which ran.
+        results: the results of the Python function, with symbolic tensors of the graph at the
             leaves.
         arguments: how many inputs are no captures.
 
@@ -115,7 +115,7 @@ def trace_branch(
     Args:
         function: called with what `pack` makes of one symbolic tensor per spec.
         name: name of the graph; a number is added.
-        specs: of the arguments.
+        specs: specs of the arguments.
         pack: the arguments of the call from the tensors.
         handles: for each argument, the spec of the variable behind it, if there is one.
     """
@@ -161,7 +161,7 @@ def _tensor(leaf: Any, name: str) -> Tensor:
 
 
 def union(branches: Sequence[Branch]) -> list[Tensor]:
-    """The captures of all branches, each tensor once."""
+    """The captures of all branches, without duplicates."""
     found: dict[int, Tensor] = {}
     for branch in branches:
         for tensor in branch.captured:
@@ -197,7 +197,7 @@ def alone(
 
 
 def watch_variable_behind(tensor: Tensor) -> None:
-    """Notify the tapes that the variable is read whose handle this tensor is, if it is one."""
+    """If the tensor is a variable's handle, notify the tapes that the variable is read."""
     variable = _variable_behind(tensor) if state.tapes else None
     if variable is not None:
         for tape in state.tapes:

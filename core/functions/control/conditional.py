@@ -1,4 +1,4 @@
-"""cond, case and switch_case: one of several functions, chosen by a tensor."""
+"""cond, case and switch_case: a tensor selects one of several functions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def build_if(
     name: str,
     labels: Sequence[str],
 ) -> Any:
-    """An If node, and its outputs in the structure that the branches return."""
+    """Build an If node; returns its outputs in the structure of the branches' results."""
     traced = [
         branches.trace_branch(true_fn, f"{name}_true"),
         branches.trace_branch(false_fn, f"{name}_false"),
@@ -85,7 +85,7 @@ def build_if(
 
 
 def _same_results(traced: Sequence[Branch], name: str, labels: Sequence[str]) -> Any:
-    """The structure all branches return; TypeError where they differ."""
+    """The common structure of the branches' results; TypeError if they differ."""
     first = traced[0].results
     leaves = structure.flatten(first, expand_composites=True)
     for branch, label in zip(traced[1:], labels[1:], strict=True):

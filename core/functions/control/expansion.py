@@ -50,9 +50,9 @@ def expand(
     """The graph with its conditionals and loops expanded, and the gradient of each.
 
     Args:
-        graph: what will be differentiated.
-        wanted: for each input whether its gradient is.
-        differentiate: what does the same for the graphs of branches and bodies.
+        graph: the graph to differentiate.
+        wanted: for each input, whether its gradient is needed.
+        differentiate: does the same for the graphs of branches and bodies.
     """
     if not any(_is_expanded(node) or custom_gradient_of(node) for node in graph.nodes):
         return graph, {}
@@ -204,10 +204,10 @@ def _branch(
 
     Args:
         forward: the branch, which keeps what its gradient needs.
-        name: of the new one.
+        name: name of the new one.
         count: how many of its outputs are results.
         kept: by branch.
-        own: which of them it is.
+        own: index of this one.
     """
     graph = GraphBuilder(name, forward)
     results = list(forward.outputs[:count])
@@ -224,7 +224,7 @@ def _fake(graph: GraphBuilder, like: Value) -> Value:
 
 
 def _own_attrs(node: Node) -> dict[str, Any]:
-    """The op's attributes without the annotations of tools on the node."""
+    """The op's attributes, without annotations that tools added to the node."""
     return {name: value for name, value in node.attrs.items() if not name.startswith("_")}
 
 
@@ -325,14 +325,14 @@ def _expand_loop(
 
 
 def with_handles(values: Sequence[Value], like: Sequence[Value]) -> None:
-    """Set the handles of a loaded graph to the specs of their variables, where they are missing."""
+    """Set missing specs of a loaded graph's handles to those of their variables."""
     for here, there in zip(values, like, strict=True):
         if here.handle is None and there.handle is not None:
             here.handle = there.handle
 
 
 def _flowing(body: Graph, wanted: Sequence[bool]) -> tuple[bool, ...]:
-    """The loop variables that gradients flow through: the fixed point over iterations."""
+    """Which loop variables gradients flow through: the fixed point over iterations."""
     flat = inline(body)
     flowing = list(wanted)
     while True:
@@ -347,7 +347,7 @@ def _flowing(body: Graph, wanted: Sequence[bool]) -> tuple[bool, ...]:
 
 
 def _collecting(forward: Graph, name: str, kept: Sequence[Value], count: int) -> Graph:
-    """The body of a loop, extended to count iterations and append the kept values to lists."""
+    """A loop body extended to count iterations and append the saved values to lists."""
     graph = GraphBuilder(name, forward)
     iterations = graph.add_input(PLACEHOLDER, TensorSpec.of(Shape(()), dtypes.int32), "turns")
     lists = [

@@ -1,4 +1,4 @@
-"""while_loop: runs a body while a condition is true."""
+"""while_loop: runs a body while a condition holds."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _invariants(loop_vars: Any, given: Any) -> list[Shape | None]:
 
 
 def _shapes_as_leaves(given: Any) -> Any:
-    """Shapes written as lists are leaves: lists of None and ints."""
+    """A nest in which shapes given as lists of integers and None are leaves."""
     if isinstance(given, (list, tuple)):
         if given and all(one is None or isinstance(one, int) for one in given):
             return Shape(given)

@@ -31,7 +31,7 @@ __all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map"]
 
 
 class _Rows:
-    """The rows of a structure of tensors, one structure of rows at a time."""
+    """The rows of a structure of tensors."""
 
     def __init__(self, elems: Any, name: str) -> None:
         self.form = elems
@@ -72,7 +72,7 @@ class _Rows:
         ]
 
     def at(self, index: Any) -> Any:
-        """Row `index` of each tensor, in their structure."""
+        """The structure of row `index` of each tensor."""
         if self._arrays is None:
             rows = [tensor[index] for tensor in self.tensors]
         else:
@@ -80,7 +80,7 @@ class _Rows:
         return self.row_of(rows)
 
     def row_of(self, tensors: Sequence[Any]) -> Any:
-        """The row, in the structure of the input, that consists of these tensors."""
+        """The row that consists of these tensors, in the structure of the input."""
         return _whole(self.form, self._carried, tensors)
 
     def specs(self) -> list[TensorSpec]:
@@ -89,7 +89,7 @@ class _Rows:
 
 
 def _whole(form: Any, how: Sequence[Carried], tensors: Sequence[Any]) -> Any:
-    """Rows in a structure, from the tensors that represent them."""
+    """A structure of rows, from the tensors that represent them."""
     rest = iter(tensors)
     leaves = [one.row([next(rest) for _ in one.parts()]) for one in how]
     return structure.pack_sequence_as(form, leaves)
@@ -251,7 +251,7 @@ def _output_specs(fn: Callable[[Any], Any], rows: _Rows, signature: Any) -> Any:
 def vectorized_map(
     fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Any:
-    """`fn` of every row, stacked; computed for all rows at once where each of its ops can be.
+    """`fn` of every row, stacked; computed for all rows at once if all its ops support it.
 
     Args:
         fn: takes a row, gives tensors in any structure.
@@ -289,7 +289,7 @@ def vectorized_map(
 
 
 def _as_long(elems: Any) -> Any:
-    """Repeat tensors whose first axis is 1 along it, where another's is longer."""
+    """Repeat tensors of first size 1, if others are longer."""
     tensors = [convert_to_tensor(leaf) for leaf in structure.flatten(elems)]
     longest = next((x for x in tensors if x.shape[0] != 1), None)
     if longest is None:
@@ -318,9 +318,9 @@ def foldl(
     """fn(... fn(fn(initializer, row 0), row 1) ..., last row).
 
     Args:
-        fn: takes what is accumulated and a row, gives what is accumulated then.
+        fn: takes the accumulated value and a row, returns the next accumulated value.
         elems: [n, ...] tensors in any structure.
-        initializer: what to begin with; the first row if None.
+        initializer: the initial value; the first row if None.
         parallel_iterations: a hint.
         back_prop: accepted for TensorFlow's sake.
         swap_memory: accepted for TensorFlow's sake.
@@ -344,9 +344,9 @@ def foldr(
     """fn(... fn(fn(initializer, last row), row before) ..., row 0): `foldl` from the end.
 
     Args:
-        fn: takes what is accumulated and a row, gives what is accumulated then.
+        fn: takes the accumulated value and a row, returns the next accumulated value.
         elems: [n, ...] tensors in any structure.
-        initializer: what to begin with; the last row if None.
+        initializer: the initial value; the last row if None.
         parallel_iterations: a hint.
         back_prop: accepted for TensorFlow's sake.
         swap_memory: accepted for TensorFlow's sake.
@@ -359,7 +359,7 @@ def foldr(
 
 
 def _start(rows: _Rows, initializer: Any, reverse: bool) -> tuple[Any, int]:
-    """The initial value, and how many rows it consumed."""
+    """The initial value, and the number of rows that it consumed."""
     if initializer is None:
         if rows.static == 0:
             raise ValueError("a fold over no rows needs an initializer")
@@ -406,9 +406,9 @@ def scan(
     """The accumulated values after each row, stacked.
 
     Args:
-        fn: takes what is accumulated and a row, gives what is accumulated then.
+        fn: takes the accumulated value and a row, returns the next accumulated value.
         elems: [n, ...] tensors in any structure.
-        initializer: what to begin with; the first row if None, which is then the first result.
+        initializer: the initial value; the first row if None, which is then the first result.
         parallel_iterations: a hint.
         back_prop: accepted for TensorFlow's sake.
         swap_memory: accepted for TensorFlow's sake.

@@ -1,4 +1,4 @@
-"""If, Case and While of traced functions, before they are added to the current graph."""
+"""If, Case and While of traced functions, before they are added to a graph."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FunctionNode(NamedTuple):
 
 
 def add(node: FunctionNode, name: str | None = None) -> tuple[Tensor, ...]:
-    """Add the node to the graph being traced; its outputs."""
+    """Add the node to the graph being traced and return its outputs."""
     return tuple(execute(node.op, *node.inputs, name=name, **node.attrs))
 
 
@@ -70,14 +70,14 @@ def _joined(traced: Sequence[Branch]) -> tuple[list[Tensor], bool]:
 
 
 def arguments(packed: Any) -> tuple[Any, ...]:
-    """Loop variables as arguments: one each."""
+    """Loop variables as separate arguments."""
     if isinstance(packed, dict):
         return (packed,)
     return tuple(packed) if isinstance(packed, (list, tuple)) else (packed,)
 
 
 def wrapped(found: Any, like: Any) -> Any:
-    """The return value of a body as loop variables: a single one may be returned without a list."""
+    """A body's return value as loop variables; a single one may be returned without a list."""
     if isinstance(like, (list, tuple)) and not hasattr(like, "_fields"):
         if len(like) == 1 and not (isinstance(found, (list, tuple)) and len(found) == 1):
             return [found] if isinstance(like, list) else (found,)
@@ -87,14 +87,14 @@ def wrapped(found: Any, like: Any) -> Any:
 
 
 def convert_leaf(leaf: Any) -> Any:
-    """A loop variable as a tensor, or as the composite it is."""
+    """A loop variable as a tensor or composite value."""
     if leaf is None or getattr(type(leaf), "_is_composite", False):
         return leaf
     return convert_to_tensor(leaf)
 
 
 def check_structure(before: Any, after: Any) -> None:
-    """Check that a body returned the structure it was given; ValueError if not."""
+    """Check that a body returned the structure of its arguments; ValueError if not."""
     try:
         structure.assert_same_structure(before, after, check_types=False)
     except (TypeError, ValueError) as error:
@@ -257,7 +257,7 @@ class _Loop:
         return [arithmetic.add(symbols[0], 1), symbols[1]]
 
     def _converted(self, found: Any) -> Any:
-        """The return value of the body, each leaf cast to the dtype it began with."""
+        """The body's return value, with each leaf cast to its initial dtype."""
         before = structure.flatten(self._start, expand_composites=False)
         after = structure.flatten(found, expand_composites=False)
         leaves = []

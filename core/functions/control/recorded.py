@@ -18,7 +18,7 @@ def add_node(node: FunctionNode, name: str | None = None) -> tuple[Tensor, ...]:
 
     Args:
         node: the op with its inputs and attributes.
-        name: of the node.
+        name: name of the node.
     """
     op, inputs, attrs = node
     flat = (*inputs[:-1], *inputs[-1])

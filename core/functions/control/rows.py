@@ -1,8 +1,8 @@
-"""Rows of ragged and sparse tensors as plain tensors, which is what loops carry and stack.
+"""Rows of ragged and sparse tensors as plain tensors, for loops that carry and stack them.
 
-A row of a ragged tensor is a variant that holds it. A row of a sparse tensor is its indices and its
-values, each a variant since rows differ in how many they have, and its shape. A row of an extension
-type is what its batch encoder gives.
+A row of a ragged tensor is a variant that holds it. A row of a sparse tensor is its indices, its
+values and its shape; indices and values are variants, since rows differ in their number. A row of
+an extension type is encoded by its batch encoder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Carried", "batch_spec", "carried", "row_spec"]
 
 
 class Carried:
-    """The representation of rows of one spec in a loop: a plain tensor as itself."""
+    """How a loop carries rows of a spec: by default, as a tensor."""
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
@@ -37,7 +37,7 @@ class Carried:
         return [self.spec]
 
     def of_rows(self, batch: Any) -> list[Any]:
-        """[n, ...]: those tensors of every row of a value."""
+        """[n, ...]: the tensors that represent each row of a value."""
         return [batch]
 
     def of_row(self, row: Any) -> list[Any]:
@@ -49,7 +49,7 @@ class Carried:
         return parts[0]
 
     def batch(self, parts: Sequence[Any]) -> Any:
-        """The value whose rows they represent, from [n, ...] of each."""
+        """The value whose rows are represented by the parts, [n, ...] each."""
         return parts[0]
 
 
@@ -167,7 +167,7 @@ class _Sparse(Carried):
 
 
 class _Encoded(Carried):
-    """Rows of an extension type: each tensor from its encoder is carried."""
+    """Rows of an extension type, carried as the tensors of its encoder."""
 
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)
@@ -205,7 +205,7 @@ def carried(spec: Any) -> Carried:
     """The representation of rows of a spec in a loop.
 
     Raises:
-        TypeError: they cannot be.
+        TypeError: rows of this spec cannot be carried.
     """
     if isinstance(spec, TensorSpec):
         return Carried(spec)
@@ -247,7 +247,7 @@ def _without_axis(spec: CompositeSpec) -> Any:
 
 
 def batch_spec(spec: Any) -> Any:
-    """The spec of a value with rows of this one."""
+    """The spec of a value whose rows have this spec."""
     encoder = encoder_of(spec)
     if encoder is not None:
         return encoder.batch(spec, None)

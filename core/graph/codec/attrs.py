@@ -36,13 +36,13 @@ _KINDS = {field: kind for kind, field in _FIELDS.items()}
 def encode_attr(
     value: Any, kind: str = "", name_of: NameOf | None = None, dtype: DType | None = None
 ) -> AttrValue:
-    """One attribute.
+    """An attribute as an AttrValue.
 
     Args:
-        value: as nodes hold it.
+        value: a value as nodes hold it.
         kind: as the op defines it; if empty, that of the value.
         name_of: the name under which a function is written; its own if None.
-        dtype: of a tensor, where it is not that of its array.
+        dtype: dtype of a tensor, where it is not that of its array.
     """
     if kind.startswith("list(") or (not kind and isinstance(value, (tuple, list))):
         return _encode_list(value, kind[5:-1], name_of)
@@ -60,7 +60,7 @@ def decode_attr(message: AttrValue, kind: str, where: str, ref: RefOf) -> Any:
         ref: looks up a function by name.
 
     Raises:
-        InvalidArgumentError: it is of another kind, or holds what cannot be.
+        InvalidArgumentError: the attribute is of another kind, or has an invalid value.
     """
     field = message.WhichOneof("value")
     if kind.startswith("list(") or (not kind and field == "list"):
@@ -151,7 +151,7 @@ def _decode_one(value: Any, field: str, where: str, ref: RefOf) -> Any:
 
 
 def decode_text(value: bytes) -> str | bytes:
-    """Bytes as text, if they are UTF-8."""
+    """Bytes decoded as UTF-8 if possible, else unchanged."""
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     # The output arguments of a node, by name: of how many tensors each is.
     Ranges: TypeAlias = tuple[tuple[str, int], ...]
 
-# A list argument with a count of its own stands for at most this many tensors.
+# The maximal length of a list argument with a count attribute.
 _MOST_TENSORS = 1 << 16
 
 
 class Reference(NamedTuple):
-    """A parsed input of a node: a control edge (output None), or one tensor of `output`."""
+    """A parsed input of a node: a control edge (output None), or a tensor of `output`."""
 
     node: str
     output: str | None
@@ -51,29 +51,29 @@ class Reference(NamedTuple):
 
 
 class Flow(Protocol):
-    """Builds nodes that only have a meaning as a group: loops and conditionals of TensorFlow 1."""
+    """Builds nodes that make sense only as a group: loops and conditionals of TensorFlow 1."""
 
     def study(self, names: Iterable[str]) -> None:
-        """Analyse the nodes that are going to be built."""
+        """Analyse the nodes that will be built."""
 
     def before(self, name: str) -> Iterable[str]:
-        """References to what must be built before a node."""
+        """References that must be built before a node."""
 
     def stands_outside(self, name: str, position: int) -> bool:
-        """Whether an output of a node is given from outside, or was computed before."""
+        """Whether an output of a node is supplied from outside or was computed before."""
 
     def is_pivot(self, name: str) -> bool:
         """Whether waiting for a node has no effect."""
 
     def lower(self, name: str) -> tuple[Node, Mapping[str, tuple[Value, ...]]] | None:
-        """Build the group of a node; the outputs of all its nodes, None if it has no group."""
+        """Build the group of a node; the outputs of all its nodes, or None if it has no group."""
 
 
 class Body:
-    """Decodes the nodes of one function or main graph, in an order in which they can be built.
+    """Decodes the nodes of a function or main graph in dependency order.
 
     Args:
-        graph: where the nodes go.
+        graph: the graph that gets the nodes.
         messages: name -> node.
         library: the functions that nodes may call.
         where: the function, for errors.
@@ -83,7 +83,7 @@ class Body:
             None to compute it.
         flow: builds the nodes that only have a meaning as a group.
         results: the references of a function's results.
-        gradients: those of their own that nodes have.
+        gradients: custom gradients of nodes.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Body:
                 if self._flow is None or not self._lower(self._flow, name):
                     self._nodes[name] = self._build(self._messages[name])
                 continue
-            if name in entered:  # and not built: something it needs needs it
+            if name in entered:  # and not built yet: it depends on itself
                 raise InvalidArgumentError(
                     f"{self._where}: the graph has a circle through node {name!r}"
                 )
@@ -147,7 +147,7 @@ class Body:
             waiting.extend((before, False) for before in self._missing(message))
 
     def _missing(self, message: NodeDef) -> Iterable[str]:
-        """The nodes that must be built before a node, and are not yet."""
+        """The nodes that must be built before a node, and have not been built."""
         texts = message.input if self._flow is None else self._flow.before(message.name)
         if self._gradients is not None:
             for before in self._gradients.needed(message):
@@ -182,11 +182,11 @@ class Body:
         return self._nodes[name]
 
     def value(self, text: str, user: str) -> Value:
-        """The value that a reference means.
+        """The value of a reference.
 
         Args:
             text: the reference; its node must have been decoded.
-            user: what has the reference, for errors.
+            user: the node with the reference, for errors.
         """
         found = self._parse(text, user)
         if self._arguments is not None and found.node in self._arguments:
@@ -308,7 +308,7 @@ class Body:
         inputs: list[Value],
         attrs: dict[str, Any],
     ) -> bool:
-        """If a node has a gradient of its own, add what that captures to its inputs."""
+        """Add to a node's inputs the tensors that its custom gradient captures, if it has one."""
         found = gradients.of(message)
         if found is None:
             return False
@@ -323,7 +323,7 @@ class Body:
         return True
 
     def _captured(self, tensor: str, user: str) -> Value:
-        """A tensor as graphs name it: `node:index`, or `argument:0`."""
+        """A tensor in the notation of graphs: `node:index`, or `argument:0`."""
         name, _, index = tensor.partition(":")
         if self._arguments is not None and name in self._arguments:
             return self._arguments[name]
@@ -336,7 +336,7 @@ class Body:
         return outputs[int(index or 0)]
 
     def _waits(self, name: str) -> bool:
-        """Whether a control edge from a node is one that has to be kept."""
+        """Whether a control edge from this node must be kept."""
         if self._is_argument(name) or self._is_given(name, 0):
             return False
         return self._flow is None or not self._flow.is_pivot(name)
@@ -349,9 +349,9 @@ class Body:
     def _op(
         self, message: NodeDef, inputs: Sequence[Value], where: str
     ) -> tuple[OpDef, dict[str, Any], Ranges | None, list[TensorSpec] | None]:
-        """The op, its attributes, and the names of its outputs if the op does not have them.
+        """The op, its attributes, and the names of its outputs if the op does not define them.
 
-        And the specs of the outputs, if the node has them as an attribute.
+        The specs of the outputs come last, if the node has them as an attribute.
         """
         # A reference is treated as its value: ops that assign to one were replaced before.
         name = "Identity" if message.op == "RefIdentity" else message.op
@@ -412,8 +412,7 @@ class Body:
     def _add_defaults(self, op: OpDef, name: str, attrs: dict[str, Any]) -> None:
         """Add the defaults that only the file knows, for attributes that a node leaves out.
 
-        Files are written without attributes that have their defaults, and say in a list of ops
-        which those are.
+        Files omit attributes with default values, and list these defaults in their op definitions.
         """
         needed = [one for one, known in op.attrs.items() if known.required]
         needed += [one for one, known in op.type_sets.items() if known.default is None]
@@ -429,7 +428,7 @@ class Body:
     def _call(
         self, message: NodeDef, inputs: Sequence[Value], where: str
     ) -> tuple[OpDef, dict[str, Any], Ranges]:
-        """A node whose op is a function of the library: a call of it."""
+        """A node whose op is a function of the library, as a call of it."""
         signature = self._library.signature(message.op)
         results = tuple(self._library.result_types(message.op))
         op = STATEFUL_PARTITIONED_CALL if signature.is_stateful else PARTITIONED_CALL
@@ -464,7 +463,7 @@ class Body:
     def _unknown(
         self, message: NodeDef, inputs: Sequence[Value], where: str
     ) -> tuple[OpDef, dict[str, Any], None]:
-        """An op without a definition: inferred from its uses."""
+        """An op without a definition, inferred from its uses."""
         attrs = {
             name: decode_attr(value, "", f"{where}, attribute {name!r}", self._library.ref)
             for name, value in message.attr.items()
@@ -479,7 +478,7 @@ class Body:
         return op, attrs, None
 
     def _uses_of(self, name: str) -> dict[str, int]:
-        """The outputs of a node that other nodes take: argument -> how many."""
+        """The outputs of a node that others use: argument -> number of tensors."""
         if self._uses is None:
             self._uses = {}
             users = [(f"node {one.name!r}", one.input) for one in self._messages.values()]
@@ -496,7 +495,7 @@ class Body:
 
 
 def stateful_before(nodes: Iterable[Node]) -> list[Node]:
-    """The stateful nodes among these and, behind those that only wait, among their controls."""
+    """The stateful nodes among these and, behind nodes that only wait, among their controls."""
     found: dict[Node, None] = {}
     waiting = list(nodes)
     waiting.reverse()

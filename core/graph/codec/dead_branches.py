@@ -1,4 +1,4 @@
-"""Switch, Merge and the frames of TensorFlow 1: which nodes are a loop, which a conditional.
+"""Switch, Merge and frames of TensorFlow 1: which nodes form loops and conditionals.
 
 In TensorFlow 1 a value may be dead: Switch makes one of its outputs dead, a node with a dead input
 is dead, and Merge forwards the live input. A loop is a frame: values enter by Enter, go round by
@@ -32,38 +32,38 @@ _FARTHEST = 256
 
 
 def flow_op(message: NodeDef) -> str:
-    """The op of a node; the variants for references count as those for values."""
+    """The op of a node; variants for references map to those for values."""
     return _NAMES.get(message.op, message.op)
 
 
 def is_flow_op(op: str) -> bool:
-    """Whether an op needs no kernel, as its nodes are lowered to functions or dropped."""
+    """Whether an op needs no kernel, since its nodes are lowered to functions or dropped."""
     return op in _NAMES
 
 
 def has_flow(messages: Iterable[NodeDef]) -> bool:
-    """Whether a graph has nodes of loops or conditionals, which have no meaning by themselves."""
+    """Whether a graph has nodes of loops or conditionals, which have a meaning only together."""
     return any(message.op in _NAMES for message in messages)
 
 
 def is_flow(message: NodeDef) -> bool:
-    """Whether a node is a part of a loop or a choice."""
+    """Whether a node is part of a loop or conditional."""
     return flow_op(message) in _FLOW
 
 
 def place_of(text: str) -> OutputPlace:
-    """The node and the output that a reference means; output 0 of a control edge."""
+    """The node and output of a reference; output 0 for a control edge."""
     name, _, index = text.lstrip("^").partition(":")
     return name, int(index) if index.isascii() and index.isdigit() else 0
 
 
 def data_inputs(message: NodeDef) -> list[str]:
-    """The inputs of a node without control edges."""
+    """The inputs of a node, without control edges."""
     return [text for text in message.input if text[:1] != "^"]
 
 
 def control_inputs(message: NodeDef) -> list[str]:
-    """The names of the nodes that must have run before."""
+    """The names of a node's control inputs."""
     return [text[1:] for text in message.input if text[:1] == "^"]
 
 
@@ -83,7 +83,7 @@ class Loop:
     seen: set[str] = field(default_factory=set)
 
     def variable_at(self, messages: Mapping[str, NodeDef], name: str, position: int) -> str:
-        """The Merge node of the loop variable whose value a place inside has; empty if none."""
+        """The Merge node of the loop variable found at a place inside the loop; empty if none."""
         message = messages.get(name)
         op = "" if message is None else flow_op(message)
         if message is not None and op == "Switch":
@@ -139,7 +139,7 @@ class Level:
         self._masks: dict[str, int] = {}
 
     def study(self, wanted: Iterable[str]) -> None:
-        """Analyse these nodes and all they depend on.
+        """Analyse these nodes and everything they depend on.
 
         Raises:
             InvalidArgumentError: nodes need each other in a circle that is no loop.
@@ -151,13 +151,13 @@ class Level:
             self._consider(name)
 
     def ask(self, places: Iterable[OutputPlace]) -> None:
-        """Note outputs that are needed although no node takes them."""
+        """Note outputs that are needed although no node uses them."""
         for name, position in places:
             if position == 1:
                 self._ask(name)
 
     def before(self, name: str) -> list[str]:
-        """References to what must be built before a node."""
+        """References that must be built before a node."""
         if name in self.exits:
             return list(self.exits[name][0].before)
         if name in self.choices:
@@ -165,7 +165,7 @@ class Level:
         return list(self._messages[name].input)
 
     def condition(self, message: NodeDef) -> OutputPlace:
-        """The predicate of a Switch, past nodes that only forward it."""
+        """The predicate of a Switch, behind nodes that only forward it."""
         inputs = data_inputs(message)
         if len(inputs) != 2:
             raise InvalidArgumentError(
@@ -184,7 +184,7 @@ class Level:
     # Loops.
 
     def _reach(self, wanted: list[str]) -> None:
-        """Find the loops whose results are needed, and all that they depend on."""
+        """Find the loops whose results are needed, and everything they depend on."""
         waiting, seen = list(wanted), set(wanted)
         while waiting:
             message = self._messages.get(waiting.pop())
@@ -207,7 +207,7 @@ class Level:
             self.asked.add(name)
 
     def _leave(self, message: NodeDef, depth: int) -> list[str]:
-        """References to the outside values of the loop that an Exit node leaves."""
+        """References to the outside values of the loop that belongs to an Exit node."""
         if message.name not in self.exits:
             switch = self._input(message, 0, "Switch")
             merge = self._input(switch, 0, "Merge")
@@ -277,7 +277,7 @@ class Level:
     # Choices.
 
     def _in_order(self, wanted: Iterable[str]) -> Iterable[str]:
-        """The nodes of this level, each after those it needs."""
+        """The nodes of this level in dependency order."""
         waiting = [(name, False) for name in wanted]
         active: set[str] = set()
         done: set[str] = set()
@@ -329,7 +329,7 @@ class Level:
         return known
 
     def _choose(self, message: NodeDef, mask: int) -> int:
-        """Find the predicate of a Merge, and the groups that its group comes after."""
+        """Find the predicate of a Merge, and the groups that must precede its group."""
         inputs = data_inputs(message)
         sides = [self._guards_of(text) for text in inputs]
         both = sides[0] & sides[1] if len(sides) == 2 else frozenset()
@@ -343,7 +343,7 @@ class Level:
         if not found:
             raise UnimplementedError(
                 f"{self._where}, node {message.name!r}: this Merge does not join the two sides of "
-                "one Switch, which is all that is understood\n"
+                "one Switch, which is the only supported form\n"
                 "  Try: save the model again with TensorFlow 2, whose conditions are functions"
             )
         _, condition, side = min(found)
@@ -354,7 +354,7 @@ class Level:
     def _join(
         self, name: str, inputs: list[str], condition: OutputPlace, side: int, mask: int
     ) -> int:
-        """Add a Merge to the group of its predicate, unless it depends on later groups."""
+        """Add a Merge to the group of its predicate unless it depends on later groups."""
         after = self._closure(mask)
         for number, group in enumerate(self._groups):
             if group.condition == condition and not after >> number & 1:
@@ -384,7 +384,7 @@ class Level:
         return seen
 
     def _gather(self, group: Choice, texts: Iterable[str]) -> None:
-        """Collect the references that the branches of a conditional take from outside."""
+        """Collect the references through which a conditional's branches use outside values."""
         name, position = group.condition
         group.before[f"{name}:{position}"] = None
         waiting = list(texts)

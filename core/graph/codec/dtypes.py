@@ -19,7 +19,7 @@ def encode_dtype(dtype: DType) -> int:
 def decode_dtype(number: int, where: str = "DataType") -> DType:
     """The inverse of `encode_dtype`.
 
-    A reference type of TensorFlow 1 is the type referred to.
+    A reference type of TensorFlow 1 becomes the type that it refers to.
 
     Raises:
         InvalidArgumentError: no dtype has the number.

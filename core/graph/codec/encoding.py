@@ -1,7 +1,7 @@
 """Graphs and functions → GraphDef and FunctionDef.
 
-It asks nodes alone and stands below the class of graphs, for these give themselves as messages:
-`Graph.as_graph_def`. What is read back needs that class: `functions` and `graphs`.
+It only uses nodes and is below the class of graphs, whose `Graph.as_graph_def` calls it. Reading
+needs the class: see `functions` and `graphs`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
 
 USER_NAME = "_user_specified_name"
-# Of TensorFlow 2.21. A reader of an older version than MIN_CONSUMER refuses the graph.
+# The versions of TensorFlow 2.21. Readers older than MIN_CONSUMER refuse the graph.
 PRODUCER = 2474
 MIN_CONSUMER = 12
 _ILLEGAL = re.compile(r"[^a-z0-9_]")
@@ -56,7 +56,7 @@ def encode_graph(graph: Graph, names: FunctionNames | None = None) -> GraphDef:
 
 
 def encode_whole(graph: Graph | GraphBuilder, start: int, shapes: bool) -> GraphDef:
-    """Every node of a graph, needed or not, in creation order, and the functions they call.
+    """All nodes of a graph, needed or not, in creation order, and the functions they call.
 
     Args:
         graph: the graph, which may still be under construction.
@@ -86,9 +86,9 @@ def encode_node_whole(
 
     Args:
         node: the node.
-        arguments: what the user called the nodes that are arguments.
+        arguments: the user's names of the argument nodes.
         names: the names of functions.
-        shapes: whether it tells the shapes of its outputs.
+        shapes: whether it contains the shapes of its outputs.
     """
     references = [graph_reference(value) for value in node.inputs]
     controls = [f"^{one.name}" for one in node.controls]
@@ -100,7 +100,7 @@ def encode_node_whole(
 
 
 def graph_reference(value: Value) -> str:
-    """A value as a main graph refers to it: `node`, or `node:k` for output k."""
+    """A value in the notation of main graphs: `node`, or `node:k` for output k."""
     return value.node.name if value.index == 0 else f"{value.node.name}:{value.index}"
 
 
@@ -116,7 +116,7 @@ def encode_function(
 
     Args:
         graph: the graph.
-        name: of the function.
+        name: name of the function.
         name_of: the name under which a function it calls is written.
         gradients: the names under which gradients of nodes are written.
     """
@@ -150,7 +150,7 @@ def encode_function(
 
 
 def tensor_name(graph: Graph, value: Value) -> str:
-    """The name of a tensor of a function that is loaded: `node:index`, or `argument:0`."""
+    """The name of a tensor of a loaded function: `node:index`, or `argument:0`."""
     own = {one.node for one in graph.inputs}
     if value.node in own:
         nodes = [node for node in ordered(graph) if node not in own]
@@ -169,7 +169,7 @@ def _encode_argument(message: FunctionDef, index: int, value: Value, name: str, 
 
 
 def _legal_names(names: Iterable[str], taken: set[str]) -> list[str]:
-    """Argument names that TensorFlow allows: lower case, beginning with a letter, unique."""
+    """Argument names that TensorFlow allows: unique, lower case, starting with a letter."""
     legal = []
     for name in names:
         base = _ILLEGAL.sub("_", name.lower())
@@ -217,18 +217,18 @@ class FunctionNames:
         return found
 
     def of_ref(self, ref: FunctionRef) -> str:
-        """The name of a function that a node refers to."""
+        """The name of the function to which a node refers."""
         return self.of(ref.graph)
 
 
 def encode_library(
     graphs: Iterable[Graph], names: FunctionNames, gradients: Mapping[Node, str] | None = None
 ) -> list[FunctionDef]:
-    """These graphs and all that they call, each once.
+    """These graphs and all they call, without duplicates.
 
     Args:
         graphs: the graphs.
-        names: of functions.
+        names: names of functions.
         gradients: the names of the gradients of nodes.
 
     Raises:
@@ -241,7 +241,7 @@ def encode_library(
 
 
 def called_graphs(graphs: Iterable[Graph]) -> list[Graph]:
-    """These graphs and all that they call, each once."""
+    """These graphs and all that they call, without duplicates."""
     waiting = list(graphs)
     found: dict[Graph, None] = {}
     while waiting:

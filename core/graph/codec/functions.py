@@ -1,4 +1,4 @@
-"""FunctionDef → functions, in libraries that decode each when it is needed."""
+"""FunctionDef → functions, in libraries that decode each function on demand."""
 
 from __future__ import annotations
 
@@ -31,25 +31,26 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
 
-# The deepest nesting of calls. Decoding a function takes some ten frames of Python's stack, and
-# asks for what it calls; below the second number that is there before it is asked for.
+# The deepest nesting of calls that is decoded. Decoding a function takes about ten frames of
+# Python's stack and decodes the functions it calls; beyond the second depth these are decoded
+# beforehand instead.
 _DEPTH = 100
 _RECURSIVE_DEPTH = 20
 
 
 class _TooDeepError(Exception):
-    """Said where decoding began: no node on the way adds its name."""
+    """Too many nested calls; caught where decoding began, so that nodes do not add their names."""
 
 
 class FunctionLibrary:
     """The functions of a file, each decoded to a graph on first use.
 
     Args:
-        functions: as they are in the file.
+        functions: the functions of the file.
         where: the file, for errors.
         ops: definitions that the file has of the ops it uses.
         allow_io: whether a model's ops may read and write files, or run Python.
-        gradients: those that nodes have of their own, by the mark of the nodes, from this library.
+        gradients: custom gradients of nodes, by the nodes' mark, from this library.
 
     Raises:
         InvalidArgumentError: two functions have one name.
@@ -115,12 +116,12 @@ class FunctionLibrary:
         ]
 
     def ref(self, name: str, where: str = "") -> FunctionRef:
-        """A reference to a function, or to what runs in its place on CPUs.
+        """A reference to a function, or to its replacement on CPUs.
 
         It is decoded when its graph is needed.
 
         Raises:
-            InvalidArgumentError: there is no such function.
+            InvalidArgumentError: no function has that name.
         """
         name = self._instead.get(name, name)
         found = self._refs.get(name)
@@ -133,7 +134,7 @@ class FunctionLibrary:
         """A function as a graph, always the same one.
 
         Raises:
-            InvalidArgumentError: there is no such function, or it is not one.
+            InvalidArgumentError: no function has that name, or its definition is damaged.
         """
         found = self._graphs.get(name)
         if found is None:
@@ -144,7 +145,7 @@ class FunctionLibrary:
         return found
 
     def opaque_op(self, name: str) -> OpDef | None:
-        """An op that only the file defines, None if it does not."""
+        """An op that only the file defines; None if it does not."""
         found = self._opaque.get(name)
         if found is None and name in self._ops:
             where = f"{self.where}: definition of op {name!r}"
@@ -152,7 +153,7 @@ class FunctionLibrary:
         return found
 
     def default(self, op: str, attribute: str) -> AttrValue | None:
-        """The default that the file defines for an attribute of an op."""
+        """The default value that the file defines for an op's attribute."""
         definition = self._ops.get(op)
         for one in definition.attr if definition is not None else ():
             if one.name == attribute and one.HasField("default_value"):
@@ -195,7 +196,7 @@ class FunctionLibrary:
         return InvalidArgumentError(f"{where} calls itself: recursion is not possible")
 
     def _called_first(self, name: str) -> list[str]:
-        """The functions that a function calls, directly or not, callees first; not recursive."""
+        """The functions called by a function, directly or not, callees first; not recursive."""
         depths: dict[str, int] = {}
         path = {name: iter(self._called_by(name))}
         while path:
@@ -216,7 +217,7 @@ class FunctionLibrary:
         return list(depths)
 
     def _called_by(self, name: str) -> list[str]:
-        """The functions that the nodes of a function name, or what runs in their place."""
+        """The functions named by a function's nodes, or their replacements."""
         found: dict[str, None] = {}
         for node in self._message(name, self.where).node_def:
             for value in node.attr.values():
@@ -232,10 +233,10 @@ def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) 
     Args:
         message: the function.
         library: the functions it may call.
-        where: for errors.
+        where: the place, for error messages.
 
     Raises:
-        InvalidArgumentError: it is no function.
+        InvalidArgumentError: the message is no function.
     """
     signature = message.signature
     graph = GraphBuilder(signature.name)

@@ -1,4 +1,4 @@
-"""Custom gradients in files: IdentityN nodes marked with a name, and functions.
+"""Custom gradients in files: named marks on IdentityN nodes, and functions.
 
 The function of a gradient takes one tensor per output of the node, then its captures: variables and
 constants, and tensors in the function that contains the node.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Within(NamedTuple):
-    """A tensor that a gradient captures: `node:index`, or `argument:0`, within a function."""
+    """A tensor captured by a gradient inside a function: `node:index`, or `argument:0`."""
 
     function: str
     tensor: str
@@ -56,7 +56,7 @@ _UNKNOWN = StoredGradient(
 
 
 def mark_of(message: NodeDef) -> str:
-    """The name under which a node has a gradient of its own; empty if it has none.
+    """The name of a node's custom gradient; empty if it has none.
 
     Calls have such marks, too: their gradients are those of their functions.
     """
@@ -88,7 +88,7 @@ class Gradients:
         self._arguments = arguments
 
     def of(self, message: NodeDef) -> StoredGradient | None:
-        """The gradient of its own that a node has, None if it has none."""
+        """The custom gradient of a node; None if it has none."""
         mark = mark_of(message)
         if not mark:
             return None
@@ -111,7 +111,7 @@ class Gradients:
         return ""
 
     def needed(self, message: NodeDef) -> list[str]:
-        """The nodes and arguments whose tensors the gradient of a node captures."""
+        """The nodes and arguments whose tensors a node's gradient captures."""
         found = self.of(message)
         if found is None:
             return []
@@ -119,7 +119,7 @@ class Gradients:
 
 
 def mark(gradient: StoredGradient, name: str, passed: int) -> CustomGradient:
-    """The mark of a node that passes through so many inputs."""
+    """The mark of a node that passes this many inputs through."""
     return CustomGradient.made(
         name,
         gradient.function,
@@ -132,7 +132,7 @@ def mark(gradient: StoredGradient, name: str, passed: int) -> CustomGradient:
 
 
 def encode_mark(message: NodeDef, custom: CustomGradient, name: str | None) -> None:
-    """Change the message of a marked node to what files have.
+    """Convert the message of a marked node to the form in files.
 
     Args:
         message: passes through all inputs of the node.

@@ -41,16 +41,15 @@ def decode_graph(
         message: the graph.
         where: the file, for errors.
         outputs: references to the values that become the outputs.
-        name: of the graph.
+        name: name of the graph.
         output_names: one per output; those of the nodes if None.
         inputs: (reference, name, spec) of the values that become arguments, whatever computes them.
         effects: names of nodes that must run.
         library: the functions of `message`, if they were taken out of it already.
-        given: what stands for output k of a node instead of what the node computes, or None; it
-            may add to the graph.
+        given: the value that replaces output k of a node, or None; it may add to the graph.
 
     Raises:
-        InvalidArgumentError: it is no graph, or a reference leads nowhere.
+        InvalidArgumentError: the message is no graph, or a reference leads nowhere.
         UnimplementedError: a loop or condition of TensorFlow 1 is none that is understood.
     """
     library = library or FunctionLibrary(message.library.function, where)
@@ -78,7 +77,7 @@ def decode_graph(
     body.decode([*(name for name, k in places if stands_for(name, k) is None), *effects])
     results = [body.value(text, "a result") for text in references]
     graph.set_outputs(results, output_names or [node for node, _ in wanted])
-    # As in a session: fetching a value runs everything it depends on, effects too.
+    # As in a session, fetching a value runs everything it depends on, including effects.
     graph.effects = [
         node
         for node in needed(graph.outputs, [body.node(name) for name in effects])
@@ -90,14 +89,14 @@ def decode_graph(
 def add_argument(
     graph: GraphBuilder, spec: TensorSpec, name: str, handle: TensorSpec | None = None
 ) -> Value:
-    """A new argument of a graph, under exactly this name."""
+    """A new graph argument with exactly this name."""
     value = graph.add_input(PLACEHOLDER, TensorSpec.of(spec.shape, spec.dtype), name, handle)
     graph.input_names[-1] = name
     return value
 
 
 def _place(text: str, where: str) -> tuple[str, int]:
-    """The node and the output that a reference means."""
+    """The node and output of a reference."""
     name, _, index = text.partition(":")
     if text[:1] == "^" or (index and not (index.isascii() and index.isdigit())):
         raise InvalidArgumentError(f"{where}: {text[:200]!r} does not name a tensor of the graph")

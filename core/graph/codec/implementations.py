@@ -1,9 +1,9 @@
-"""Functions with more than one implementation, of which TensorFlow runs that for CPUs.
+"""Functions with several implementations, of which TensorFlow runs the one for CPUs.
 
-Each says with the attribute `api_implements` what it implements, and with `api_preferred_device`
-for what. A model calls any of them; Grappler's implementation selector puts the one for the device
-in its place when the model runs. The others may give other numbers: the samplers of TensorFlow
-Probability call one for XLA, and draw from another on CPUs.
+The attribute `api_implements` names the interface that a function implements, and
+`api_preferred_device` the device. A model calls any of them; Grappler's implementation selector
+replaces it by the one for the device when the model runs. The others may give other numbers: the
+samplers of TensorFlow Probability call one for XLA, and draw from another on CPUs.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 _INTERFACE = "api_implements"
 _DEVICE = "api_preferred_device"
-# Halves of a function whose gradient is asked for: their arguments and results are their own.
+# Attributes of forward and backward functions, whose arguments and results differ from the others'.
 _HALVES = ("forward_function_name", "backward_function_name")
 
 
 def replaced_on_cpus(functions: Mapping[str, FunctionDef]) -> dict[str, str]:
-    """Which functions give way to which others on CPUs.
+    """Which functions are replaced by which others on CPUs.
 
     Args:
         functions: all of a file, by name.
 
     Returns:
-        Name -> the name of the function that runs in its place.
+        Name -> the name of the function that replaces it.
     """
     families: dict[bytes, list[FunctionDef]] = {}
     for message in functions.values():
@@ -39,7 +39,7 @@ def replaced_on_cpus(functions: Mapping[str, FunctionDef]) -> dict[str, str]:
         made_for_cpus = [one for one in family if _is_for_cpus(one)]
         for message in family:
             alike = (one for one in made_for_cpus if _types(one) == _types(message))
-            # Of several, TensorFlow takes any: it asks a hash table.
+            # TensorFlow's choice among several is arbitrary: it iterates over a hash table.
             chosen = None if message in made_for_cpus else next(alike, None)
             if chosen is not None:
                 found[message.signature.name] = chosen.signature.name

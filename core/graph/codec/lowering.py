@@ -57,11 +57,11 @@ def body_with_flow(
     """A body of a main graph that may have loops and conditionals of TensorFlow 1.
 
     Args:
-        graph: where the nodes go.
+        graph: the graph that gets the nodes.
         messages: name -> node.
         library: the functions that nodes may call.
         where: the graph, for errors.
-        given: what stands for an output of a node instead of what the node computes.
+        given: values that replace outputs of nodes.
         wanted: the places of the graph's outputs.
     """
     if not has_flow(messages.values()):
@@ -75,11 +75,11 @@ class Lowering:
     """Builds the loops and conditionals of one body.
 
     Args:
-        graph: where its nodes go.
+        graph: the graph that gets its nodes.
         messages: name -> node.
         library: the functions that nodes may call.
         where: the graph, for errors.
-        given: what stands for an output of a node instead of what the node computes.
+        given: values that replace outputs of nodes.
         stands: whether there is such a thing, asked without making it; of a node that is only
             waited for, whether it runs outside. None asks `given`.
         depth: how many functions this body is inside.
@@ -110,15 +110,15 @@ class Lowering:
         self._depth = depth
 
     def study(self, names: Iterable[str]) -> None:
-        """Analyse the nodes that are going to be built."""
+        """Analyse the nodes that will be built."""
         self.level.study(names)
 
     def before(self, name: str) -> Iterable[str]:
-        """References to what must be built before a node."""
+        """References that must be built before a node."""
         return self.level.before(name)
 
     def is_pivot(self, name: str) -> bool:
-        """Whether a node is a pivot: waiting for it only places a node in a branch or a loop."""
+        """Whether a node is a pivot, whose control edges only place a node in a branch or loop."""
         for _ in range(_DEEPEST):
             message = self.messages.get(name)
             if message is None:
@@ -137,7 +137,8 @@ class Lowering:
         """Build the loop or conditional that a node ends.
 
         Returns:
-            The node made, and the outputs of each node that ends in it; None for other nodes.
+            The node added, and the outputs of each node of the level that it ends; None for other
+            nodes.
         """
         if name in self.level.exits:
             return self._loop(self.level.exits[name][0])
@@ -146,14 +147,14 @@ class Lowering:
         message = self.messages[name]
         if is_flow(message):
             raise UnimplementedError(
-                f"{self._where}, node {name!r}: a {message.op} by itself has no meaning here: what "
-                "is asked for may never be computed\n"
-                "  Try: ask for what joins the two sides of a condition, or for what leaves a loop"
+                f"{self._where}, node {name!r}: a {message.op} cannot be requested by itself: its "
+                "value may never be computed\n"
+                "  Try: request the Merge that joins a condition's sides, or the Exit of a loop"
             )
         return None
 
     def stands_outside(self, name: str, position: int) -> bool:
-        """Whether an output of a node is given from outside, or was computed before."""
+        """Whether an output of a node is supplied from outside or was computed before."""
         if self._stands is not None:
             return self._stands(name, position)
         return self.given(name, position) is not None
@@ -211,8 +212,8 @@ class Lowering:
         for name, value, result in zip(loop.variables, values, step.graph.outputs, strict=False):
             if value.dtype is not result.dtype:
                 raise InvalidArgumentError(
-                    f"{self._where}: loop variable {name!r} is {value.dtype.name}, what goes round "
-                    f"is {result.dtype.name}"
+                    f"{self._where}: loop variable {name!r} is {value.dtype.name}, but the body "
+                    f"gives {result.dtype.name}"
                 )
 
     def _step(self, loop: Loop, starts: list[Value], shapes: list[Shape]) -> _Function:
@@ -247,7 +248,7 @@ class Lowering:
         return function
 
     def _enters(self, loop: Loop, name: str) -> bool:
-        """Whether a node brings a value into a loop."""
+        """Whether a node passes a value into a loop."""
         message = self.messages.get(name)
         return message is not None and flow_op(message) == "Enter" and name in loop.seen
 
@@ -337,7 +338,7 @@ class Lowering:
         given: Callable[[str, int], Value | None],
         stands: Callable[[str, int], bool],
     ) -> Lowering:
-        """The builder of a function inside this body."""
+        """The builder of a function nested in this body."""
         depth = self._depth + 1
         return Lowering(graph, self.messages, self._library, self._where, given, stands, depth)
 
@@ -358,11 +359,11 @@ class _Function:
         return list(self._held)
 
     def finish(self) -> FunctionRef:
-        """The reference for a node's attribute; nothing can be added after it."""
+        """The reference for a node's attribute; the function is complete afterwards."""
         return FunctionRef(self.graph.name, self.graph.finish())
 
     def argument(self, spec: TensorSpec, name: str, handle: TensorSpec | None) -> Value:
-        """An argument of its own, before those that are captured."""
+        """An argument that precedes the captured ones."""
         self._own += 1
         return self.graph.add_input(PLACEHOLDER, spec, f"argument/{name}", handle)
 
@@ -378,7 +379,7 @@ class _Function:
         return found
 
     def take(self, places: list[OutputPlace]) -> None:
-        """Make these the captures, in this order."""
+        """Set the captures, in this order."""
         own = self.graph.inputs[: self._own]
         self.graph.set_inputs([*own, *[self.capture(place) for place in places]])
 
@@ -389,7 +390,7 @@ class _Function:
         references: list[str],
         waits: list[str],
     ) -> None:
-        """Build what the references and controls depend on."""
+        """Build everything that the references and controls depend on."""
         inner = self._outer.inner(self.graph, given, stands)
         places = [place_of(text) for text in references]
         names = [name for name, position in places if given(name, position) is None]

@@ -60,7 +60,7 @@ def encode_node(
 
 
 def _dtype_of_value(value: Any, dtype: Any) -> DType | None:
-    """The dtype of a Const, where it is not that of its array."""
+    """The dtype of a Const if it is not its array's."""
     if isinstance(value, np.ndarray) and dtype is not None and dtype.is_quantized:
         return dtype  # type: ignore[no-any-return]
     return None
@@ -72,12 +72,12 @@ def _is_default(op: OpDef, name: str, value: Any) -> bool:
     if definition is None or definition.required or isinstance(value, np.ndarray):
         return False
     if name in op.list_types or name in op.number_attrs:
-        return False  # what the inputs tell here must be written
+        return False  # inferred from the inputs here, but required in the file
     default = definition.default
     if isinstance(value, (list, tuple)) and isinstance(default, (list, tuple)):
         return tuple(value) == tuple(default)
     if isinstance(value, float) and isinstance(default, float):
-        return bool(np.float32(value) == np.float32(default))  # as which both are written
+        return bool(np.float32(value) == np.float32(default))  # both are stored as float32
     return type(value) is type(default) and bool(value == default)
 
 
@@ -94,7 +94,7 @@ def attr_kind(op: OpDef, name: str) -> str:
 
 
 def output_reference(value: Value) -> str:
-    """A value as the body of a function refers to it: `node:output_argument:index`."""
+    """A value in the notation of function bodies: `node:output_argument:index`."""
     node = value.node
     position = value.index
     for arg in node.op.outputs:
@@ -106,7 +106,7 @@ def output_reference(value: Value) -> str:
 
 
 def check_inputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Value], where: str) -> None:
-    """Check that a node has as many inputs as its op, of the right dtypes."""
+    """Check that a node has the number and dtypes of inputs of its op."""
     wanted: list[tuple[ArgDef, DType]] = []
     for arg in op.inputs:
         if arg.list_attr:
@@ -131,7 +131,7 @@ def check_inputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Value], w
 def declared_specs(
     op: OpDef, attrs: Mapping[str, Any], messages: Mapping[str, AttrValue], where: str
 ) -> list[TensorSpec] | None:
-    """The specs of the outputs, if the node has their shapes as an attribute."""
+    """The specs of the outputs, if an attribute of the node contains their shapes."""
     if OUTPUT_SHAPES not in messages:
         return None
     shapes = messages[OUTPUT_SHAPES].list.shape

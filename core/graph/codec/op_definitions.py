@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def encode_op(op: OpDef) -> OpDefMessage:
-    """The definition of an op; types and attributes are those that this library takes."""
+    """The definition of an op, with the types and attributes that this library supports."""
     message = OpDefMessage(name=op.name, is_stateful=op.stateful)
     for arg in op.inputs:
         _encode_argument(message.input_arg.add(name=arg.name), arg)
@@ -43,7 +43,7 @@ def _encode_attributes(message: OpDefMessage, op: OpDef) -> None:
         if not definition.required and definition.default is not None:
             try:
                 one.default_value.CopyFrom(encode_attr(definition.default, definition.kind))
-            except (InvalidArgumentError, AttributeError):  # a function without a name: none
+            except (InvalidArgumentError, AttributeError):  # a nameless function: no default
                 one.ClearField("default_value")
 
 

@@ -1,4 +1,4 @@
-"""Unknown ops: kept as the file describes them, so that the model can be loaded.
+"""Unknown ops, kept as the file describes them so that the model can be loaded.
 
 An op made here has no kernel: running a graph that needs it fails, with its name.
 """
@@ -32,9 +32,9 @@ _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _KINDS = frozenset({"int", "float", "bool", "string", "type", "shape", "tensor", "func"})
 
 
-# The op that holds a module of StableHLO: it is decoded into a call of what that is translated to.
+# The op that holds a StableHLO module; it is decoded into a call of the translated function.
 XLA_CALL = "XlaCallModule"
-# Ops of XLA's own that JAX wrote before: each is decoded into a call of what it is translated to.
+# XLA ops that earlier versions of JAX wrote; each is decoded into a call of its translation.
 XLA_OPS = frozenset(
     f"Xla{name}"
     for name in (
@@ -45,7 +45,7 @@ XLA_OPS = frozenset(
         *("SelfAdjointEig", "Svd"),
     )
 )
-# All that is decoded into such a call.
+# All ops that are decoded into calls of translations.
 TRANSLATED_XLA = XLA_OPS | {XLA_CALL}
 # Why an op will never have a kernel, and what to do instead.
 WITHOUT_KERNEL = {
@@ -92,7 +92,7 @@ _UNKNOWN = (
 
 
 def remedy_for(op: str) -> str:
-    """Why an op has no kernel, and what to do instead."""
+    """The reason why an op has no kernel, and a remedy."""
     known = WITHOUT_KERNEL.get(op)
     if known is not None:
         return known
@@ -108,11 +108,11 @@ def remedy_for(op: str) -> str:
 
 
 def without_kernels(ops: Iterable[str], place: str) -> str:
-    """The message about ops without a kernel: their names, where the first is, what to do.
+    """The message about ops without kernels: their names, where the first one is, a remedy.
 
     Args:
         ops: their names.
-        place: a node that has the first of them.
+        place: a node with the first of them.
     """
     names = sorted(ops)
     remedies = dict.fromkeys(map(remedy_for, names))
@@ -120,7 +120,7 @@ def without_kernels(ops: Iterable[str], place: str) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether an attribute is internal to this module, and none of the op."""
+    """Whether an attribute is internal to this module and does not belong to the op."""
     return name.startswith(_PREFIX)
 
 
@@ -161,10 +161,10 @@ def opaque_op(message: op_def_pb2.OpDef, where: str) -> OpDef:
 
 
 def op_from_uses(name: str, outputs: Mapping[str, int], first: str) -> OpDef:
-    """An op of which only the names of the outputs in use are known.
+    """An op known only by the output names in use.
 
     Args:
-        name: of the op.
+        name: name of the op.
         outputs: output argument -> how many of its tensors are taken.
         first: the output argument to assume if none is used.
     """
@@ -181,12 +181,12 @@ def op_from_uses(name: str, outputs: Mapping[str, int], first: str) -> OpDef:
 
 
 def output_types_attr(out: str) -> str:
-    """The attribute under which an op made from uses keeps the dtypes of an output argument."""
+    """The attribute that holds the dtypes of an output argument, for an op inferred from uses."""
     return f"{_PREFIX}{out}"
 
 
 def adopt_dtype(value: Value, dtype: DType) -> bool:
-    """Give an output the dtype that its consumer needs, if none is known yet."""
+    """Give an output the dtype that its consumer expects, if it has none yet."""
     node = value.node
     if INPUTS not in node.attrs:
         return False
@@ -208,7 +208,7 @@ def _unknown_shapes(call: InferCall) -> tuple[Shape, ...]:
 
 def _default(one: op_def_pb2.OpDef.AttrDef, where: str) -> tuple[Any, ...]:
     if not one.HasField("default_value") or one.type == "func":
-        return ()  # a default that is a function is one without a name: none
+        return ()  # a function given as default is nameless: no default
     return (decode_attr(one.default_value, one.type, where, _no_function),)
 
 

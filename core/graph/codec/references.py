@@ -1,4 +1,4 @@
-"""References of TensorFlow 1 become handles: its variables and tables as TensorFlow 2 has them.
+"""Reference variables and tables of TensorFlow 1, converted to handles as in TensorFlow 2.
 
 There an edge may carry a variable itself. A node that takes it as a reference may assign to it; one
 that takes it as a value reads it when it runs, and Identity only forwards the same memory: what
@@ -48,12 +48,12 @@ _MAKE_TABLES = frozenset(name for name in _TABLES if name.endswith(("Table", "Of
 
 
 class _Assignment(NamedTuple):
-    """An op on references, as one on handles.
+    """An op on references, as an op on handles.
 
     Attributes:
         op: which; it gives no reference back.
         references: how many of the first inputs are references.
-        kind: what its type attribute is called, where TensorFlow 1 calls it `T`.
+        kind: name of its type attribute, where TensorFlow 1 calls it `T`.
     """
 
     op: str
@@ -107,7 +107,7 @@ _RENAMED = {"PlaceholderV2": "Placeholder"}
 
 _RESOURCE = AttrValue(type=types_pb2.DT_RESOURCE)
 
-# What every op that is translated here becomes.
+# Every op that is translated here -> the op that replaces it.
 TRANSLATED: Mapping[str, str] = {
     **_TABLES,
     **_ASKING,
@@ -123,7 +123,7 @@ class _Handle(NamedTuple):
 
     Attributes:
         text: the handle, as an input of a node; earlier assignments have run when it is available.
-        dtype: of the variable; None for a table.
+        dtype: dtype of the variable; None for a table.
         root: the variable's node; empty if it is only known at run time.
     """
 
@@ -154,7 +154,7 @@ def with_handles(
 
 
 class _NeededNodes:
-    """The part of a main graph that some outputs and effects need."""
+    """The part of a main graph that given outputs and effects need."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class _NeededNodes:
         self._result = dict(nodes)
         ops = {message.op for message in self._needed}
         self.is_concerned = not ops.isdisjoint(TRANSLATED)
-        # Only where something takes the reference does the time of other reads matter.
+        # The order of reads matters only if the reference is assigned to.
         self._is_assigned = not ops.isdisjoint({*_ASSIGNMENTS, *_ASKING})
         self._handles: dict[OutputPlace, _Handle | None] = {}
         self._reads: dict[tuple[str, ...], str] = {}
@@ -200,14 +200,14 @@ class _NeededNodes:
         for text in self._outputs:
             handle = self._handle(place_of(text))
             if handle is not None and handle.dtype is not None:
-                # TensorFlow: fetching gives the variable's memory after everything has run.
+                # TensorFlow returns the variable's memory, with its value after everything has run.
                 waits = [f"^{name}" for name in last.get(handle.root, ())]
                 outputs.append(self._read(handle, waits, "result"))
             else:
                 outputs.append(text)
         return self._result, outputs
 
-    # Which edges are references.
+    # Detecting references among the edges.
 
     def _handle(self, place: OutputPlace) -> _Handle | None:
         """The handle for a place, if it is a reference."""
@@ -254,7 +254,7 @@ class _NeededNodes:
         return None
 
     def _passed(self, place: OutputPlace, given: _Handle | None) -> _Handle | None:
-        """The output of a node that takes a reference."""
+        """The output of a node that passes a reference on."""
         if given is None:
             return None
         name, position = place
@@ -266,10 +266,10 @@ class _NeededNodes:
             self._result[passed.name] = passed
             return given._replace(text=passed.name)
         if given.dtype is not None and not self._is_assigned:
-            return None  # the one value that all read
+            return None  # all reads give the same value
         return given._replace(text=f"{name}:{position}")
 
-    # What nodes become.
+    # Translating nodes.
 
     def _translated(self, message: NodeDef) -> NodeDef:
         if message.op in VARIABLES:
@@ -299,7 +299,7 @@ class _NeededNodes:
         return made
 
     def _rename(self, made: NodeDef) -> int:
-        """Replace an op on references by the one on handles; how many references it takes."""
+        """Replace an op on references by the one on handles; the number of references it takes."""
         op = made.op
         if op in _TABLES:
             made.op = _TABLES[op]
@@ -320,7 +320,7 @@ class _NeededNodes:
         return 0
 
     def _read(self, handle: _Handle, controls: Sequence[str], user: str) -> str:
-        """A node that reads a variable when its user would."""
+        """A node that reads a variable at the point where its user would."""
         waits = list(dict.fromkeys(controls)) if self._is_assigned else []
         key = (handle.text, *waits)
         found = self._reads.get(key)
@@ -363,7 +363,7 @@ class _NeededNodes:
 
 
 def variable_shape(message: NodeDef) -> AttrValue:
-    """The shape of a node that holds a variable, as an attribute."""
+    """The shape attribute of a node that holds a variable."""
     found = AttrValue()
     found.shape.unknown_rank = True
     if "shape" in message.attr:

@@ -11,7 +11,7 @@ _LARGEST = (1 << 63) - 1
 
 
 def encode_shape(shape: Shape) -> TensorShapeProto:
-    """An unknown axis is written as -1, an unknown rank as a flag."""
+    """Encode a shape: an unknown axis as -1, an unknown rank as a flag."""
     dims = shape.dims
     if dims is None:
         return TensorShapeProto(unknown_rank=True)

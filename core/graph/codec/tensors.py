@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # A constant whose last value repeats may expand to this many bytes, not more.
 MOST_BYTES = 1 << 31
-# One that is a single value everywhere is shown without memory of its own from this size on.
+# From this many bytes on, a constant with a single repeated value is a broadcast view.
 _SPREAD = 1 << 16
 _SLICE = 1 << 15
 _MOST_AXES = 64  # NumPy's limit
@@ -50,7 +50,7 @@ def encode_tensor(value: Array, dtype: DType | None = None) -> TensorProto:
 
     Args:
         value: any array of a known dtype; bytes in an object array for strings.
-        dtype: where it is not that of the array: quantised integers.
+        dtype: the dtype, if it is not that of the array: quantised integers.
 
     Raises:
         UnimplementedError: a resource or variant.
@@ -76,7 +76,7 @@ def encode_tensor(value: Array, dtype: DType | None = None) -> TensorProto:
 
 
 def list_tensor(value: Array) -> TensorProto:
-    """An array with every value in the typed list: as servers answer, for clients that read it.
+    """An array with every value in the typed list, as servers send it to clients.
 
     Args:
         value: any array of a known dtype; bytes in an object array for strings.
@@ -163,7 +163,7 @@ def _little_endian(array: Array) -> Array:
 
 
 def _listed(message: TensorProto, dtype: DType, where: str, shape: tuple[int, ...]) -> Array:
-    """The values of the typed list, as they are there: at most as many as the shape has."""
+    """The values of the typed list in the message, at most as many as the shape has elements."""
     name = "float8_val" if dtype in _BITS8 else VALUE_FIELDS.get(dtype, "int_val")
     field: Any = getattr(message, name)
     given = len(field) // 2 if dtype.is_complex else len(field)
@@ -188,7 +188,7 @@ def _listed(message: TensorProto, dtype: DType, where: str, shape: tuple[int, ..
 
 
 def listed(values: Sequence[Any], dtype: Any) -> Array:
-    """A repeated field as an array; its values become Python objects only piece by piece."""
+    """A repeated field as an array, converted piece by piece to limit Python objects."""
     if len(values) <= _SLICE:
         return np.array(values, dtype)
     array = np.empty(len(values), dtype)
@@ -198,7 +198,7 @@ def listed(values: Sequence[Any], dtype: Any) -> Array:
 
 
 def _spread(values: Array, count: int, dtype: DType) -> Array:
-    """`count` values: those given, then the last one again and again; zeros if there is none."""
+    """`count` values: the given ones, then the last one repeated; zeros if there are none."""
     if len(values) == count:
         return values
     if len(values) == 0:

@@ -1,4 +1,4 @@
-"""`keras.applications`: networks for pictures, with their names, weights and files in Keras."""
+"""`keras.applications`: networks for images, with Keras' names, weights and files."""
 
 from pinnace.keras.applications import convnext as convnext
 from pinnace.keras.applications import densenet as densenet

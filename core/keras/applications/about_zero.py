@@ -1,4 +1,4 @@
-"""preprocess_input of the networks that were trained on pixels from -1 to 1."""
+"""preprocess_input of networks trained on pixels in [-1, 1]."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pinnace.keras.applications import imagenet_utils
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """Pixels from -1 to 1; see `imagenet_utils.preprocess_input`.
+    """Pixels scaled to [-1, 1]; see `imagenet_utils.preprocess_input`.
 
     Args:
         x: pictures, red, green, blue in 0 to 255.

@@ -1,4 +1,4 @@
-"""The common arguments of all networks: checked, and made into inputs and models."""
+"""The common arguments of all networks: their checks, and the inputs and models made of them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Arguments:
 
     Args:
         who: the network, for messages.
-        name: of the model.
+        name: name of the model.
         include_top: whether it ends in classes.
         weights: None, `imagenet` or the path of a file.
-        input_tensor: what the network begins with, instead of an Input of its own.
-        input_shape: of a picture.
+        input_tensor: the tensor the network begins with, instead of an Input of its own.
+        input_shape: shape of a picture.
         pooling: without the top: None, `avg` or `max`.
-        classes: how many.
-        classifier_activation: of the last layer.
+        classes: the number of classes.
+        classifier_activation: activation of the last layer.
 
     Raises:
-        ValueError: weights are none of these, or there are no such ones for so many classes.
+        ValueError: `weights` has another value, or there are none for this number of classes.
     """
 
     who: str
@@ -73,7 +73,7 @@ class Arguments:
 
     @classmethod
     def of(cls, who: str, given: dict[str, Any]) -> Self:
-        """Those that a network's function was called with.
+        """The arguments with which a network's constructor was called.
 
         Args:
             who: the network, for messages.
@@ -86,13 +86,13 @@ class Arguments:
 
     @property
     def imagenet(self) -> bool:
-        """Whether the weights are to be those that Keras publishes."""
+        """Whether to load the weights that Keras publishes for ImageNet."""
         return isinstance(self.weights, str) and self.weights == IMAGENET
 
     def checked_shape(
         self, default_size: int = 224, min_size: int = 32, *, flattened: bool | None = None
     ) -> tuple[int | None, ...]:
-        """The shape of a picture, the one asked for or the usual one.
+        """The shape of an image: the requested or the default one.
 
         Args:
             default_size: height and width of the pictures that the weights were trained on.
@@ -127,10 +127,10 @@ class Arguments:
         return self.input_tensor
 
     def check_activation(self) -> None:
-        """Refuse an activation of the last layer that weights were not trained with.
+        """Raise for an activation of the last layer that the weights were not trained with.
 
         Raises:
-            ValueError: there are weights, and it is neither None nor `softmax`.
+            ValueError: with weights, the activation is neither None nor `softmax`.
         """
         if self.weights is None:
             return
@@ -147,7 +147,7 @@ class Arguments:
         return Dense(self.classes, activation=self.classifier_activation, name=name)(x)
 
     def pooled(self, x: Any, average: str | None = None, maximum: str | None = None) -> Any:
-        """x as `pooling` says, for networks without their top.
+        """x pooled according to `pooling`, for networks without their top.
 
         Args:
             x: [batch, height, width, channels].
@@ -164,9 +164,9 @@ class Arguments:
         """The network as a model, with its weights.
 
         Args:
-            image: what `image` gave.
-            outputs: of the last layer.
-            file: what Keras publishes for this network; None if it publishes none.
+            image: the result of `image`.
+            outputs: outputs of the last layer.
+            file: the file that Keras publishes for this network; None if there is none.
 
         Raises:
             NotFoundError: the published weights are not there.
@@ -187,7 +187,7 @@ class Arguments:
 
 
 def _exists(weights: Any) -> bool:
-    """Whether it is the path of something: a text or a Path."""
+    """Whether it is a path, text or a Path, that exists."""
     return isinstance(weights, (str, os.PathLike)) and os.path.exists(weights)  # noqa: PTH110 (a text)
 
 
@@ -201,16 +201,16 @@ def image_shape(
     data_format: str | None = None,
     who: str = "input_shape",
 ) -> tuple[int | None, ...]:
-    """The shape of a picture: the one asked for if it can be, or the usual one.
+    """The shape of an image: the requested one if it is valid, or the default one.
 
     Args:
-        input_shape: what was asked for, without the batch axis; None asks for the usual one.
+        input_shape: the requested shape, without the batch axis; None asks for the usual one.
         default_size: height and width of the usual one.
         min_size: the smallest height and width.
         require_flatten: whether height and width must be known.
         weights: with `imagenet` a picture has 3 channels, and the usual size if it must be known.
         data_format: `channels_last` or `channels_first`; None is `keras.config`'s.
-        who: for messages.
+        who: name of the caller in messages.
 
     Raises:
         ValueError: the shape is no such one.
@@ -257,7 +257,7 @@ def _joined(
 
 
 def sources(x: KerasTensor) -> list[KerasTensor]:
-    """The inputs that a tensor is computed from, each once."""
+    """The inputs from which a tensor is computed, without duplicates."""
     if x.node is None or not x.node.inputs:
         return [x]
     found = [source for one in x.node.inputs for source in sources(one)]

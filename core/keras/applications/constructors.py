@@ -1,4 +1,4 @@
-"""The public functions of networks: a decorator gives those that build one the usual arguments."""
+"""Decorators that give a network's constructor the usual public arguments."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _TEXT = """Args:
     input_shape: (height, width, channels), at least {least_size} x {least_size}; height and width
         may be None without the top.
     pooling: without the top: None, `avg` or `max`, over height and width.
-    classes: how many, with the top.
-    classifier_activation: of the last layer; None gives logits.
+    classes: the number of classes, with the top.
+    classifier_activation: activation of the last layer; None gives logits.
     {last}name: of the model.
 
 Returns:
@@ -35,7 +35,7 @@ Raises:
 
 
 class Usual(Protocol):
-    """A network with the arguments that most have, in their usual order."""
+    """A constructor with the arguments that most networks have, in their usual order."""
 
     def __call__(  # noqa: D102 (the class says it)
         self,
@@ -53,7 +53,7 @@ class Usual(Protocol):
 def usual(
     known_as: str, gives: str, least_size: int = 32
 ) -> Callable[[Callable[[Arguments], Model]], Usual]:
-    """A decorator: what builds a network of `Arguments` takes them one by one.
+    """A decorator for constructors from `Arguments`, which adds the usual parameters.
 
     Args:
         known_as: the name of the model, if none is given.
@@ -89,14 +89,14 @@ def told(
     last: str = "",
     least_size: int = 32,
 ) -> _Function:
-    """`made` with the name of `build`, and with its docstring and one for the arguments.
+    """`made` with the name of `build`, and its docstring extended by the arguments.
 
     Args:
         made: the public function.
         build: the function that it calls.
         gives: see `usual`.
-        first: what the docstring says of the arguments before `weights`, a line each.
-        last: likewise of those before `name`.
+        first: the docstring's text on the arguments before `weights`, a line each.
+        last: likewise for the arguments before `name`.
         least_size: see `usual`.
     """
     about, _, source = inspect.cleandoc(build.__doc__ or "").partition("\n\n")

@@ -1,4 +1,4 @@
-"""`keras.applications.convnext`: a convolution by channel and two dense layers, residually."""
+"""`keras.applications.convnext`: residual blocks of a depthwise and two dense layers."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _URL = "https://storage.googleapis.com/tensorflow/keras-applications/convnext/convnext_"
 _EPSILON = 1e-6
-# The first value of what weighs the channels of a residual.
+# The initial scale of the channels of a residual.
 _SCALE = 1e-6
-# Of the pictures of ImageNet, by channel, in 0 to 1.
+# Mean and standard deviation of ImageNet's images, per channel, for values in [0, 1].
 _MEAN = (0.485, 0.456, 0.406)
 _DEVIATION = (0.229, 0.224, 0.225)
 # The digests of the files, with the classes and without.
@@ -83,7 +83,7 @@ class _Network(Protocol):
 def _scaling(
     known_as: str, channels: int
 ) -> Callable[[Callable[[Arguments, bool], Model]], _Network]:
-    """A decorator as `usual`, of functions that are told whether the model scales pixels."""
+    """A decorator like `usual`, for functions with an argument for scaling inside the model."""
 
     def decorated(build: Callable[[Arguments, bool], Model]) -> _Network:
         def made(
@@ -107,31 +107,31 @@ def _scaling(
 
 @_scaling("convnext_tiny", 768)
 def ConvNeXtTiny(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """ConvNeXtTiny: 18 blocks, for pictures of 224 x 224."""
+    """ConvNeXtTiny: 18 blocks, for images of 224 x 224."""
     return _convnext(asked, "tiny", scales, 96, (3, 3, 9, 3))
 
 
 @_scaling("convnext_small", 768)
 def ConvNeXtSmall(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """ConvNeXtSmall: 36 blocks, for pictures of 224 x 224."""
+    """ConvNeXtSmall: 36 blocks, for images of 224 x 224."""
     return _convnext(asked, "small", scales, 96, (3, 3, 27, 3))
 
 
 @_scaling("convnext_base", 1024)
 def ConvNeXtBase(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """ConvNeXtBase: 36 blocks, for pictures of 224 x 224."""
+    """ConvNeXtBase: 36 blocks, for images of 224 x 224."""
     return _convnext(asked, "base", scales, 128, (3, 3, 27, 3))
 
 
 @_scaling("convnext_large", 1536)
 def ConvNeXtLarge(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """ConvNeXtLarge: 36 blocks, for pictures of 224 x 224."""
+    """ConvNeXtLarge: 36 blocks, for images of 224 x 224."""
     return _convnext(asked, "large", scales, 192, (3, 3, 27, 3))
 
 
 @_scaling("convnext_xlarge", 2048)
 def ConvNeXtXLarge(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """ConvNeXtXLarge: 36 blocks, for pictures of 224 x 224."""
+    """ConvNeXtXLarge: 36 blocks, for images of 224 x 224."""
     return _convnext(asked, "xlarge", scales, 256, (3, 3, 27, 3))
 
 
@@ -144,7 +144,7 @@ def _convnext(
         asked: the arguments that all networks have.
         which: the member of the family, `tiny`, `small`, `base`, `large` or `xlarge`.
         scales: whether the model scales pixels itself.
-        channels: of the first stage; each other one has twice as many as the one before.
+        channels: channels of the first stage; each other one has twice as many as the one before.
         depths: the blocks of each stage.
 
     Source:
@@ -167,20 +167,20 @@ def _convnext(
         x = LayerNormalization(epsilon=_EPSILON)(asked.pooled(x))
     file = pair(f"{_URL}{which}", *DIGESTS[which])[asked.include_top]
     if asked.input_tensor is not None:
-        # Of this network alone Keras makes a model of one input, and not of a list of one.
+        # Keras gives this network a single input instead of a list of one.
         asked, image = replace(asked, input_tensor=None), sources(image)[0]
     return asked.model(image, x, file)
 
 
 def _normalized(x: Any, name: str) -> Any:
-    """Pixels from 0 to 255 less ImageNet's mean and by its deviation."""
+    """Pixels in [0, 255] minus ImageNet's mean, divided by its standard deviation."""
     mean = [mean * 255 for mean in _MEAN]
     variance = [(deviation * 255) ** 2 for deviation in _DEVIATION]
     return Normalization(mean=mean, variance=variance, name=name)(x)
 
 
 def _reduction(name: str | None, stage: int, channels: int) -> Sequential:
-    """The reduction before a stage's blocks: to a quarter of the picture, later to half."""
+    """The downsampling before a stage's blocks: by 4 in the first stage, by 2 in the others."""
     if stage == 0:
         layers = [
             Conv2D(channels, kernel_size=4, strides=4, name=f"{name}_stem_conv"),
@@ -204,5 +204,5 @@ def _block(start: Any, channels: int, name: str) -> Any:
     x = Activation("gelu", name=f"{name}_gelu")(x)
     x = Dense(channels, name=f"{name}_pointwise_conv_2")(x)
     x = LayerScale(_SCALE, channels, name=f"{name}_layer_scale")(x)
-    # Where Keras drops residuals if told to; its own networks do not.
+    # The place of Keras' stochastic depth, which its own networks do not use.
     return start + Activation("linear", name=f"{name}_identity")(x)

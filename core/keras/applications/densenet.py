@@ -1,4 +1,4 @@
-"""`keras.applications.densenet`: blocks whose layers see all earlier ones, transitions between."""
+"""`keras.applications.densenet`: blocks in which each layer sees all earlier ones."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ _GIVES = """height / 32,
 
 @usual("densenet121", _GIVES.format(1024))
 def DenseNet121(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """DenseNet121: 121 layers, each with all earlier ones of its block, for 224 x 224."""
+    """DenseNet121: 121 layers in densely connected blocks, for images of 224 x 224."""
     return _dense_network(asked, "densenet121", (6, 12, 24, 16))
 
 
 @usual("densenet169", _GIVES.format(1664))
 def DenseNet169(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """DenseNet169: 169 layers, each with all earlier ones of its block, for 224 x 224."""
+    """DenseNet169: 169 layers in densely connected blocks, for images of 224 x 224."""
     return _dense_network(asked, "densenet169", (6, 12, 32, 32))
 
 
 @usual("densenet201", _GIVES.format(1920))
 def DenseNet201(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """DenseNet201: 201 layers, each with all earlier ones of its block, for 224 x 224."""
+    """DenseNet201: 201 layers in densely connected blocks, for images of 224 x 224."""
     return _dense_network(asked, "densenet201", (6, 12, 48, 32))
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """Less ImageNet's means, by its standard deviations; see `imagenet_utils.preprocess_input`.
+    """Pixels normalized by ImageNet's means and deviations; see `imagenet_utils.preprocess_input`.
 
     Args:
         x: pictures, red, green, blue in 0 to 255.
@@ -97,7 +97,7 @@ def _dense_network(asked: Arguments, which: str, depths: tuple[int, ...]) -> Mod
 
 
 def _layer(x: Any, name: str) -> Any:
-    """x, and beside it the channels that a layer makes of it."""
+    """x concatenated with the channels that a layer computes from it."""
     new = _normalized(x, f"{name}_0_bn", f"{name}_0_relu")
     new = Conv2D(4 * _GROWTH, 1, use_bias=False, name=f"{name}_1_conv")(new)
     new = _normalized(new, f"{name}_1_bn", f"{name}_1_relu")
@@ -106,7 +106,7 @@ def _layer(x: Any, name: str) -> Any:
 
 
 def _transition(x: Any, name: str) -> Any:
-    """Half the channels, half the size."""
+    """Halve the number of channels and the size."""
     x = _normalized(x, f"{name}_bn", f"{name}_relu")
     x = Conv2D(x.shape[-1] // 2, 1, use_bias=False, name=f"{name}_conv")(x)
     return AveragePooling2D(2, strides=2, name=f"{name}_pool")(x)

@@ -1,4 +1,4 @@
-"""`keras.applications.efficientnet`: one table of blocks, from B0 to B7 made wider and deeper."""
+"""`keras.applications.efficientnet`: a table of blocks, made wider and deeper from B0 to B7."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _URL = "https://storage.googleapis.com/keras-applications/efficientnet"
 _MOMENTUM = 0.99
-# Of the pictures of ImageNet, by channel. The published weights were trained on pictures that were
-# divided by it, not by its root, of which the normalization is told.
+# The standard deviation of ImageNet's images, per channel. The published weights were trained on
+# images divided by it; the normalization layer divides by its root, and so does a layer after it.
 _DEVIATION = (0.229, 0.224, 0.225)
 
 
 class _Stage(NamedTuple):
-    """Blocks of one kind, for width and depth 1; the first of them has the strides."""
+    """Blocks of one kind for width and depth 1; the first of them has the strides."""
 
     size: int
     repeats: int
@@ -62,49 +62,49 @@ _GIVES = """height / 32,
 
 @usual("efficientnetb0", _GIVES.format(1280))
 def EfficientNetB0(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetB0: 16 blocks, for pictures of 224 x 224."""
+    """EfficientNetB0: 16 blocks, for images of 224 x 224."""
     return _efficientnet(asked, "b0", width=1.0, depth=1.0, size=224, dropout=0.2)
 
 
 @usual("efficientnetb1", _GIVES.format(1280))
 def EfficientNetB1(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetB1: 23 blocks, for pictures of 240 x 240."""
+    """EfficientNetB1: 23 blocks, for images of 240 x 240."""
     return _efficientnet(asked, "b1", width=1.0, depth=1.1, size=240, dropout=0.2)
 
 
 @usual("efficientnetb2", _GIVES.format(1408))
 def EfficientNetB2(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetB2: 23 blocks, for pictures of 260 x 260."""
+    """EfficientNetB2: 23 blocks, for images of 260 x 260."""
     return _efficientnet(asked, "b2", width=1.1, depth=1.2, size=260, dropout=0.3)
 
 
 @usual("efficientnetb3", _GIVES.format(1536))
 def EfficientNetB3(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetB3: 26 blocks, for pictures of 300 x 300."""
+    """EfficientNetB3: 26 blocks, for images of 300 x 300."""
     return _efficientnet(asked, "b3", width=1.2, depth=1.4, size=300, dropout=0.3)
 
 
 @usual("efficientnetb4", _GIVES.format(1792))
 def EfficientNetB4(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetB4: 32 blocks, for pictures of 380 x 380."""
+    """EfficientNetB4: 32 blocks, for images of 380 x 380."""
     return _efficientnet(asked, "b4", width=1.4, depth=1.8, size=380, dropout=0.4)
 
 
 @usual("efficientnetb5", _GIVES.format(2048))
 def EfficientNetB5(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetB5: 39 blocks, for pictures of 456 x 456."""
+    """EfficientNetB5: 39 blocks, for images of 456 x 456."""
     return _efficientnet(asked, "b5", width=1.6, depth=2.2, size=456, dropout=0.4)
 
 
 @usual("efficientnetb6", _GIVES.format(2304))
 def EfficientNetB6(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetB6: 45 blocks, for pictures of 528 x 528."""
+    """EfficientNetB6: 45 blocks, for images of 528 x 528."""
     return _efficientnet(asked, "b6", width=1.8, depth=2.6, size=528, dropout=0.5)
 
 
 @usual("efficientnetb7", _GIVES.format(2560))
 def EfficientNetB7(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetB7: 55 blocks, for pictures of 600 x 600."""
+    """EfficientNetB7: 55 blocks, for images of 600 x 600."""
     return _efficientnet(asked, "b7", width=2.0, depth=3.1, size=600, dropout=0.5)
 
 

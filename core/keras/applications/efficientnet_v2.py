@@ -1,4 +1,4 @@
-"""`keras.applications.efficientnet_v2`: blocks of which the first do with one convolution."""
+"""`keras.applications.efficientnet_v2`: the first blocks fuse two convolutions into one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _URL = "https://storage.googleapis.com/tensorflow/keras-applications/efficientnet_v2/"
 _MOMENTUM = 0.9
 _SIZE = 3
-# Of the pictures of ImageNet, by channel, in 0 to 1.
+# Mean and variance of ImageNet's images, per channel, for values in [0, 1].
 _MEAN = (0.485, 0.456, 0.406)
 _DEVIATION = (0.229, 0.224, 0.225)
 
 
 class _Stage(NamedTuple):
-    """Blocks of one kind, for width and depth 1; the first of them has the strides."""
+    """Blocks of one kind for width and depth 1; the first of them has the strides."""
 
     fused: bool
     repeats: int
@@ -107,7 +107,7 @@ class _Network(Protocol):
 def _scaling(
     known_as: str, channels: int
 ) -> Callable[[Callable[[Arguments, bool], Model]], _Network]:
-    """A decorator as `usual`, of functions that are told whether the model scales pixels."""
+    """A decorator like `usual`, for functions with an argument for scaling inside the model."""
 
     def decorated(build: Callable[[Arguments, bool], Model]) -> _Network:
         def made(
@@ -131,43 +131,43 @@ def _scaling(
 
 @_scaling("efficientnetv2-b0", 1280)
 def EfficientNetV2B0(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetV2B0: 21 blocks, for pictures of 224 x 224."""
+    """EfficientNetV2B0: 21 blocks, for images of 224 x 224."""
     return _efficientnet_v2(asked, "b0", scales, 224)
 
 
 @_scaling("efficientnetv2-b1", 1280)
 def EfficientNetV2B1(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetV2B1: 27 blocks, for pictures of 240 x 240."""
+    """EfficientNetV2B1: 27 blocks, for images of 240 x 240."""
     return _efficientnet_v2(asked, "b1", scales, 240, depth=1.1)
 
 
 @_scaling("efficientnetv2-b2", 1408)
 def EfficientNetV2B2(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetV2B2: 28 blocks, for pictures of 260 x 260."""
+    """EfficientNetV2B2: 28 blocks, for images of 260 x 260."""
     return _efficientnet_v2(asked, "b2", scales, 260, width=1.1, depth=1.2)
 
 
 @_scaling("efficientnetv2-b3", 1536)
 def EfficientNetV2B3(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetV2B3: 32 blocks, for pictures of 300 x 300."""
+    """EfficientNetV2B3: 32 blocks, for images of 300 x 300."""
     return _efficientnet_v2(asked, "b3", scales, 300, width=1.2, depth=1.4)
 
 
 @_scaling("efficientnetv2-s", 1280)
 def EfficientNetV2S(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetV2S: 40 blocks, for pictures of 384 x 384."""
+    """EfficientNetV2S: 40 blocks, for images of 384 x 384."""
     return _efficientnet_v2(asked, "s", scales, 384, _SMALL, stem=24)
 
 
 @_scaling("efficientnetv2-m", 1280)
 def EfficientNetV2M(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetV2M: 57 blocks, for pictures of 480 x 480."""
+    """EfficientNetV2M: 57 blocks, for images of 480 x 480."""
     return _efficientnet_v2(asked, "m", scales, 480, _MEDIUM, stem=24)
 
 
 @_scaling("efficientnetv2-l", 1280)
 def EfficientNetV2L(asked: Arguments, scales: bool) -> Model:  # noqa: N802 (Keras' name)
-    """EfficientNetV2L: 79 blocks, for pictures of 480 x 480."""
+    """EfficientNetV2L: 79 blocks, for images of 480 x 480."""
     return _efficientnet_v2(asked, "l", scales, 480, _LARGE)
 
 
@@ -212,12 +212,12 @@ def _efficientnet_v2(
 
 
 def _wide(filters: int, width: float) -> int:
-    """The multiple of 8 next to a number of filters; there may be more than a tenth less."""
+    """The scaled number of filters, rounded to a multiple of 8, even if it is a tenth less."""
     return max(8, int(filters * width + 4) // 8 * 8)
 
 
 def _scaled(x: Any, *, by_mean: bool) -> Any:
-    """Pixels from 0 to 255 less ImageNet's mean and by its deviation, or from -1 to 1."""
+    """Pixels in [0, 255], normalized by ImageNet's mean and deviation, or scaled to [-1, 1]."""
     if not by_mean:
         return Rescaling(scale=1 / 128, offset=-1)(x)
     variance = [deviation**2 for deviation in _DEVIATION]
@@ -225,7 +225,7 @@ def _scaled(x: Any, *, by_mean: bool) -> Any:
 
 
 def _blocks(x: Any, stages: tuple[_Stage, ...], width: float, depth: float) -> Any:
-    # Depth adds blocks and not to this number, so that the last rates are above the largest.
+    # `depth` adds blocks but does not change this count, so the last rates exceed the maximum.
     usual = sum(stage.repeats for stage in stages)
     number = 0
     for index, stage in enumerate(stages, 1):

@@ -1,4 +1,4 @@
-"""Sizes that many networks compute alike: padding before a stride of 2, multiples of channels."""
+"""Sizes that many networks compute: padding before a stride of 2, rounded numbers of channels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Padding = tuple[tuple[int, int], tuple[int, int]]
 
 
 def padding_before(x: KerasTensor, kernel_size: int) -> Padding:
-    """Zeros around x so that a convolution of stride 2 and padding `valid` halves its size.
+    """x padded so that a convolution with stride 2 and padding `valid` halves its size.
 
     Args:
         x: [batch, height, width, channels]; sizes that are not known count as odd.
@@ -27,6 +27,6 @@ def padding_before(x: KerasTensor, kernel_size: int) -> Padding:
 
 
 def multiple_near(channels: float, divisor: int = 8) -> int:
-    """The multiple next to a number of channels, at least one, and not below 0.9 of it."""
+    """A number of channels rounded to a multiple of `divisor`, to at least 0.9 of the number."""
     found = max(divisor, int(channels + divisor / 2) // divisor * divisor)
     return found + divisor if found < 0.9 * channels else found

@@ -1,4 +1,4 @@
-"""`keras.applications.imagenet_utils`: pictures before a network, classes after it."""
+"""`keras.applications.imagenet_utils`: preprocessing of images, decoding of predictions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 _MODES = ("caffe", "tf", "torch")
 _FORMATS = ("channels_first", "channels_last")
-# Of the pictures of ImageNet: means of blue, green, red in 0 to 255; of red, green, blue in 0 to 1.
+# ImageNet's means: blue, green, red for values in [0, 255]; red, green, blue for [0, 1].
 _CAFFE_MEAN = (103.939, 116.779, 123.68)
 _TORCH_MEAN = (0.485, 0.456, 0.406)
 _TORCH_DEVIATION = (0.229, 0.224, 0.225)
 
 
 def preprocess_input(x: Any, data_format: str | None = None, mode: str = "caffe") -> Any:
-    """Pictures as networks were trained on them.
+    """Images in the form that networks were trained on.
 
     Args:
         x: [height, width, 3] or [batch, height, width, 3], or with the channels first; red, green,
@@ -35,7 +35,7 @@ def preprocess_input(x: Any, data_format: str | None = None, mode: str = "caffe"
         The shape of `x`; an array of integers becomes one of `floatx()`.
 
     Raises:
-        ValueError: another mode or data format.
+        ValueError: unknown mode or data format.
     """
     if mode not in _MODES:
         raise ValueError(f"preprocess_input: mode must be caffe, tf or torch, got {mode!r}")
@@ -57,10 +57,11 @@ def decode_predictions(preds: Any, top: int = 5) -> list[list[tuple[Any, ...]]]:
 
     Args:
         preds: [batch, 1000], probabilities.
-        top: how many.
+        top: the number.
 
     Returns:
-        For each picture a list of (name in WordNet, description, probability), the likeliest first.
+        For each picture a list of (WordNet name, description, probability), the most probable
+        first.
 
     Raises:
         ValueError: `preds` has another shape.
@@ -100,7 +101,7 @@ def _scaled_array(x: Any, axis: int, mode: str) -> Any:
 
 
 def _channels(x: Any, axis: int) -> list[Any]:
-    """Views on the three channels of an array."""
+    """Views of an array's three channels."""
     moved = np.moveaxis(x, axis, 0)
     return [moved[index, ...] for index in range(3)]
 
@@ -110,13 +111,14 @@ def _mean(mode: str) -> tuple[float, ...]:
 
 
 def _scaled_tensor(x: Any, axis: int, mode: str) -> Any:
-    # Each step is one of Keras': called on a KerasTensor they are nodes of a model, with names.
+    # The same steps as in Keras: on a KerasTensor each becomes a named node of the model.
     if mode == "tf":
         return x / 127.5 - 1.0
     if mode == "torch":
         x = x / 255.0
     else:
-        # Keras: an axis that is counted from the front for channels first, from the back for last.
+        # Keras: for channels first the axis is counted from the front, for channels last from the
+        # back.
         before = (slice(None),) * (len(x.shape) - 3)
         keys = [(..., index) if axis == -1 else (*before, index) for index in (2, 1, 0)]
         place = axis if axis == -1 else len(before)
@@ -126,7 +128,7 @@ def _scaled_tensor(x: Any, axis: int, mode: str) -> Any:
 
 
 def _beside(values: Sequence[float], x: Any, axis: int) -> Any:
-    """A value for each channel, with axes so that they meet those of x."""
+    """A value per channel, with axes that broadcast against x."""
     sizes = [1] * len(x.shape)
     sizes[axis] = len(values)
     return ops.convert_to_tensor(np.reshape(values, sizes), dtype=x.dtype)

@@ -1,4 +1,4 @@
-"""`keras.applications.inception_resnet_v2`: Inception's blocks of branches, as residuals."""
+"""`keras.applications.inception_resnet_v2`: Inception blocks with residual connections."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _GIVES = """8, 8, 1536]
 
 @usual("inception_resnet_v2", _GIVES, _LEAST_SIZE)
 def InceptionResNetV2(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """InceptionResNetV2: 40 residual blocks of branches, for pictures of 299 x 299.
+    """InceptionResNetV2: 40 residual blocks with branches, for images of 299 x 299.
 
     Source:
         Szegedy et al., "Inception-v4, Inception-ResNet and the Impact of Residual Connections on
@@ -79,7 +79,7 @@ def _convolved(
 
 
 def _chain(x: Any, steps: tuple[_Step, ...]) -> Any:
-    """Convolutions after each other."""
+    """Convolutions applied one after the other."""
     for filters, size in steps:
         x = _convolved(x, filters, size)
     return x
@@ -134,7 +134,7 @@ def _residuals(x: Any, kind: str, count: int, scale: float) -> Any:
 
 
 def _residual(x: Any, kind: str, number: int, scale: float, *, activated: bool = True) -> Any:
-    """x and what the branches make of it, scaled: residuals this wide upset training otherwise."""
+    """x plus the scaled result of the branches; unscaled, such wide residuals upset training."""
     name = f"{kind}_{number}"
     branches = [_chain(x, steps) for steps in _BRANCHES[kind]]
     mixed = Concatenate(axis=3, name=f"{name}_mixed")(branches)

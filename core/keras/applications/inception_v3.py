@@ -1,4 +1,4 @@
-"""`keras.applications.inception_v3`: blocks of convolutions of several sizes beside each other."""
+"""`keras.applications.inception_v3`: blocks of parallel convolutions of several sizes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _GIVES = """8, 8, 2048]
 
 @usual("inception_v3", _GIVES, _LEAST_SIZE)
 def InceptionV3(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """InceptionV3: 11 blocks of branches, for pictures of 299 x 299.
+    """InceptionV3: 11 blocks with branches, for images of 299 x 299.
 
     Source:
         Szegedy et al., "Rethinking the Inception Architecture for Computer Vision", 2016; branches,
@@ -80,7 +80,7 @@ def _halved(x: Any, filters: int) -> Any:
 
 
 def _chain(x: Any, *steps: tuple[int, int, int]) -> Any:
-    """Convolutions after each other, each with its filters, rows and columns."""
+    """Convolutions applied one after the other, each given as filters, rows, columns."""
     for filters, rows, columns in steps:
         x = _convolved(x, filters, rows, columns)
     return x
@@ -92,7 +92,7 @@ def _pooled(x: Any, filters: int) -> Any:
 
 
 def _squares(x: Any, pooled: int, name: str) -> Any:
-    """1x1, 5x5, twice 3x3, and a mean: [batch, height, width, 224 + pooled]."""
+    """Branches 1x1, 5x5, two of 3x3, and a mean: [batch, height, width, 224 + pooled]."""
     branches = [
         _chain(x, (64, 1, 1)),
         _chain(x, (48, 1, 1), (64, 5, 5)),
@@ -133,7 +133,7 @@ def _second_reduction(x: Any) -> Any:
 
 
 def _forks(x: Any, place: int) -> Any:
-    """Branches that end in a row beside a column: [batch, height, width, 2048]."""
+    """Branches that end in parallel rows and columns: [batch, height, width, 2048]."""
     first = _chain(x, (320, 1, 1))
     second = _fork(_chain(x, (384, 1, 1)), f"mixed9_{place}")
     third = _fork(_chain(x, (448, 1, 1), (384, 3, 3)), None)

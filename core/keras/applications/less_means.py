@@ -1,4 +1,4 @@
-"""preprocess_input of the networks that were trained on blue, green and red less their means."""
+"""preprocess_input of networks trained on blue, green and red minus their means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pinnace.keras.applications import imagenet_utils
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:
-    """Blue, green, red, less ImageNet's means; see `imagenet_utils.preprocess_input`.
+    """Blue, green and red minus ImageNet's means; see `imagenet_utils.preprocess_input`.
 
     Args:
         x: pictures, red, green, blue in 0 to 255.

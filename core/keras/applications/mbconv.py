@@ -1,4 +1,4 @@
-"""The parts of both EfficientNets: convolutions, attention to channels, residuals, the top."""
+"""Common parts of both EfficientNets: convolutions, channel attention, residuals, the top."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from pinnace.keras.layers import (
 if TYPE_CHECKING:
     from pinnace.keras.applications.arguments import Arguments
 
-# At most so many residuals are dropped while training: those of the last block.
+# The drop rate of the residual in the last block, the largest one.
 DROPPED = 0.2
 
 
 def kernels() -> VarianceScaling:
-    """A new initializer of convolutions: two of them must not draw the same numbers."""
+    """A new kernel initializer, since two convolutions must not draw the same numbers."""
     return VarianceScaling(scale=2.0, mode="fan_out", distribution="truncated_normal")
 
 
 def normalized(x: Any, prefix: str, momentum: float, *, activated: bool = True) -> Any:
-    """x after batch normalization, and swish unless it is the end of a block.
+    """x after batch normalization, and swish except at the end of a block.
 
     Args:
         x: [batch, height, width, channels].
-        prefix: of the names of the layers.
-        momentum: of the moving averages.
+        prefix: prefix of the names of the layers.
+        momentum: momentum of the moving averages.
         activated: whether swish follows.
     """
     x = BatchNormalization(axis=3, momentum=momentum, name=f"{prefix}bn")(x)
@@ -58,11 +58,11 @@ def convolved(
     Args:
         x: [batch, height, width, channels].
         filters: channels of the answer.
-        size: of the kernel.
-        prefix: of the names of the layers.
+        size: size of the kernel.
+        prefix: prefix of the names of the layers.
         momentum: see `normalized`.
-        strides: of the convolution.
-        padding: of the convolution.
+        strides: strides of the convolution.
+        padding: padding of the convolution.
         activated: see `normalized`.
     """
     layer = Conv2D(
@@ -78,12 +78,12 @@ def convolved(
 
 
 def excited(x: Any, reduced: int, prefix: str) -> Any:
-    """x with its channels weighted by what all of the picture says.
+    """x with channels scaled by squeeze and excitation over the whole image.
 
     Args:
         x: [batch, height, width, channels].
         reduced: channels between the two dense steps, at least 1.
-        prefix: of the names of the layers.
+        prefix: prefix of the names of the layers.
 
     Source:
         Hu et al., "Squeeze-and-Excitation Networks", 2018.
@@ -111,9 +111,9 @@ def added(x: Any, start: Any, rate: float, prefix: str) -> Any:
 
     Args:
         x: the end of the block.
-        start: what went into it, of the same shape.
+        start: its input, of the same shape.
         rate: the share of the pictures for which x is dropped.
-        prefix: of the names of the layers.
+        prefix: prefix of the names of the layers.
     """
     if rate > 0:
         x = Dropout(rate, noise_shape=(None, 1, 1, 1), name=f"{prefix}drop")(x)
@@ -121,13 +121,13 @@ def added(x: Any, start: Any, rate: float, prefix: str) -> Any:
 
 
 def topped(asked: Arguments, x: Any, dropout: float, bias_initializer: Any) -> Any:
-    """x as classes, or pooled if there is no top.
+    """x as class probabilities, or pooled if there is no top.
 
     Args:
         asked: the arguments that all networks have.
         x: [batch, height, width, channels].
         dropout: before the dense layer.
-        bias_initializer: of the dense layer.
+        bias_initializer: initializer of the dense layer.
     """
     if not asked.include_top:
         return asked.pooled(x, "avg_pool", "max_pool")

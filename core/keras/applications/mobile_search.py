@@ -1,4 +1,4 @@
-"""MobileNetV3: blocks as a search found them, with gates for channels and hard swish."""
+"""MobileNetV3: blocks found by search, with channel gates and hard swish."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
 
 _URL = "https://storage.googleapis.com/tensorflow/keras-applications/mobilenet_v3/"
-# By kind and alpha: with the top, without.
+# Kind and alpha -> the digests of the files with the top and without.
 _DIGESTS = {
     "large_224_0.75": ("765b44a33ad4005b3ac83185abf1d0eb", "40af19a13ebea4e2ee0c676887f69a2e"),
     "large_224_1.0": ("59e551e166be033d707958cf9e29a6a7", "07fb09a5933dd0c8eaafa16978110389"),
@@ -56,7 +56,7 @@ class Block(NamedTuple):
         expansion: channels inside by channels before.
         channels: after it, at alpha 1.
         kernel: size of the depthwise convolution; a minimalistic network has 3 everywhere.
-        stride: of the depthwise convolution.
+        stride: stride of the depthwise convolution.
         gated: whether each channel has a gate.
         swish: whether its activation is hard swish and not ReLU.
     """
@@ -70,10 +70,10 @@ class Block(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """One of the two networks.
+    """The configuration of one of the two networks.
 
     Attributes:
-        name: in the names of files.
+        name: part of the file names.
         blocks: in order.
         width: channels of the last convolution before the classes.
     """
@@ -170,9 +170,9 @@ def searched_network(
 
 
 def _shape(asked: Arguments) -> tuple[int | None, ...]:
-    """The shape of a picture: that of `input_tensor` if none is asked for.
+    """The shape of an image: that of `input_tensor` unless another is requested.
 
-    Keras: of any number of channels, and of any size with the top too, which pools it.
+    As in Keras: any number of channels, and any size also with the top, which pools it.
     """
     given, x = asked.input_shape, asked.input_tensor
     if given is None:
@@ -238,13 +238,13 @@ def _block(x: Any, number: int, block: Block, channels: int) -> Any:
 
 
 def _gated(x: Any, channels: int, name: str) -> Any:
-    """x, each channel by a factor between 0 and 1 that the means of all channels give."""
+    """x with each channel scaled by a gate in [0, 1], computed from the means of all channels."""
     gate = GlobalAveragePooling2D(keepdims=True, name=f"{name}avg_pool")(x)
     narrow = multiple_near(channels * _GATE_RATIO)
     gate = Conv2D(narrow, 1, padding="same", name=f"{name}conv")(gate)
     gate = ReLU(name=f"{name}relu")(gate)
     gate = Conv2D(channels, 1, padding="same", name=f"{name}conv_1")(gate)
-    # A hard sigmoid in Keras' three steps: nodes of the model, which names are counted by.
+    # A hard sigmoid in Keras' three steps, since each is a node and node names are numbered.
     gate = ReLU(6.0)(gate + 3.0) * (1.0 / 6.0)
     return Multiply(name=f"{name}mul")([x, gate])
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _URL = "https://storage.googleapis.com/tensorflow/keras-applications/mobilenet/"
 _SIZES = (128, 160, 192, 224)
-# In the names of files.
+# Alpha as it is written in file names.
 _ALPHAS = {0.25: "2_5", 0.5: "5_0", 0.75: "7_5", 1.0: "1_0"}
 # Channels and stride of each pair of a depthwise and a pointwise convolution.
 _PAIRS = (
@@ -49,7 +49,7 @@ def MobileNet(  # noqa: N802 (Keras' name)
     classifier_activation: Any = "softmax",
     name: str | None = None,
 ) -> Model:
-    """MobileNet: 13 pairs of a depthwise and a pointwise convolution, for 224 x 224.
+    """MobileNet: 13 depthwise separable convolutions, for images of 224 x 224.
 
     Args:
         input_shape: (height, width, channels), at least 32 x 32; height and width may be None
@@ -62,14 +62,14 @@ def MobileNet(  # noqa: N802 (Keras' name)
             file of weights.
         input_tensor: a KerasTensor to begin with, instead of an Input of its own.
         pooling: without the top: None, `avg` or `max`, over height and width.
-        classes: how many, with the top.
-        classifier_activation: of the last layer; None gives logits.
-        name: of the model; `mobilenet_1.00_224` for alpha 1 and 224 x 224 if None.
+        classes: the number of classes, with the top.
+        classifier_activation: activation of the last layer; None gives logits.
+        name: name of the model; `mobilenet_1.00_224` for alpha 1 and 224 x 224 if None.
 
     Returns:
         A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch,
-        height / 32, width / 32, 1024 alpha], pooled [batch, 1024 alpha]. Give it what
-        `preprocess_input` gives.
+        height / 32, width / 32, 1024 alpha], pooled [batch, 1024 alpha]. Its input is the result of
+        `preprocess_input`.
 
     Raises:
         ValueError: an argument that does not go with the others.

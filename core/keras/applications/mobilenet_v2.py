@@ -48,7 +48,7 @@ def MobileNetV2(  # noqa: N802 (Keras' name)
     classifier_activation: Any = "softmax",
     name: str | None = None,
 ) -> Model:
-    """MobileNetV2: 17 blocks that widen, filter each channel and narrow again, for 224 x 224.
+    """MobileNetV2: 17 inverted residual blocks, for images of 224 x 224.
 
     Args:
         input_shape: (height, width, channels), at least 32 x 32; height and width may be None
@@ -59,14 +59,14 @@ def MobileNetV2(  # noqa: N802 (Keras' name)
             file of weights.
         input_tensor: a KerasTensor to begin with, instead of an Input of its own.
         pooling: without the top: None, `avg` or `max`, over height and width.
-        classes: how many, with the top.
-        classifier_activation: of the last layer; None gives logits.
-        name: of the model; `mobilenetv2_1.00_224` for alpha 1 and 224 x 224 if None.
+        classes: the number of classes, with the top.
+        classifier_activation: activation of the last layer; None gives logits.
+        name: name of the model; `mobilenetv2_1.00_224` for alpha 1 and 224 x 224 if None.
 
     Returns:
         A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch,
         height / 32, width / 32, 1280], pooled [batch, 1280]; channels grow with an alpha above 1.
-        Give it what `preprocess_input` gives.
+        Its input is the result of `preprocess_input`.
 
     Raises:
         ValueError: an argument that does not go with the others.
@@ -101,7 +101,7 @@ def MobileNetV2(  # noqa: N802 (Keras' name)
 
 
 def _default_size(asked: Arguments) -> int:
-    """The size that pictures have if the shape asked for does not say another."""
+    """The image size if the requested shape does not determine it."""
     if not isinstance(asked.input_tensor, KerasTensor):
         return usual_size(asked.input_shape, _SIZES)
     here = asked.input_tensor.shape

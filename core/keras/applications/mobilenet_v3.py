@@ -1,4 +1,4 @@
-"""`keras.applications.mobilenet_v3`, and the two networks."""
+"""`keras.applications.mobilenet_v3`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def MobileNetV3Small(  # noqa: N802 (Keras' name)
     include_preprocessing: bool = True,
     name: str | None = "MobileNetV3Small",
 ) -> Model:
-    """MobileNetV3Small: 11 blocks that a search found, with gates and hard swish, for 224 x 224.
+    """MobileNetV3Small: 11 blocks found by search, for images of 224 x 224.
 
     Args:
         input_shape: (height, width, channels), at least 32 x 32; height and width may be None.
@@ -40,12 +40,12 @@ def MobileNetV3Small(  # noqa: N802 (Keras' name)
         weights: None for random values, `imagenet` for those that Keras publishes, or the path of a
             file of weights.
         input_tensor: a KerasTensor to begin with, instead of an Input of its own.
-        classes: how many, with the top.
+        classes: the number of classes, with the top.
         pooling: without the top: None, `avg` or `max`, over height and width.
         dropout_rate: share of the values before the classes that are dropped in training.
-        classifier_activation: of the last layer; None gives logits.
+        classifier_activation: activation of the last layer; None gives logits.
         include_preprocessing: whether it scales pictures from 0 to 255 itself.
-        name: of the model.
+        name: name of the model.
 
     Returns:
         A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch,
@@ -80,9 +80,9 @@ def MobileNetV3Large(  # noqa: N802 (Keras' name)
     include_preprocessing: bool = True,
     name: str | None = "MobileNetV3Large",
 ) -> Model:
-    """MobileNetV3Large: 15 blocks that a search found, with gates and hard swish, for 224 x 224.
+    """MobileNetV3Large: 15 blocks found by search, for images of 224 x 224.
 
-    Arguments, result and errors are those of `MobileNetV3Small`; without the top it gives 960
+    Arguments, result and errors are those of `MobileNetV3Small`; without the top, it has 960
     channels.
     """
     asked = Arguments.of("MobileNetV3Large", locals())

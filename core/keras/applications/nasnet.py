@@ -1,4 +1,4 @@
-"""`keras.applications.nasnet`: NASNetMobile and NASNetLarge, of cells that were found by search."""
+"""`keras.applications.nasnet`: NASNetMobile and NASNetLarge, made of cells found by search."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def NASNetMobile(  # noqa: N802 (Keras' name)
     classifier_activation: Any = "softmax",
     name: str | None = "nasnet_mobile",
 ) -> Model:
-    """NASNet-A (4 @ 1056): 12 normal cells, for pictures of 224 x 224.
+    """NASNet-A (4 @ 1056): 12 normal cells, for images of 224 x 224.
 
     Args:
         input_shape: (height, width, channels), at least 32 x 32, all known; None is (224, 224, 3).
@@ -69,13 +69,13 @@ def NASNetMobile(  # noqa: N802 (Keras' name)
             file of weights.
         input_tensor: a KerasTensor to begin with, instead of an Input of its own.
         pooling: without the top: None, `avg` or `max`, over height and width.
-        classes: how many, with the top.
-        classifier_activation: of the last layer; None gives logits.
-        name: of the model.
+        classes: the number of classes, with the top.
+        classifier_activation: activation of the last layer; None gives logits.
+        name: name of the model.
 
     Returns:
         A model: [batch, height, width, channels] -> [batch, classes]; without the top [batch, 7, 7,
-        1056] for 224 x 224, pooled [batch, 1056]. Give it what `preprocess_input` gives.
+        1056] for 224 x 224, pooled [batch, 1056]. Its input is the result of `preprocess_input`.
 
     Raises:
         ValueError: an argument that does not go with the others.
@@ -96,7 +96,7 @@ def NASNetLarge(  # noqa: N802 (Keras' name)
     classifier_activation: Any = "softmax",
     name: str | None = "nasnet_large",
 ) -> Model:
-    """NASNet-A (6 @ 4032): 18 normal cells, for pictures of 331 x 331; 4032 channels at the end.
+    """NASNet-A (6 @ 4032): 18 normal cells, for images of 331 x 331; 4032 channels at the end.
 
     Args:
         input_shape: (height, width, channels), at least 32 x 32, all known; None is (331, 331, 3)
@@ -107,7 +107,7 @@ def NASNetLarge(  # noqa: N802 (Keras' name)
         pooling: see there.
         classes: see there.
         classifier_activation: see there.
-        name: of the model.
+        name: name of the model.
     """
     return _model("large", Arguments.of("NASNetLarge", locals()))
 
@@ -116,8 +116,8 @@ def _model(which: str, asked: Arguments) -> Model:
     kind = _KINDS[which]
     image = asked.image(asked.checked_shape(kind.size))
     if None in image.shape[1:3]:
-        # A cell asks whether the one before it halved pictures. Keras' models of unknown sizes
-        # take it that none did, and fail when they are called.
+        # A cell depends on whether the previous one halved the image. With unknown sizes Keras
+        # assumes that none did, and its models fail when they are called.
         raise ValueError(
             f"{asked.who}: height and width must be known, got {image.spec.shape.text}\n"
             f"  Try: input_shape=({kind.size}, {kind.size}, 3)"

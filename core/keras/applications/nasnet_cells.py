@@ -1,4 +1,4 @@
-"""The cells of NASNet-A: pairs of steps, found by search, whose sums are put side by side."""
+"""The cells of NASNet-A: pairs of operations, found by search, whose sums are concatenated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def normalized(x: Any, name: str) -> Any:
 
     Args:
         x: [batch, height, width, channels].
-        name: of the layer.
+        name: name of the layer.
     """
     return BatchNormalization(axis=-1, momentum=0.9997, epsilon=1e-3, name=name)(x)
 
@@ -34,9 +34,9 @@ def normal_cell(x: Any, previous: Any, filters: int, which: str) -> Any:
 
     Args:
         x: [batch, height, width, channels].
-        previous: what the cell before began with.
-        filters: of each step.
-        which: what the names of its layers end in.
+        previous: the value the cell before began with.
+        filters: number of filters of each step.
+        which: suffix of the names of its layers.
 
     Returns:
         [batch, height, width, 6 · filters].
@@ -71,9 +71,9 @@ def reduction_cell(x: Any, previous: Any, filters: int, which: str) -> Any:
 
     Args:
         x: [batch, height, width, channels].
-        previous: what the cell before began with; None for the first cell.
-        filters: of each step.
-        which: what the names of its layers end in.
+        previous: the value the cell before began with; None for the first cell.
+        filters: number of filters of each step.
+        which: suffix of the names of its layers.
 
     Returns:
         [batch, height / 2, width / 2, 4 · filters].
@@ -131,7 +131,7 @@ def _projected(x: Any, filters: int, kind: str, which: str) -> Any:
 
 
 def _separable(x: Any, filters: int, size: int, which: str, *, strides: int = 1) -> Any:
-    """Twice a separable convolution, the first with the strides."""
+    """Two separable convolutions, the first one with the strides."""
     x, padding = Activation("relu")(x), "same"
     if strides == 2:
         x = ZeroPadding2D(padding_before(x, size), name=f"separable_conv_1_pad_{which}")(x)
@@ -152,7 +152,7 @@ def _separable(x: Any, filters: int, size: int, which: str, *, strides: int = 1)
 
 
 def _adjusted(p: Any, x: Any, filters: int, which: str) -> Any:
-    """The input of the previous cell, as high and wide as x, with as many channels as a step."""
+    """The previous cell's input, resized to x, with the number of channels of a step."""
     if p.shape[-2] != x.shape[-2]:
         p = Activation("relu", name=f"adjust_relu_1_{which}")(p)
         # Every second row and column, and beside them those between.

@@ -1,4 +1,4 @@
-"""Files that Keras publishes for its applications: in Keras' cache, or fetched to it."""
+"""Files that Keras publishes for its applications, in Keras' cache or downloaded to it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Published(NamedTuple):
     """A file that Keras publishes.
 
     Attributes:
-        url: where it is fetched from.
-        md5: its digest, in hexadecimal digits; None if Keras tells none.
-        named: what it is called in the cache; the last part of the URL if empty.
+        url: the URL it is fetched from.
+        md5: its digest, in hexadecimal digits; None if Keras publishes none.
+        named: its name in the cache; the last part of the URL if empty.
     """
 
     url: str
@@ -52,7 +52,7 @@ CLASSES = Published(
 
 
 def folder() -> Path:
-    """Where the files are looked for: `~/.keras/models`, `KERAS_HOME` moves it."""
+    """The cache folder: `~/.keras/models`, or a folder below `KERAS_HOME`."""
     return downloads.cache_folder() / _FOLDER
 
 
@@ -60,12 +60,12 @@ def path_of(file: Published, who: str, remedy: str = "") -> str:
     """The path of the file, which is fetched if it is not in the cache.
 
     Args:
-        file: which one.
-        who: for messages.
-        remedy: what else can be done, for messages.
+        file: the file.
+        who: name of the caller in messages.
+        remedy: a further remedy, for messages.
 
     Raises:
-        NotFoundError: it is not in the cache, or changed, and cannot be fetched.
+        NotFoundError: the file is not in the cache, or changed, and cannot be fetched.
     """
     try:
         return downloads.get_file(file.name, file.url, cache_subdir=_FOLDER, file_hash=file.md5)
@@ -90,10 +90,10 @@ def _parsed(path: str) -> dict[str, Any]:
 
 
 def classes_of_imagenet(who: str) -> dict[str, Any]:
-    """Number of a class, as text -> its name in WordNet and its description.
+    """A class's index as text -> its WordNet name and its description.
 
     Args:
-        who: for messages.
+        who: name of the caller in messages.
 
     Raises:
         NotFoundError: see `path_of`.

@@ -1,4 +1,4 @@
-"""Residual networks: what is before the stages, the blocks of both versions, and the top."""
+"""Residual networks: the stem, the blocks of both versions, and the top."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def residual_network(asked: Arguments, which: str, depths: tuple[int, ...]) -> M
 
 
 def _stage_after(x: Any, number: int, depth: int, filters: int) -> Any:
-    """A stage of version 1: its first block halves the size, but for the first stage."""
+    """A stage of version 1: its first block halves the size, except in the first stage."""
     for block in range(1, depth + 1):
         first = block == 1
         stride = 2 if first and number > 2 else 1
@@ -79,7 +79,7 @@ def _stage_after(x: Any, number: int, depth: int, filters: int) -> Any:
 
 
 def _stage_before(x: Any, number: int, depth: int, filters: int) -> Any:
-    """A stage of version 2: its last block halves the size, but for the last stage."""
+    """A stage of version 2: its last block halves the size, except in the last stage."""
     for block in range(1, depth + 1):
         stride = 2 if block == depth and number < 5 else 1
         x = _block_before(x, filters, stride, block == 1, f"conv{number}_block{block}")
@@ -116,6 +116,6 @@ def _block_before(x: Any, filters: int, stride: int, projects: bool, name: str) 
 
 
 def _normalized(x: Any, name: str, activation: str = "") -> Any:
-    """BatchNormalization, and a ReLU if its name is given."""
+    """BatchNormalization, followed by a ReLU if a name is given for it."""
     x = BatchNormalization(epsilon=1.001e-5, name=name)(x)
     return Activation("relu", name=activation)(x) if activation else x

@@ -1,6 +1,6 @@
 """Layers at the end of residuals: LayerScale, StochasticDepth, CustomScaleLayer.
 
-Keras shows them nowhere, and its files name them: `registry.py` knows where they stand.
+Keras does not export them, but its files name them; `registry.py` maps these names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LayerScale(Layer):
-    """x · gamma, a weight for each channel.
+    """x · gamma, with a weight per channel.
 
     Args:
         init_values: the first value of each.
@@ -40,9 +40,9 @@ class LayerScale(Layer):
         self.projection_dim = projection_dim
 
     def build(self, input_shape: Any) -> None:
-        """Makes gamma [projection_dim]."""
+        """Create gamma, [projection_dim]."""
         del input_shape
-        # Keras numbers weights without a name, and files that list weights have these names.
+        # Keras numbers weights without a name, and files that list weights contain these names.
         self.gamma = self.add_weight(
             shape=(self.projection_dim,),
             initializer=Constant(self.init_values),
@@ -55,7 +55,7 @@ class LayerScale(Layer):
 
 
 class StochasticDepth(Layer):
-    """While training, whole pictures become 0, the others larger by as much; otherwise x.
+    """Drops whole images while training, and scales the others up; otherwise returns x.
 
     Args:
         drop_path_rate: the share of the pictures that become 0, from 0 to 1.
@@ -77,7 +77,7 @@ class StochasticDepth(Layer):
         self.drop_path_rate = drop_path_rate
 
     def call(self, x: Tensor, training: bool | None = None) -> Any:
-        """The input, without some of its pictures while training."""
+        """The input; while training, without randomly chosen images of the batch."""
         if not training:
             return x
         kept = 1 - self.drop_path_rate
@@ -88,10 +88,10 @@ class StochasticDepth(Layer):
 
 
 class CustomScaleLayer(Layer):
-    """start + residual · scale, of a pair.
+    """start + residual · scale, for a pair of inputs.
 
     Args:
-        scale: of the residual.
+        scale: scale of the residual.
         **options: see Layer.
     """
 

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 @usual("resnet50", GIVES)
 def ResNet50(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """ResNet50: 50 layers in residual blocks, for pictures of 224 x 224."""
+    """ResNet50: 50 layers in residual blocks, for images of 224 x 224."""
     return residual_network(asked, "resnet50", (3, 4, 6, 3))
 
 
 @usual("resnet101", GIVES)
 def ResNet101(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """ResNet101: 101 layers in residual blocks, for pictures of 224 x 224."""
+    """ResNet101: 101 layers in residual blocks, for images of 224 x 224."""
     return residual_network(asked, "resnet101", (3, 4, 23, 3))
 
 
 @usual("resnet152", GIVES)
 def ResNet152(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """ResNet152: 152 layers in residual blocks, for pictures of 224 x 224."""
+    """ResNet152: 152 layers in residual blocks, for images of 224 x 224."""
     return residual_network(asked, "resnet152", (3, 8, 36, 3))

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 @usual("resnet50v2", GIVES)
 def ResNet50V2(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """ResNet50V2: 50 layers in residual blocks that normalize first, for 224 x 224."""
+    """ResNet50V2: 50 layers in pre-activation residual blocks, for images of 224 x 224."""
     return residual_network(asked, "resnet50v2", (3, 4, 6, 3))
 
 
 @usual("resnet101v2", GIVES)
 def ResNet101V2(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """ResNet101V2: 101 layers in residual blocks that normalize first, for 224 x 224."""
+    """ResNet101V2: 101 layers in pre-activation residual blocks, for images of 224 x 224."""
     return residual_network(asked, "resnet101v2", (3, 4, 23, 3))
 
 
 @usual("resnet152v2", GIVES)
 def ResNet152V2(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """ResNet152V2: 152 layers in residual blocks that normalize first, for 224 x 224."""
+    """ResNet152V2: 152 layers in pre-activation residual blocks, for images of 224 x 224."""
     return residual_network(asked, "resnet152v2", (3, 8, 36, 3))

@@ -1,4 +1,4 @@
-"""Sizes of pictures that published weights of MobileNets were trained on."""
+"""The image sizes for which weights of MobileNets are published."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def usual_size(shape: Any, sizes: tuple[int, ...]) -> int:
 
     Args:
         shape: [height, width, ...]; None if nothing is known.
-        sizes: those that weights were trained on.
+        sizes: the image sizes that weights were trained on.
     """
     height, width = (None, None) if shape is None else tuple(shape)[:2]
     return height if height == width and height in sizes else USUAL
@@ -23,9 +23,9 @@ def trained_size(who: str, shape: tuple[int | None, ...], sizes: tuple[int, ...]
     """The size that the weights to load were trained on; 224, with a warning, if none fits.
 
     Args:
-        who: for the warning.
+        who: name of the caller in the warning.
         shape: [height, width, ...] of the pictures.
-        sizes: those that weights were trained on.
+        sizes: the image sizes that weights were trained on.
     """
     if shape[0] != shape[1] or shape[0] not in sizes:
         warnings.warn(
@@ -37,10 +37,10 @@ def trained_size(who: str, shape: tuple[int | None, ...], sizes: tuple[int, ...]
 
 
 def check_one_of(who: str, name: str, given: Any, allowed: tuple[float, ...]) -> None:
-    """Refuse an argument for which no weights are published.
+    """Raise for an argument for which no weights are published.
 
     Raises:
-        ValueError: it is not among those allowed.
+        ValueError: the argument is not among the allowed values.
     """
     if given not in allowed:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""preprocess_input of the networks that scale pixels themselves."""
+"""preprocess_input of networks that scale pixels themselves."""
 
 from __future__ import annotations
 

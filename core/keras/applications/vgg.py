@@ -26,13 +26,13 @@ _GIVES = """height / 32,
 
 @usual("vgg16", _GIVES)
 def VGG16(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """VGG16: 13 convolutions and 3 dense layers, for pictures of 224 x 224."""
+    """VGG16: 13 convolutions and 3 dense layers, for images of 224 x 224."""
     return _vgg(asked, "vgg16", (2, 2, 3, 3, 3))
 
 
 @usual("vgg19", _GIVES)
 def VGG19(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """VGG19: 16 convolutions and 3 dense layers, for pictures of 224 x 224."""
+    """VGG19: 16 convolutions and 3 dense layers, for images of 224 x 224."""
     return _vgg(asked, "vgg19", (2, 2, 4, 4, 4))
 
 

@@ -1,4 +1,4 @@
-"""`keras.applications.xception`: convolutions of pictures apart from convolutions of channels."""
+"""`keras.applications.xception`: depthwise separable convolutions in residual blocks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _GIVES = """about
 
 @usual("xception", _GIVES, _LEAST_SIZE)
 def Xception(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
-    """Xception: 14 blocks of separable convolutions, for pictures of 299 x 299.
+    """Xception: 14 blocks of separable convolutions, for images of 299 x 299.
 
     Source:
         Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017, figure 5;
@@ -51,7 +51,7 @@ def Xception(asked: Arguments) -> Model:  # noqa: N802 (Keras' name)
         x = Conv2D(filters, (3, 3), strides=(strides, strides), use_bias=False, name=step)(x)
         x = _activated(BatchNormalization(axis=-1, name=f"{step}_bn")(x), step)
     for block, filters in enumerate((128, 256, _MIDDLE), 2):
-        # The second block begins with what the first one activated.
+        # The input of the second block is already activated.
         x = _halving(x, block, (filters, filters), activates_first=block > 2)
     for block in range(5, 13):
         start = x
@@ -80,7 +80,7 @@ def _separable(x: Any, filters: int, step: str) -> Any:
 
 
 def _halving(x: Any, block: int, filters: tuple[int, int], *, activates_first: bool) -> Any:
-    """A block that halves height and width, beside a convolution that does, too."""
+    """A block that halves height and width, added to a strided convolution."""
     beside = Conv2D(filters[1], (1, 1), strides=(2, 2), padding="same", use_bias=False)(x)
     beside = BatchNormalization(axis=-1)(beside)
     for place, number in enumerate(filters, 1):

@@ -1,1 +1,1 @@
-"""Pictures that are turned, shifted and coloured at random, in NumPy, before a model sees them."""
+"""Random rotation, shifting and recolouring of images in NumPy, before they reach a model."""

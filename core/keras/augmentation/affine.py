@@ -1,4 +1,4 @@
-"""Pictures turned, shifted, sheared and zoomed."""
+"""Rotation, shifting, shearing and zooming of images."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def apply_affine_transform(
     """A picture read at turned, shifted, sheared and zoomed places.
 
     Args:
-        x: of three axes.
+        x: three axes.
         theta: degrees.
         tx: pixels.
         ty: pixels.
         shear: degrees.
         zx: factor.
         zy: factor.
-        row_axis: which axis is which; so for the next two.
+        row_axis: the axis of the rows; likewise for the next two.
         col_axis: likewise.
         channel_axis: likewise: the first or the last.
-        fill_mode: what lies beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
-        cval: what lies there for `constant`.
-        order: of the spline: 0 for the nearest pixel, 1 for linear; 2 to 5 need SciPy.
+        fill_mode: values beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
+        cval: the value outside for `constant`.
+        order: order of the spline: 0 for the nearest pixel, 1 for linear; 2 to 5 need SciPy.
 
     Returns:
         Shape and dtype of `x`; `x` itself if nothing is to be done.
@@ -72,7 +72,7 @@ def apply_affine_transform(
         whole = np.dot(whole, factor)
     whole = _around_the_middle(whole, x.shape[row_axis], x.shape[col_axis])
     if col_axis > row_axis:
-        # Keras: what is first in the formulas is then the second axis of a plane.
+        # Keras: the first coordinate of the formulas is then the second axis of a plane.
         whole = whole[[1, 0, 2]][:, [1, 0, 2]]
     planes = np.moveaxis(x, channel_axis, 0)
     found = resampled(planes, whole[:2, :2], whole[:2, 2], order, fill_mode, cval)
@@ -80,7 +80,7 @@ def apply_affine_transform(
 
 
 def _factors(theta: float, tx: float, ty: float, shear: float, zx: float, zy: float) -> list[Array]:
-    """The matrices of what is to be done, [3, 3] each."""
+    """The matrices of the transformations, [3, 3] each."""
     found = []
     if theta != 0:
         angle = np.deg2rad(theta)

@@ -1,4 +1,4 @@
-"""Batches of pictures that are in files: of a folder for each class, or named in a table."""
+"""Batches of images from files: in a folder per class, or named in a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHANNELS = {"grayscale": 1, "rgb": 3, "rgba": 4}
 class FileIterator(Iterator):
     """The common part of both iterators: batches of files.
 
-    A subclass sets `_filepaths`, and what its targets are made of.
+    A subclass sets `_filepaths`, and the attributes from which targets are made.
     """
 
     class_mode: str | None
@@ -46,7 +46,7 @@ class FileIterator(Iterator):
         interpolation: str,
         keep_aspect_ratio: bool,
     ) -> None:
-        """Keep what pictures are made like.
+        """Store the settings of the images.
 
         Args:
             image_data_generator: changes the pictures; None leaves them.
@@ -54,14 +54,14 @@ class FileIterator(Iterator):
             color_mode: `grayscale`, `rgb` or `rgba`.
             data_format: `channels_last` or `channels_first`.
             save_to_dir: folder that the pictures are written to as well, or None.
-            save_prefix: what the names of these files begin with.
-            save_format: what they end with.
+            save_prefix: prefix of these file names.
+            save_format: their suffix.
             subset: `training`, `validation`, or None for all.
             interpolation: see `load_img`.
             keep_aspect_ratio: see `load_img`.
 
         Raises:
-            ValueError: another colour mode or subset.
+            ValueError: unknown colour mode or subset.
         """
         who = type(self).__name__
         if color_mode not in _CHANNELS:
@@ -145,7 +145,7 @@ class FileIterator(Iterator):
 
 
 def check_mode(who: str, mode: str | None, allowed: Iterable[str | None]) -> None:
-    """Refuse a mode that an iterator does not know."""
+    """Raise for a mode that an iterator does not support."""
     if mode not in allowed:
         raise ValueError(
             f"{who}: class_mode must be one of {', '.join(map(str, allowed))}, got {mode!r}"
@@ -153,7 +153,7 @@ def check_mode(who: str, mode: str | None, allowed: Iterable[str | None]) -> Non
 
 
 class DirectoryIterator(FileIterator):
-    """Batches of the pictures in a folder, which has a folder for each class.
+    """Batches of images from a folder with one subfolder per class.
 
     Args:
         directory: the folder.
@@ -168,16 +168,16 @@ class DirectoryIterator(FileIterator):
         seed: see Iterator.
         data_format: `channels_last` if None.
         save_to_dir: folder that the pictures are written to as well, or None.
-        save_prefix: what the names of these files begin with.
-        save_format: what they end with.
+        save_prefix: prefix of these file names.
+        save_format: their suffix.
         follow_links: whether folders that are links are looked into.
         subset: `training` or `validation`, where the generator has a `validation_split`.
         interpolation: see `load_img`.
         keep_aspect_ratio: see `load_img`.
-        dtype: of the pictures; `floatx()` if None.
+        dtype: dtype of the pictures; `floatx()` if None.
 
     Raises:
-        ValueError: another mode or subset.
+        ValueError: unknown mode or subset.
         FileNotFoundError: there is no such folder.
     """
 
@@ -235,7 +235,7 @@ class DirectoryIterator(FileIterator):
 
 
 def _pictures_below(folder: Path, endings: tuple[str, ...], follow_links: bool) -> list[str]:
-    """Paths of pictures from a folder on, in the order of the folders and then of the names."""
+    """Paths of images below a folder, ordered by folder and name."""
     found = []
     for root, _, names in sorted(os.walk(folder, followlinks=follow_links), key=lambda x: x[0]):
         for name in sorted(names):

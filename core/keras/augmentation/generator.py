@@ -1,4 +1,4 @@
-"""ImageDataGenerator: pictures changed at random and scaled, in batches."""
+"""ImageDataGenerator: randomly transformed and scaled images, in batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ImageDataGenerator(Standards):
-    """Changes pictures at random, scales them, and makes batches of them.
+    """Randomly transforms and scales images, and yields batches of them.
 
     Newer programs use `image_dataset_from_directory` and layers such as RandomRotation.
 
@@ -44,8 +44,8 @@ class ImageDataGenerator(Standards):
         shear_range: degrees, either way.
         zoom_range: how far factors are from 1; or the least and the largest.
         channel_shift_range: largest number that is added.
-        fill_mode: what lies beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
-        cval: what lies there for `constant`.
+        fill_mode: values beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
+        cval: the value outside for `constant`.
         horizontal_flip: whether half of the pictures are mirrored left to right.
         vertical_flip: whether half of them are upside down.
         rescale: factor, or None.
@@ -53,7 +53,7 @@ class ImageDataGenerator(Standards):
         data_format: `channels_last` if None, or `channels_first`.
         validation_split: the share of the subset `validation`, the first samples of each class.
         interpolation_order: 0 for the nearest pixel, 1 for linear; 2 to 5, splines, need SciPy.
-        dtype: of the pictures; `floatx()` if None.
+        dtype: dtype of the pictures; `floatx()` if None.
 
     Raises:
         ValueError: an argument outside its range.
@@ -131,7 +131,7 @@ class ImageDataGenerator(Standards):
         self._settle()
 
     def _settle(self) -> None:
-        """Change settings that others require or exclude, with a warning."""
+        """Adjust settings that others require or exclude, with a warning."""
         if self.zca_whitening:
             self._set("featurewise_center", True, "zca_whitening")
             self._set("featurewise_std_normalization", False, "zca_whitening")
@@ -165,7 +165,7 @@ class ImageDataGenerator(Standards):
         ignore_class_split: bool = False,
         subset: str | None = None,
     ) -> NumpyArrayIterator:
-        """Batches of pictures that are in memory, without end: see NumpyArrayIterator."""
+        """Endless batches of images in memory; see NumpyArrayIterator."""
         return NumpyArrayIterator(
             x,
             y,
@@ -201,7 +201,7 @@ class ImageDataGenerator(Standards):
         interpolation: str = "nearest",
         keep_aspect_ratio: bool = False,
     ) -> DirectoryIterator:
-        """Batches of the pictures in the folders of classes, without end: see DirectoryIterator."""
+        """Endless batches of images from one folder per class; see DirectoryIterator."""
         return DirectoryIterator(
             directory,
             self,
@@ -245,7 +245,7 @@ class ImageDataGenerator(Standards):
         validate_filenames: bool = True,
         **kwargs: Any,
     ) -> DataFrameIterator:
-        """Batches of the pictures that a table names, without end: see DataFrameIterator."""
+        """Endless batches of images named in a table; see DataFrameIterator."""
         for name in kwargs:
             no_effect("flow_from_dataframe", name, "the table is taken as it is")
         return DataFrameIterator(
@@ -280,8 +280,8 @@ class ImageDataGenerator(Standards):
         """The random transformation of one picture, drawn from NumPy's generator.
 
         Args:
-            img_shape: of the picture, three axes.
-            seed: of the generator; None leaves it as it is.
+            img_shape: shape of the picture, three axes.
+            seed: seed of the generator; None leaves it as it is.
 
         Returns:
             The arguments `theta`, `tx`, `ty`, `shear`, `zx` and `zy` of `apply_affine_transform`;
@@ -316,11 +316,11 @@ class ImageDataGenerator(Standards):
         }
 
     def apply_transform(self, x: Array, transform_parameters: Mapping[str, Any]) -> Array:
-        """A picture, changed as `get_random_transform` says.
+        """An image, transformed by the parameters of `get_random_transform`.
 
         Args:
-            x: of three axes.
-            transform_parameters: see there; what is left out is not done.
+            x: three axes.
+            transform_parameters: see there; missing transformations are not applied.
         """
         given = transform_parameters
         channels, rows, columns = self.channel_axis - 1, self.row_axis - 1, self.col_axis - 1
@@ -348,8 +348,8 @@ class ImageDataGenerator(Standards):
         """A picture, changed at random.
 
         Args:
-            x: of three axes.
-            seed: of NumPy's generator; None leaves it as it is.
+            x: three axes.
+            seed: seed of NumPy's generator; None leaves it as it is.
         """
         return self.apply_transform(x, self.get_random_transform(x.shape, seed))
 
@@ -369,7 +369,7 @@ def _either_way(most: float) -> float:
 
 
 def _shift(given: Any, size: int) -> Any:
-    """A shift in pixels: of a share of the size, of a list, or of whole numbers below a number."""
+    """A shift in pixels, from a fraction of the size, a list, or a bound for integers."""
     if np.ndim(given) == 0 and not given:
         return 0
     if np.ndim(given) or (isinstance(given, Integral) and int(given) > 0):

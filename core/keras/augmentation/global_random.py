@@ -1,6 +1,6 @@
-"""NumPy's one generator for the whole process: what programs seed with `numpy.random.seed`.
+"""NumPy's global generator, which programs seed by `numpy.random.seed`.
 
-Keras draws from it here, and so do we: the same seed gives the same pictures.
+Keras draws from it here, as does this library: the same seed gives the same pictures.
 """
 
 import numpy as np

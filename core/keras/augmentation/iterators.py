@@ -1,4 +1,4 @@
-"""Batches of pictures without end: the order of the samples, and pictures that are in memory."""
+"""Endless batches of images: the order of samples, and images in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUBSETS = ("training", "validation")
 
 
 class Iterator(PyDataset):
-    """Batches of samples, by number or one after the other without end.
+    """Batches of samples, by index or in an endless sequence.
 
     A subclass makes them in `_get_batches_of_transformed_samples(index_array)`.
 
@@ -55,7 +55,7 @@ class Iterator(PyDataset):
         self.index_generator = self._flow_index()
 
     def _begin(self) -> None:
-        """A batch begins: its random numbers depend on how many came before it."""
+        """Seed the random numbers of a batch by the number of batches before it."""
         if self.seed is not None:
             global_random.seed(self.seed + self.total_batches_seen)
         self.total_batches_seen += 1
@@ -65,7 +65,7 @@ class Iterator(PyDataset):
         return self.index_array
 
     def __getitem__(self, index: int) -> Any:
-        """Batch `index` of the present order."""
+        """Batch number `index` in the current order."""
         if index >= len(self):
             raise ValueError(
                 f"{type(self).__name__}: there are {len(self)} batches, got index {index}"
@@ -80,11 +80,11 @@ class Iterator(PyDataset):
         return -(-self.n // self.batch_size)
 
     def on_epoch_end(self) -> None:
-        """Another order, if samples are shuffled."""
+        """Shuffle the samples again, if they are shuffled."""
         self._set_index_array()
 
     def reset(self) -> None:
-        """The next batch is the first of a round."""
+        """Start a new round with the next batch."""
         self.batch_index = 0
 
     def _flow_index(self) -> Iterates[Array]:
@@ -101,7 +101,7 @@ class Iterator(PyDataset):
             yield self.index_array[first : first + self.batch_size]
 
     def __iter__(self) -> Self:
-        """Itself: the rounds follow one another."""
+        """The iterator itself, which repeats without end."""
         return self
 
     def __next__(self) -> Any:
@@ -119,7 +119,7 @@ class Iterator(PyDataset):
 
 
 def check_subset(who: str, subset: str) -> None:
-    """Refuse what is no subset."""
+    """Raise unless it is the name of a subset."""
     if subset not in SUBSETS:
         raise ValueError(f"{who}: subset must be one of {', '.join(SUBSETS)}, got {subset!r}")
 
@@ -131,11 +131,11 @@ def save_pictures(
 
     Args:
         x: the batch.
-        numbers: of its samples.
+        numbers: numbers of its samples.
         folder: to write to.
-        names: what names of files begin and end with.
-        data_format: of the batch.
-        many: how many numbers there are to tell files of a sample apart, drawn at random.
+        names: prefix and suffix of the file names.
+        data_format: format of the batch.
+        many: bound of the random numbers that distinguish files of a sample.
     """
     prefix, ending = names
     for picture, number in zip(x, numbers, strict=True):
@@ -144,7 +144,7 @@ def save_pictures(
 
 
 class NumpyArrayIterator(Iterator):
-    """Batches of pictures that are in memory.
+    """Batches of images in memory.
 
     Args:
         x: [n, height, width, channels], or a pair of it and one array, or a list of arrays, of as
@@ -157,11 +157,11 @@ class NumpyArrayIterator(Iterator):
         seed: see Iterator.
         data_format: `channels_last` if None.
         save_to_dir: folder that the pictures are written to as well, or None.
-        save_prefix: what the names of these files begin with.
-        save_format: what they end with.
+        save_prefix: prefix of these file names.
+        save_format: their suffix.
         subset: `training` or `validation`, where the generator has a `validation_split`.
         ignore_class_split: whether the subsets may have other classes.
-        dtype: of the pictures; `floatx()` if None.
+        dtype: dtype of the pictures; `floatx()` if None.
 
     Raises:
         ValueError: arrays of other lengths or axes, another subset, or subsets of other classes.
@@ -238,7 +238,7 @@ class NumpyArrayIterator(Iterator):
 
 
 def _part(samples: int, change: Any, subset: str) -> slice:
-    """The slice of the samples of a subset: the first ones are for validation."""
+    """The slice of a subset's samples: the first ones are for validation."""
     cut = int(samples * change._validation_split)
     return slice(None, cut) if subset == "validation" else slice(cut, None)
 
@@ -254,13 +254,13 @@ def _check_classes(y: Any, part: slice) -> None:
 
 
 def check_pictures(who: str, x: Array, data_format: str) -> None:
-    """Refuse what are no pictures; warn of other numbers of channels."""
+    """Raise unless x contains images; warn about an unusual number of channels."""
     if x.ndim != 4:
         raise ValueError(f"{who} must have 4 axes, got shape {list(x.shape)}")
     axis = 3 if data_format == "channels_last" else 1
     if x.shape[axis] not in {1, 3, 4}:
         warnings.warn(
-            f"{who}: axis {axis} has the channels ({data_format}), of which there are 1, 3 or 4; "
+            f"{who}: the number of channels, on axis {axis} ({data_format}), must be 1, 3 or 4, "
             f"got {x.shape[axis]}",
             UserWarning,
             stacklevel=4,

@@ -1,4 +1,4 @@
-"""Planes read at other places: what `scipy.ndimage.affine_transform` gives, to the last bit.
+"""Resampled planes: `scipy.ndimage.affine_transform`, equal to the last bit.
 
 Nearest and linear are computed here, for all planes of a picture at once; splines by SciPy.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MODES = ("nearest", "constant", "reflect", "wrap")
 _MOST_ORDER = 5
-# SciPy: how near to 0 a place below counts as 0.
+# SciPy: coordinates less than this below 0 count as 0.
 _NEAR = 1e-15
 
 
@@ -29,15 +29,15 @@ def resampled(
         planes: [n, rows, columns].
         matrix: [2, 2].
         offset: [2].
-        order: of the spline: 0 for the nearest pixel, 1 for linear, up to 5.
-        mode: what lies beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
-        cval: what lies there for `constant`.
+        order: order of the spline: 0 for the nearest pixel, 1 for linear, up to 5.
+        mode: values beyond the border: `nearest`, `constant`, `reflect` or `wrap`.
+        cval: the value outside for `constant`.
 
     Returns:
         [n, rows, columns], dtype of `planes`.
 
     Raises:
-        ValueError: another order or mode.
+        ValueError: unknown order or mode.
         ImportError: splines without SciPy.
     """
     if mode not in MODES:
@@ -60,7 +60,7 @@ def resampled(
 
 
 def _mapped(place: Array, size: int, mode: str) -> Array:
-    """Places beyond the border as places within, or at most one pixel before."""
+    """Coordinates beyond the border mapped inside, or to at most one pixel before."""
     if mode in {"nearest", "constant"} or size == 1:
         return np.clip(place, 0, size - 1) if mode in {"nearest", "constant"} else place * 0
     below, above = place < 0, place > size - 1
@@ -78,7 +78,7 @@ def _mapped(place: Array, size: int, mode: str) -> Array:
 
 
 def _index(place: Array, size: int, mode: str) -> Array:
-    """Numbers of pixels; one before the first and one after the last are theirs, mirrored."""
+    """Pixel indices; those one before the first and one after the last are mirrored."""
     found = place.astype(np.int64)
     if mode == "reflect":
         found = np.where(found < 0, -found - 1, found)

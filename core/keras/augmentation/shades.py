@@ -1,4 +1,4 @@
-"""Pictures made lighter, darker, and of other channels."""
+"""Changes of brightness and of channels."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def apply_channel_shift(x: Array, intensity: float, channel_axis: int = 0) -> Array:
-    """A picture plus a number, between its least and its largest one.
+    """A picture plus a number, clipped to the picture's least and largest value.
 
     Args:
-        x: of any axes.
+        x: any number of axes.
         intensity: the number.
         channel_axis: accepted for Keras' sake; all channels get the same number.
     """
@@ -28,10 +28,10 @@ def apply_channel_shift(x: Array, intensity: float, channel_axis: int = 0) -> Ar
 
 
 def random_channel_shift(x: Array, intensity_range: float, channel_axis: int = 0) -> Array:
-    """`apply_channel_shift` by a number from -intensity_range to intensity_range.
+    """`apply_channel_shift` by a random number in ±intensity_range.
 
     Args:
-        x: of any axes.
+        x: any number of axes.
         intensity_range: the largest number.
         channel_axis: see there.
     """
@@ -41,7 +41,7 @@ def random_channel_shift(x: Array, intensity_range: float, channel_axis: int = 0
 
 
 def apply_brightness_shift(x: Array, brightness: float, scale: bool = True) -> Array:
-    """A picture as Pillow makes it lighter or darker: in 256 steps.
+    """A picture made lighter or darker as by Pillow, in 256 steps.
 
     Args:
         x: [height, width, 1, 3 or 4].
@@ -67,7 +67,7 @@ def apply_brightness_shift(x: Array, brightness: float, scale: bool = True) -> A
 
 
 def random_brightness(x: Array, brightness_range: Sequence[float], scale: bool = True) -> Array:
-    """`apply_brightness_shift` by a factor from a range.
+    """`apply_brightness_shift` by a random factor from a range.
 
     Args:
         x: [height, width, 1, 3 or 4].

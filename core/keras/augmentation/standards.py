@@ -1,4 +1,4 @@
-"""Pictures scaled, centred and whitened, as a set of pictures says."""
+"""Images scaled, centred and whitened, by the statistics of a set of images."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# Beside a deviation that may be 0.
+# Added to a deviation, which may be 0.
 _LITTLE = 1e-6
 
 
 class Standards:
-    """The part of ImageDataGenerator that draws nothing; its arguments are explained there."""
+    """The deterministic part of ImageDataGenerator, where the arguments are documented."""
 
     preprocessing_function: Callable[[Any], Any] | None
     rescale: float | None
@@ -35,17 +35,17 @@ class Standards:
     data_format: str
     row_axis: int
     col_axis: int
-    # What `fit` found.
+    # Statistics computed by `fit`.
     mean: Array | None
     std: Array | None
     zca_whitening_matrix: Array | None
 
     def random_transform(self, x: Array, seed: int | None = None) -> Array:
-        """A picture, changed at random: a subclass says how."""
+        """A randomly transformed image; subclasses implement it."""
         raise NotImplementedError
 
     def standardize(self, x: Any) -> Any:
-        """A picture or a batch, scaled as was asked for; `x` itself is changed.
+        """An image or batch, normalized as configured; changes `x` in place.
 
         Args:
             x: [..., height, width, channels] of floats.
@@ -69,13 +69,13 @@ class Standards:
         return x
 
     def fit(self, x: Any, augment: bool = False, rounds: int = 1, seed: int | None = None) -> None:
-        """Find the means, deviations and the whitening matrix that were asked for.
+        """Compute the configured means, deviations and whitening matrix.
 
         Args:
             x: [n, height, width, channels].
             augment: whether pictures are changed at random before.
-            rounds: how often each is, then.
-            seed: of NumPy's generator; None leaves it as it is.
+            rounds: number of random changes of each picture, with `augment`.
+            seed: seed of NumPy's generator; None leaves it as it is.
 
         Raises:
             ValueError: other axes.

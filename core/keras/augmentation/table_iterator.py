@@ -1,4 +1,4 @@
-"""Batches of pictures that a table names, as pandas has them."""
+"""Batches of images named in a pandas table."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# Modes whose targets are no classes.
+# Modes without classes.
 _WITHOUT_CLASSES = ("input", "multi_output", "raw", None)
 
 
 class DataFrameIterator(FileIterator):
-    """Batches of the pictures whose files a table names.
+    """Batches of images whose files a table names.
 
     Args:
-        dataframe: of pandas.
-        directory: what names are relative to; None for whole paths.
+        dataframe: a pandas DataFrame.
+        directory: folder that names are relative to; None for absolute paths.
         image_data_generator: changes the pictures; None leaves them.
         x_col: the column of the names.
         y_col: the column of the classes or targets, or several.
@@ -40,17 +40,17 @@ class DataFrameIterator(FileIterator):
         seed: see Iterator.
         data_format: `channels_last` or `channels_first`.
         save_to_dir: folder that the pictures are written to as well, or None.
-        save_prefix: what the names of these files begin with.
-        save_format: what they end with.
+        save_prefix: prefix of these file names.
+        save_format: their suffix.
         subset: `training` or `validation`, where the generator has a `validation_split`.
         interpolation: see `load_img`.
         keep_aspect_ratio: see `load_img`.
-        dtype: of the pictures.
+        dtype: dtype of the pictures.
         validate_filenames: whether rows without such a file are left out, and told.
 
     Raises:
         TypeError: a column of other values.
-        ValueError: another mode or subset, or `binary` without two classes.
+        ValueError: unknown mode or subset, or `binary` without two classes.
     """
 
     allowed_class_modes: ClassVar[tuple[str | None, ...]] = (
@@ -185,7 +185,7 @@ def _check_column(rows: Any, column: Any, argument: str, kinds: tuple[type, ...]
 
 
 def _of_classes(rows: Any, y_col: Any, classes: Any) -> tuple[Any, list[str]]:
-    """Rows that have a class, of the given ones if there are such; and the classes."""
+    """The rows with a class, restricted to the given classes if any; and the classes."""
     labels = rows[y_col]
     if not classes:
         several = [each if isinstance(each, (list, tuple)) else [each] for each in labels]

@@ -1,4 +1,4 @@
-"""`keras.backend`: settings, and functions of tensors that older programs write losses with."""
+"""`keras.backend`: settings, and functions of tensors for losses of older programs."""
 
 from pinnace.framework.context import name_scope as name_scope
 from pinnace.keras.backend.batches import *

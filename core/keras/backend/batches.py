@@ -1,4 +1,4 @@
-"""batch_dot: products of the samples of two batches, each with its counterpart."""
+"""batch_dot: products of corresponding samples of two batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["batch_dot"]
 
 
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Tensor:
-    """Sums of the products of two batches over one axis of each, sample by sample.
+    """Products of the samples of two batches, summed over one axis of each.
 
     Args:
         x: [b, ...], two axes or more.

@@ -1,4 +1,4 @@
-"""Convolutions, pooling and resizing, under the names of Keras' legacy backend."""
+"""Convolutions, pooling and resizing under the names of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Tensor:
-    """Convolution of pictures.
+    """Convolution of images.
 
     Args:
         x: [b, rows, columns, channels], or channels first.
@@ -153,7 +153,7 @@ def conv2d_transpose(
     Args:
         x: [b, rows, columns, channels], or channels first.
         kernel: [rows, columns, outputs, channels].
-        output_shape: of the result, in its format; the first size may be None.
+        output_shape: shape of the result, in its format; the first size may be None.
         strides: steps of the window.
         padding: "valid" or "same".
         data_format: "channels_first" or "channels_last"; the global one if None.
@@ -188,7 +188,7 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Tensor:
-    """Each channel of pictures convolved by itself, with several windows.
+    """Each channel of images convolved separately, with several filters.
 
     Args:
         x: [b, rows, columns, channels], or channels first.
@@ -218,7 +218,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Tensor:
-    """`depthwise_conv2d`, then all channels at each place mixed.
+    """`depthwise_conv2d`, followed by a pointwise convolution.
 
     Args:
         x: [b, rows, columns, channels], or channels first.
@@ -281,7 +281,7 @@ def pool2d(
         pool_mode: "max" or "avg".
 
     Raises:
-        ValueError: another mode, or not two sizes and strides.
+        ValueError: unknown mode, or not two sizes and strides.
     """
     for what, sizes in (("pool_size", pool_size), ("strides", strides)):
         if len(sizes) != 2:
@@ -313,17 +313,17 @@ def pool3d(
 def resize_images(
     x: Any, height_factor: int, width_factor: int, data_format: str, interpolation: str = "nearest"
 ) -> Tensor:
-    """Pictures made larger by whole factors.
+    """Images enlarged by integer factors.
 
     Args:
         x: [b, rows, columns, channels], or channels first.
-        height_factor: of the rows.
-        width_factor: of the columns.
+        height_factor: factor of the rows.
+        width_factor: factor of the columns.
         data_format: "channels_first" or "channels_last".
         interpolation: a method of `tf.image.resize`, or "nearest".
 
     Raises:
-        ValueError: another format or method.
+        ValueError: unknown format or method.
     """
     if data_format not in _FORMATS:
         raise ValueError(f"Invalid `data_format` argument: {data_format}")
@@ -341,17 +341,17 @@ def resize_images(
 def resize_volumes(
     x: Any, depth_factor: int, height_factor: int, width_factor: int, data_format: str
 ) -> Tensor:
-    """Volumes made larger by whole factors: each element several times.
+    """Volumes enlarged by integer factors, by repeating elements.
 
     Args:
         x: [b, depth, rows, columns, channels], or channels first.
-        depth_factor: of the depth.
-        height_factor: of the rows.
-        width_factor: of the columns.
+        depth_factor: factor of the depth.
+        height_factor: factor of the rows.
+        width_factor: factor of the columns.
         data_format: "channels_first" or "channels_last".
 
     Raises:
-        ValueError: another format.
+        ValueError: unknown format.
     """
     if data_format not in _FORMATS:
         raise ValueError(f"Invalid data_format: {data_format}")
@@ -364,7 +364,7 @@ def resize_volumes(
 def spatial_3d_padding(
     x: Any, padding: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None
 ) -> Tensor:
-    """Zeros around volumes.
+    """Volumes padded with zeros.
 
     Args:
         x: [b, depth, rows, columns, channels], or channels first.

@@ -1,4 +1,4 @@
-"""Crossentropies of each sample, the truth first."""
+"""Crossentropies per sample, with the targets as the first argument."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 def categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """-sum(target log(output)) along the axis of the classes.
+    """-sum(target log(output)) along the class axis.
 
     Args:
         target: [..., classes], one-hot or probabilities.
         output: the shape of `target`: probabilities, or logits.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes.
+        axis: axis of the classes.
 
     Returns:
         [...] without the axis of the classes.
@@ -53,13 +53,13 @@ def sparse_categorical_crossentropy(
     axis: int = -1,
     ignore_class: int | None = None,
 ) -> Tensor:
-    """-log(output of the class that target says).
+    """-log(output of the target class).
 
     Args:
         target: [...], class numbers.
         output: [..., classes]: probabilities, or logits.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes.
+        axis: axis of the classes.
         ignore_class: number of a class whose loss is 0.
 
     Returns:
@@ -78,14 +78,14 @@ def binary_focal_crossentropy(
     gamma: float = 2.0,
     from_logits: bool = False,
 ) -> Tensor:
-    """(1 - p)^gamma times `binary_crossentropy`, p the probability of the truth.
+    """(1 - p)^gamma times `binary_crossentropy`, with p the probability of the target.
 
     Args:
         target: [...], 0 or 1.
         output: the shape of `target`: probabilities, or logits.
         apply_class_balancing: whether ones count `alpha`, zeros 1 - `alpha`.
-        alpha: what ones count then.
-        gamma: how much less count samples that are easy.
+        alpha: the weight of ones then.
+        gamma: how strongly easy samples are down-weighted.
         from_logits: whether sigmoid is still to be applied to `output`.
 
     Returns:
@@ -108,15 +108,15 @@ def categorical_focal_crossentropy(
     from_logits: bool = False,
     axis: int = -1,
 ) -> Tensor:
-    """-sum(alpha (1 - output)^gamma target log(output)) along the axis of the classes.
+    """-sum(alpha (1 - output)^gamma target log(output)) along the class axis.
 
     Args:
         target: [..., classes], one-hot or probabilities.
         output: the shape of `target`: probabilities, or logits.
-        alpha: what each class counts.
-        gamma: how much less count samples that are easy.
+        alpha: the weight of each class.
+        gamma: how strongly easy samples are down-weighted.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes.
+        axis: axis of the classes.
 
     Returns:
         [...] without the axis of the classes.

@@ -1,4 +1,4 @@
-"""Functions that the ops have too, with the argument names of Keras' older backend."""
+"""Ops with the argument names of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def ones_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
     Args:
         x: a tensor.
-        dtype: of the result; that of `x` if None.
-        name: of the op.
+        dtype: dtype of the result; that of `x` if None.
+        name: name of the op.
     """
     return constants.ones_like(x, dtype, name=name)
 
@@ -33,8 +33,8 @@ def zeros_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
     Args:
         x: a tensor.
-        dtype: of the result; that of `x` if None.
-        name: of the op.
+        dtype: dtype of the result; that of `x` if None.
+        name: name of the op.
     """
     return constants.zeros_like(x, dtype, name=name)
 
@@ -54,7 +54,7 @@ def reshape(x: Any, shape: Any) -> Tensor:
 
     Args:
         x: a tensor.
-        shape: sizes; one may be -1, which is what is left over.
+        shape: sizes; one may be -1, the remaining size.
     """
     return reshaping.reshape(x, shape)
 

@@ -1,4 +1,4 @@
-"""Normalization by given statistics, under the name of Keras' older backend."""
+"""Normalization by given statistics under the name of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def batch_normalization(
 
     Args:
         x: [..., channels].
-        mean: what broadcasts with `x`.
+        mean: broadcastable with `x`.
         var: likewise.
         beta: likewise, or None.
         gamma: likewise, or None.
-        axis: accepted: as in Keras, the shapes of the statistics say what is normalized.
+        axis: accepted: as in Keras, the shapes of the statistics determine the axes.
         epsilon: added to `var`.
     """
     del axis

@@ -1,4 +1,4 @@
-"""Functions called for each element and each step, under the names of Keras' older backend."""
+"""Loops over elements and steps under the names of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def gradients(loss: Any, variables: Any) -> list[Any]:
 
     Args:
         loss: a tensor, or a list.
-        variables: by what: tensors or variables.
+        variables: the tensors or variables to differentiate by.
     """
     return graph_gradients(loss, variables)
 
@@ -46,7 +46,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
         fn: takes a row.
         elems: the rows, a tensor or a structure of them.
         name: name of the nodes while tracing.
-        dtype: of the results, if not that of the rows.
+        dtype: dtype of the results, if not that of the rows.
     """
     return mapping.map_fn(fn, elems, dtype=dtype, name=name)
 
@@ -80,13 +80,13 @@ def foldr(
 
 
 def _turned(x: Any) -> Tensor:
-    """Batch and time exchanged."""
+    """x with batch and time axes exchanged."""
     x = convert_to_tensor(x)
     return permutations.transpose(x, [1, 0, *range(2, len(x.shape))])
 
 
 def _chosen(mask: Any, new: Any, old: Any) -> Any:
-    """`new` where the samples count, `old` elsewhere, in each part."""
+    """`new` for samples that are not masked, `old` for others, in each part."""
 
     def part(a: Any, b: Any) -> Tensor:
         condition = mask
@@ -98,7 +98,7 @@ def _chosen(mask: Any, new: Any, old: Any) -> Any:
 
 
 class _Steps:
-    """The steps of `rnn`: what goes in, and which samples count."""
+    """The steps of `rnn`: their inputs and masks."""
 
     def __init__(
         self,
@@ -117,12 +117,12 @@ class _Steps:
         self._zeroed = zeroed
 
     def call(self, step: Any, states: Any) -> tuple[Any, Any]:
-        """Output and states of one step, all samples counting."""
+        """Output and states of one step, without a mask."""
         given = structure.map_structure(lambda x: x[step], self._inputs)
         return self._function(given, (*states, *self._constants))  # type: ignore[no-any-return]
 
     def run(self, step: Any, states: Any, before: Any, zeros: Any) -> tuple[Any, Any]:
-        """Output and states after a step; those of before where a sample does not count."""
+        """Output and states of one step; masked samples keep their previous ones."""
         output, found = self.call(step, states)
         if self._mask is None and self._lengths is None:
             return output, structure.pack_sequence_as(states, structure.flatten(found))
@@ -145,7 +145,7 @@ def rnn(
     zero_output_for_mask: bool = False,
     return_all_outputs: bool = True,
 ) -> tuple[Any, Any, Any]:
-    """A function applied to each step, with states that it hands on.
+    """A function applied to each step, with states passed from step to step.
 
     Args:
         step_function: takes the inputs of a step and (*states, *constants), gives the output of
@@ -155,7 +155,7 @@ def rnn(
         go_backwards: whether the last step is the first.
         mask: [b, time] or [b, time, 1], which samples count at which step; others keep their states
             and their last output.
-        constants: a list of what is handed to every step.
+        constants: a list of values passed to every step.
         unroll: whether every step becomes nodes of its own; their number must be known.
         input_length: how many steps there are; a tensor [b] for a number of each sample.
         time_major: whether `inputs`, `mask` and the outputs are [time, b, ...].

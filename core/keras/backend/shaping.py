@@ -1,4 +1,4 @@
-"""Tensors reshaped, joined, repeated and padded, under the names of Keras' older backend."""
+"""Reshaping, joining, repeating and padding under the names of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def flatten(x: Any) -> Tensor:
 
 
 def batch_flatten(x: Any) -> Tensor:
-    """A matrix: all axes but the first become one."""
+    """A matrix in which all axes but the first are merged."""
     x = convert_to_tensor(x)
     return reshaping.reshape(x, joining.stack([-1, reduction.reduce_prod(shapes.shape(x)[1:])]))
 
@@ -55,13 +55,13 @@ def expand_dims(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: a tensor.
-        axis: where the new axis is in the result.
+        axis: position of the new axis in the result.
     """
     return reshaping.expand_dims(x, axis)
 
 
 def squeeze(x: Any, axis: int) -> Tensor:
-    """Without an axis of size 1.
+    """x without an axis of size 1.
 
     Args:
         x: a tensor.
@@ -89,8 +89,8 @@ def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
     """Tensors concatenated along an axis.
 
     Args:
-        tensors: of one dtype, with equal sizes but along `axis`.
-        axis: along which they follow each other.
+        tensors: tensors of one dtype, with equal sizes except along `axis`.
+        axis: the axis of concatenation.
     """
     return joining.concat(list(tensors), axis)
 
@@ -100,13 +100,13 @@ def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
 
     Args:
         x: tensors of one shape and dtype.
-        axis: where the new axis is in the result.
+        axis: position of the new axis in the result.
     """
     return joining.stack(list(x), axis)
 
 
 def tile(x: Any, n: Any) -> Tensor:
-    """Repeated as a whole, so often along each axis.
+    """x repeated a number of times along each axis.
 
     Args:
         x: a tensor.
@@ -116,7 +116,7 @@ def tile(x: Any, n: Any) -> Tensor:
 
 
 def repeat(x: Any, n: int) -> Tensor:
-    """Each row of a matrix n times: [b, features] → [b, n, features].
+    """Each row of a matrix repeated n times: [b, features] → [b, n, features].
 
     Args:
         x: [b, features].
@@ -132,18 +132,18 @@ def repeat(x: Any, n: int) -> Tensor:
 
 
 def repeat_elements(x: Any, rep: int, axis: int) -> Tensor:
-    """Each element `rep` times along an axis.
+    """Each element repeated `rep` times along an axis.
 
     Args:
         x: a tensor.
         rep: how often.
-        axis: along which.
+        axis: the axis.
     """
     return tiling.repeat(x, rep, axis)
 
 
 def reverse(x: Any, axes: Any) -> Tensor:
-    """Backwards along axes.
+    """x reversed along axes.
 
     Args:
         x: a tensor.
@@ -156,11 +156,11 @@ def reverse(x: Any, axes: Any) -> Tensor:
 
 
 def temporal_padding(x: Any, padding: tuple[int, int] = (1, 1)) -> Tensor:
-    """Zeros before and behind the second axis of three.
+    """x padded with zeros along the second of three axes.
 
     Args:
         x: [b, steps, features].
-        padding: how many zeros before and behind.
+        padding: number of zeros before and behind.
 
     Returns:
         [b, before + steps + behind, features].
@@ -171,7 +171,7 @@ def temporal_padding(x: Any, padding: tuple[int, int] = (1, 1)) -> Tensor:
 def spatial_2d_padding(
     x: Any, padding: Any = ((1, 1), (1, 1)), data_format: str | None = None
 ) -> Tensor:
-    """Zeros around pictures.
+    """Images padded with zeros.
 
     Args:
         x: [b, rows, columns, channels], or channels first.

@@ -1,4 +1,4 @@
-"""Sparse tensors, under the names of Keras' older backend."""
+"""Sparse tensors under the names of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_sparse(tensor: Any) -> bool:
 
 
 def to_dense(tensor: Any) -> Any:
-    """A SparseTensor with its zeros; anything else as it is."""
+    """A SparseTensor as a dense tensor; other values unchanged."""
     from pinnace.ops.composites.sparse import functions
 
     return functions.to_dense(tensor) if is_sparse(tensor) else tensor

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification, under the names of Keras' older backend."""
+"""Connectionist temporal classification under the names of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = ["ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse"]
 
 
 def _logits(y_pred: Any) -> Tensor:
-    """[time, b, classes], logarithms of probabilities."""
+    """[time, b, classes]: log probabilities."""
     turned = permutations.transpose(convert_to_tensor(y_pred), [1, 0, 2])
     return exponents.log(turned + epsilon())
 
 
 def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> SparseTensor:
-    """The labels that count, as a sparse tensor.
+    """The valid labels, as a sparse tensor.
 
     Args:
         labels: [b, longest].
@@ -52,7 +52,7 @@ def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> SparseTensor:
 
 
 def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: Any) -> Tensor:
-    """-log p(labels) of each sample; the last class says nothing.
+    """-log p(labels) of each sample; the last class is the blank.
 
     Args:
         y_true: [b, longest], labels.
@@ -78,7 +78,7 @@ def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: An
 def ctc_decode(
     y_pred: Any, input_length: Any, greedy: bool = True, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[Tensor], Tensor]:
-    """The likeliest labels of each sample; the last class says nothing.
+    """The most probable labels of each sample; the last class is the blank.
 
     Args:
         y_pred: [b, time, classes], probabilities.
@@ -88,7 +88,7 @@ def ctc_decode(
         top_paths: how many answers the search gives.
 
     Returns:
-        For each answer [b, time], -1 after the labels; and [b, answers], their scores.
+        For each beam [batch, time], -1 after the labels; and [batch, beams], their scores.
     """
     from pinnace.ops.composites import ctc  # late: few need it
     from pinnace.ops.composites.sparse.functions import to_dense

@@ -1,4 +1,4 @@
-"""Functions of tensors, under the names and with the defaults of Keras' older backend."""
+"""Functions of tensors with the names and defaults of Keras' older backend."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ __all__ = [
 ]
 
 
-# Along axes.
+# Reductions along axes.
 
 
 def _numbers(x: Any) -> Tensor:
-    """Truth values as numbers."""
+    """Bools as numbers; other tensors unchanged."""
     x = convert_to_tensor(x)
     return casting.cast(x, floatx()) if x.dtype.is_bool else x
 
@@ -185,7 +185,7 @@ def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether one is true along axes.
+    """Whether any element is true along axes.
 
     Args:
         x: [...], cast to bool.
@@ -225,7 +225,7 @@ def argmin(x: Any, axis: int = -1) -> Tensor:
 
 
 def cumsum(x: Any, axis: int = 0) -> Tensor:
-    """Sums up to each element.
+    """The cumulative sum.
 
     Args:
         x: [...], a number type.
@@ -238,7 +238,7 @@ def cumsum(x: Any, axis: int = 0) -> Tensor:
 
 
 def cumprod(x: Any, axis: int = 0) -> Tensor:
-    """Products up to each element.
+    """The cumulative product.
 
     Args:
         x: [...], a number type.
@@ -251,7 +251,7 @@ def cumprod(x: Any, axis: int = 0) -> Tensor:
 
 
 def l2_normalize(x: Any, axis: Any = None) -> Tensor:
-    """Vectors of length 1 along axes.
+    """x normalized to length 1 along axes.
 
     Args:
         x: [...], a float type.
@@ -263,7 +263,7 @@ def l2_normalize(x: Any, axis: Any = None) -> Tensor:
     return normalization.l2_normalize(x, axis)
 
 
-# Each element.
+# Elementwise functions.
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
@@ -285,19 +285,19 @@ def clip(x: Any, min_value: Any, max_value: Any) -> Any:
 
 
 def sqrt(x: Any) -> Tensor:
-    """The square root, 0 below 0."""
+    """The square root; 0 for negative numbers."""
     x = convert_to_tensor(x)
     return exponents.sqrt(maximum(x, 0))
 
 
 def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
-    """x from `threshold` up to `max_value`, alpha (x - threshold) below.
+    """x clipped to max_value; below `threshold`, alpha (x - threshold).
 
     Args:
         x: [...], a real number type.
         alpha: the slope below `threshold`.
         max_value: largest result; None is none.
-        threshold: where the slope 1 begins.
+        threshold: the x at which the slope 1 begins.
 
     Returns:
         The shape and dtype of `x`.
@@ -325,16 +325,16 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
 
 
 def hard_sigmoid(x: Any) -> Any:
-    """0.2 x + 0.5 between 0 and 1: the slope of older versions."""
+    """0.2 x + 0.5 clipped to [0, 1], with the slope of older versions."""
     return clipping.clip_by_value(0.2 * convert_to_tensor(x) + 0.5, 0.0, 1.0)
 
 
 def softmax(x: Any, axis: int = -1) -> Tensor:
-    """exp(x) as shares of their sum along an axis.
+    """exp(x) / sum(exp(x)) along an axis.
 
     Args:
         x: [...], a float type, two axes or more.
-        axis: along which they are normalised.
+        axis: the axis along which they are normalised.
 
     Returns:
         The shape and dtype of `x`.
@@ -349,7 +349,7 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
 
 def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> Tensor:
-    """A share of `level` of the elements is 0, the others are larger for it.
+    """Set a share of `level` of the elements to 0, and scale the others up.
 
     Args:
         x: [...], a float type.
@@ -363,11 +363,11 @@ def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> 
     return dropouts.dropout(x, level, noise_shape, seed)
 
 
-# Parts, products, choices.
+# Gathering, products and conditions.
 
 
 def gather(reference: Any, indices: Any) -> Tensor:
-    """Rows by their numbers.
+    """The rows with these indices.
 
     Args:
         reference: [n, ...].
@@ -398,7 +398,7 @@ def in_top_k(predictions: Any, targets: Any, k: int) -> Tensor:
     Args:
         predictions: [b, classes], float32.
         targets: [b], class numbers.
-        k: how many.
+        k: the number.
 
     Returns:
         [b], bool.
@@ -407,13 +407,13 @@ def in_top_k(predictions: Any, targets: Any, k: int) -> Tensor:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Tensor:
-    """Numbers from `start`, or 0, up to `stop`, without it.
+    """The numbers from `start` (default 0) up to, but excluding, `stop`.
 
     Args:
         start: the first number; with `stop` None the end instead.
         stop: the end, not included.
         step: distance of the numbers.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Returns:
         [n], dtype `dtype`.
@@ -424,7 +424,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") ->
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    """A number added for each channel, or for each place and channel.
+    """Add a number for each channel, or for each position and channel.
 
     Args:
         x: [b, ..., channels], or channels first.
@@ -450,7 +450,7 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
 
 
 def dot(x: Any, y: Any) -> Tensor:
-    """Sums over the last axis of x and the last but one of y.
+    """Products summed over the last axis of x and the last but one of y.
 
     Args:
         x: [..., k].

@@ -1,4 +1,4 @@
-"""Variables, their values, and properties of tensors."""
+"""Variables and their values, and properties of tensors."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def variable(
     """A variable; floats of the default type if `dtype` is None.
 
     Args:
-        value: what it begins with.
+        value: its initial value.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
         constraint: called with a value after each step of an optimizer.
     """
     return Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
@@ -76,7 +76,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         value: a number or an array.
         dtype: the default float type if None.
         shape: to fill with a number.
-        name: of the node while tracing.
+        name: name of the node while tracing.
     """
     return constants.constant(value, dtype or floatx(), shape, name)
 
@@ -87,7 +87,7 @@ def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
     Args:
         shape: sizes.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
     """
     return variable(constants.zeros(shape, dtype or floatx()), dtype, name)
 
@@ -98,7 +98,7 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
     Args:
         shape: sizes.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
     """
     return variable(constants.ones(shape, dtype or floatx()), dtype, name)
 
@@ -107,9 +107,9 @@ def eye(size: int, dtype: Any = None, name: str | None = None) -> Variable:
     """A variable, the identity matrix at first.
 
     Args:
-        size: of both axes.
+        size: size of both axes.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
     """
     return variable(bands.eye(size, dtype=dtypes.as_dtype(dtype or floatx())), dtype, name)
 
@@ -130,11 +130,11 @@ def batch_get_value(tensors: Sequence[Any]) -> list[Array]:
 
 
 def set_value(x: Variable, value: Any) -> None:
-    """Put a value into a variable.
+    """Set the value of a variable.
 
     Args:
         x: the variable.
-        value: of its shape; converted to its dtype.
+        value: a value of its shape; converted to its dtype.
     """
     x.assign(np.asarray(value, x.dtype.as_numpy_dtype))
 
@@ -146,11 +146,11 @@ def batch_set_value(tuples: Sequence[tuple[Variable, Any]]) -> None:
 
 
 def update(x: Variable, new_x: Any) -> Any:
-    """Assign.
+    """Assign a new value to a variable.
 
     Args:
         x: the variable.
-        new_x: of its shape and dtype.
+        new_x: a tensor of its shape and dtype.
     """
     return x.assign(new_x)
 
@@ -160,7 +160,7 @@ def update_add(x: Variable, increment: Any) -> Any:
 
     Args:
         x: the variable.
-        increment: of its shape and dtype.
+        increment: a tensor of its shape and dtype.
     """
     return x.assign_add(increment)
 
@@ -170,30 +170,30 @@ def update_sub(x: Variable, decrement: Any) -> Any:
 
     Args:
         x: the variable.
-        decrement: of its shape and dtype.
+        decrement: a tensor of its shape and dtype.
     """
     return x.assign_sub(decrement)
 
 
 def moving_average_update(x: Variable, value: Any, momentum: Any) -> Any:
-    """x becomes momentum x + (1 - momentum) value.
+    """Replace x by momentum x + (1 - momentum) value.
 
     Args:
         x: the variable.
-        value: of its shape.
-        momentum: weight of what it holds.
+        value: a value of its shape.
+        momentum: weight of the variable's current value.
     """
     momentum, value = casting.cast(momentum, x.dtype), casting.cast(value, x.dtype)
     return x.assign_sub((x - value) * (1.0 - momentum))
 
 
 def dtype(x: Any) -> str:
-    """The name of the type of the elements."""
+    """The name of the dtype."""
     return standardize_dtype(x.dtype)
 
 
 def standardize_dtype(dtype: Any) -> str:
-    """The name of a type; the default float for None, `int64` for Python's integers."""
+    """The name of a dtype; the default float for None, `int64` for Python's int."""
     if dtype is None:
         return floatx()
     # No `==`: tf.int32 is equal to Python's int.
@@ -212,12 +212,12 @@ def is_int_dtype(dtype: Any) -> bool:
 
 
 def is_keras_tensor(x: Any) -> bool:
-    """Whether it is a KerasTensor: something a functional model is made of."""
+    """Whether it is a KerasTensor, a symbolic value of a functional model."""
     return isinstance(x, KerasTensor)
 
 
 def int_shape(x: Any) -> tuple[int | None, ...] | None:
-    """The sizes, None for unknown ones; None if not even their number is known."""
+    """The sizes, None for unknown ones; None if the rank is unknown."""
     shape = as_shape(x.shape)
     return None if shape.rank is None else tuple(shape)
 
@@ -233,7 +233,7 @@ def count_params(x: Any) -> int:
 
 
 def cast_to_floatx(x: Any) -> Any:
-    """Cast to the default float dtype: a tensor stays one, other values become arrays."""
+    """Cast to the default float dtype; a tensor stays a tensor, other values become arrays."""
     if isinstance(x, (Tensor, Variable)):
         return casting.cast(x, floatx())
     return np.asarray(x, floatx())
@@ -246,7 +246,7 @@ def random_normal(
 
     Args:
         shape: sizes.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: the default float type if None.
         seed: an int; None draws others each time.
@@ -257,11 +257,11 @@ def random_normal(
 def truncated_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Tensor:
-    """Normally distributed numbers, none further than two standard deviations from the mean.
+    """Normally distributed numbers within two standard deviations of the mean.
 
     Args:
         shape: sizes.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: the default float type if None.
         seed: an int; None draws others each time.
@@ -272,7 +272,7 @@ def truncated_normal(
 def random_uniform(
     shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Tensor:
-    """Evenly distributed numbers.
+    """Uniformly distributed numbers.
 
     Args:
         shape: sizes.
@@ -285,7 +285,7 @@ def random_uniform(
 
 
 def random_bernoulli(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None) -> Tensor:
-    """Ones with probability p, else zeros.
+    """1 with probability p, else 0.
 
     Args:
         shape: sizes.
@@ -309,11 +309,11 @@ def random_normal_variable(
     """A variable of normal numbers.
 
     Args:
-        shape: of the variable.
-        mean: of the numbers.
+        shape: shape of the variable.
+        mean: mean of the numbers.
         scale: their standard deviation.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
         seed: numbers of TensorFlow's op with this seed; others in each call if None.
     """
     kind = dtypes.as_dtype(dtype or floatx())
@@ -331,11 +331,11 @@ def random_uniform_variable(
     """A variable of numbers from an interval.
 
     Args:
-        shape: of the variable.
+        shape: shape of the variable.
         low: the least.
         high: above the greatest.
         dtype: the default float type if None.
-        name: of the variable.
+        name: name of the variable.
         seed: numbers of TensorFlow's op with this seed; others in each call if None.
     """
     kind = dtypes.as_dtype(dtype or floatx())

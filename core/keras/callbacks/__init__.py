@@ -1,4 +1,4 @@
-"""Callbacks: hooks of training, evaluation and prediction."""
+"""Callbacks of training, evaluation and prediction."""
 
 from pinnace.keras.callbacks.callback import Callback as Callback
 from pinnace.keras.callbacks.callback_list import CallbackList as CallbackList

@@ -1,4 +1,4 @@
-"""CallbackList: several callbacks as one; RunCallbacks: those of a run of `fit` and its kin."""
+"""CallbackList: several callbacks as one; RunCallbacks: those of a run of `fit` and the like."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class CallbackList(Callback):
-    """Several callbacks as one, for a training loop of one's own; they are called in order.
+    """Several callbacks as one, for a user's own training loop; called in order.
 
     Args:
         callbacks: one Callback, several, or a CallbackList.
         add_history: whether a History is added, if there is none.
         add_progbar: whether a ProgbarLogger is added, if there is none.
-        model: what is trained.
-        **params: told to each of them: `epochs`, `steps`, `verbose`.
+        model: the model to train.
+        **params: passed to each of them: `epochs`, `steps`, `verbose`.
 
     Raises:
         TypeError: something that is no Callback.
@@ -84,7 +84,7 @@ class CallbackList(Callback):
             callback.set_model(model)
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Tell each of them `epochs`, `steps`, `verbose`."""
+        """Set `epochs`, `steps` and `verbose` of each callback."""
         super().set_params(params)
         if self._moves_bar and self.progress is not None:
             level, steps = int(params.get("verbose", 1)), _Steps(params.get("steps"))
@@ -179,9 +179,9 @@ class RunCallbacks(CallbackList):
 
     Args:
         callbacks: one Callback, several, or a CallbackList.
-        model: what is trained.
+        model: the model to train.
         verbose: 0, 1, 2 or "auto".
-        batches: what it is trained on.
+        batches: the training data.
         kind: `train`, `test` or `predict`.
         epochs: number of the epoch to end before.
         initial_epoch: number of the first epoch.
@@ -224,7 +224,7 @@ class RunCallbacks(CallbackList):
             self.set_model(model)
 
     def close(self) -> None:
-        """The run is over, or was broken off."""
+        """Called when the run has ended or was interrupted."""
         if self.progress is not None:
             self.progress.close()
 
@@ -232,17 +232,17 @@ class RunCallbacks(CallbackList):
     def history(self) -> History:
         """The History among them."""
         if self._history is None:
-            raise ValueError("RunCallbacks.history: there is one in training only")
+            raise ValueError("RunCallbacks.history: only training has a History")
         return self._history
 
     def others(self) -> list[Callback]:
-        """All except the progress bar: they are also called for validation after an epoch."""
+        """All except the progress bar, which are also called for validation after an epoch."""
         return [callback for callback in self.callbacks if callback is not self.progress]
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The steps of a progress bar: batches in an epoch, None if unknown."""
+    """The number of steps for a progress bar: batches per epoch, None if unknown."""
 
     count: int | None
 

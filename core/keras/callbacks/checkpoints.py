@@ -1,4 +1,4 @@
-"""Callbacks that write the model while it is trained: ModelCheckpoint, BackupAndRestore."""
+"""Callbacks that save the model during training: ModelCheckpoint, BackupAndRestore."""
 
 # Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
@@ -25,19 +25,19 @@ class ModelCheckpoint(Monitor):
     """Writes the model, or its weights, after epochs or batches.
 
     Args:
-        filepath: where to; `{epoch}`, `{batch}` and the names in the logs are filled in, as
-            `weights-{epoch:02d}-{val_loss:.2f}`. See `Model.save` and `Model.save_weights` for
-            the endings.
+        filepath: path to write to; `{epoch}`, `{batch}` and the names in the logs are filled in, as
+            `weights-{epoch:02d}-{val_loss:.2f}`. See `Model.save` and `Model.save_weights` for the
+            endings.
         monitor: the number that says how good the model is.
-        verbose: whether to say what is done.
-        save_best_only: whether only what is better than before is written.
+        verbose: whether to report each save.
+        save_best_only: whether to write improvements only.
         save_weights_only: whether only the weights are written.
-        mode: `min` or `max` says what is better; `auto` asks the metric.
+        mode: whether lower (`min`) or higher (`max`) is better; `auto` asks the metric.
         save_freq: `epoch`, or a number of batches.
-        initial_value_threshold: what the first to be written must be better than.
+        initial_value_threshold: the value that the first saved one must improve on.
 
     Raises:
-        ValueError: another save_freq.
+        ValueError: unknown save_freq.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ModelCheckpoint(Monitor):
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after a batch: writes, if it is time."""
+        """Called after a batch: save the model if it is due."""
         if self.save_freq == "epoch":
             return
         self._batches += 1
@@ -81,7 +81,7 @@ class ModelCheckpoint(Monitor):
             self._save(logs or {}, batch=batch + 1)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after an epoch: writes, if it is time."""
+        """Called after an epoch: save the model if it is due."""
         if self.save_freq == "epoch":
             self._save(logs or {})
 
@@ -127,7 +127,7 @@ class ModelCheckpoint(Monitor):
 
 
 class BackupAndRestore(Callback):
-    """Goes on where training was when the process ended, if it is started again.
+    """Resumes training where it was interrupted, if the program is started again.
 
     Weights, optimizer, epoch and batch number are saved after each epoch.
 
@@ -190,7 +190,7 @@ class BackupAndRestore(Callback):
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after a batch: writes, if it is time."""
+        """Called after a batch: save the model if it is due."""
         if self.save_freq == "epoch":
             return
         self._batches += 1
@@ -199,11 +199,11 @@ class BackupAndRestore(Callback):
             self._write(self._epoch, batch + 1)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after an epoch: writes."""
+        """Called after an epoch: save the state."""
         self._write(epoch + 1, 0)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Called after training: deletes the backup."""
+        """Called after training: delete the backup."""
         if self.delete_checkpoint:
             with jobs.chief_writes("taking the backup away") as writes:
                 if writes and self.backup_dir.is_dir():

@@ -24,7 +24,7 @@ class History(Callback):
         self.epoch: list[int] = []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Called before training: begins anew."""
+        """Called before training: reset the logs."""
         self.history = {}
         self.epoch = []
 

@@ -31,7 +31,7 @@ class LearningRateScheduler(Callback):
         self.verbose = verbose
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called before an epoch: sets the learning rate."""
+        """Called before an epoch: set the learning rate."""
         optimizer = self.model.optimizer
         present = float(optimizer.learning_rate)
         takes = len(inspect.signature(self.schedule).parameters)
@@ -43,7 +43,7 @@ class LearningRateScheduler(Callback):
             sys.stdout.write(f"Epoch {epoch + 1}: learning rate {float(rate):g}\n")
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after an epoch: puts the learning rate into the logs."""
+        """Called after an epoch: add the learning rate to the logs."""
         if logs is not None:
             logs["learning_rate"] = float(self.model.optimizer.learning_rate)
 
@@ -53,14 +53,14 @@ class ReduceLROnPlateau(Monitor):
 
     Args:
         monitor: its name in the logs.
-        factor: of the learning rate, below 1.
+        factor: factor of the learning rate, below 1.
         patience: epochs to wait.
         verbose: whether to say so.
         mode: `min`, `max` or `auto`.
-        min_delta: what counts as better.
+        min_delta: the least improvement that counts.
         cooldown: epochs to leave it alone after a change.
-        min_lr: it does not go below.
-        **kwargs: of older programs: they have no effect, which a warning says.
+        min_lr: lower bound of the learning rate.
+        **kwargs: arguments of older programs: they have no effect, which a warning says.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class ReduceLROnPlateau(Monitor):
         self.best: float | None = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Called before training: begins anew."""
+        """Called before training: reset the state."""
         self.wait = self.cooldown_counter = 0
         self.best = None
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after an epoch: lowers the learning rate if the value stopped improving."""
+        """Called after an epoch: reduce the learning rate if the value has stopped improving."""
         optimizer = self.model.optimizer
         present = float(optimizer.learning_rate)
         if logs is not None:

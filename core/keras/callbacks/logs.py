@@ -1,4 +1,4 @@
-"""Callbacks that record the course of training: CSVLogger, TensorBoard."""
+"""Callbacks that log training: CSVLogger, TensorBoard."""
 
 # Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
@@ -25,7 +25,7 @@ class CSVLogger(Callback):
     """Appends the logs of each epoch to a CSV file.
 
     Args:
-        filename: of the table.
+        filename: path of the table.
         separator: between its columns.
         append: whether rows are added to a table that is there.
     """
@@ -44,7 +44,7 @@ class CSVLogger(Callback):
         self._writer: Any = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Called before training: opens the table."""
+        """Called before training: open the table."""
         path = Path(self.filename)
         goes_on = self.append and path.is_file() and path.stat().st_size > 0
         self._with_header = not goes_on
@@ -52,7 +52,7 @@ class CSVLogger(Callback):
         self.append = True  # training that goes on later adds to it
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after an epoch: writes a row."""
+        """Called after an epoch: write a row."""
         if self._file is None:
             raise RuntimeError("CSVLogger: on_train_begin must be called first")
         logs = logs or {}
@@ -75,7 +75,7 @@ class CSVLogger(Callback):
         self._file.flush()
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Called after training: closes the table."""
+        """Called after training: close the table."""
         if self._file is not None:
             self._file.close()
         self._file = self._writer = None
@@ -108,7 +108,7 @@ class TensorBoard(Callback):
 
     Args:
         log_dir: folder; `train` and `validation` in it hold the files.
-        histogram_freq: histograms are written every so many epochs; 0 for none.
+        histogram_freq: epochs between histograms; 0 for none.
         write_graph: whether the graph of the training step is written, once.
         write_images: has no effect, which a warning says.
         write_steps_per_second: whether the speed is written.
@@ -167,11 +167,11 @@ class TensorBoard(Callback):
         return int(optimizer.iterations.numpy()) if optimizer is not None else 0
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called before an epoch: notes the time."""
+        """Called before an epoch: note the time."""
         self._began, self._steps_before = time.perf_counter(), self._iterations()
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called before a batch: begins the profile if this is its first batch."""
+        """Called before a batch: start the profile if this is its first batch."""
         self._batch += 1
         if self._profiled and self._batch == self._profiled[0]:
             from pinnace.profiler import experimental
@@ -187,7 +187,7 @@ class TensorBoard(Callback):
             experimental.stop()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after a batch: writes, if it is time."""
+        """Called after a batch: write summaries if they are due."""
         if self._profiled and self._batch >= self._profiled[1]:
             self._end_profile()
         self._steps += 1
@@ -196,7 +196,7 @@ class TensorBoard(Callback):
         self._write("train", {f"batch_{k}": v for k, v in (logs or {}).items()}, self._steps)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after an epoch: writes."""
+        """Called after an epoch: write summaries."""
         logs = logs or {}
         training = {k: v for k, v in logs.items() if not k.startswith("val_")}
         testing = {k.removeprefix("val_"): v for k, v in logs.items() if k.startswith("val_")}
@@ -220,7 +220,7 @@ class TensorBoard(Callback):
             writer.flush()
 
     def _write_graph(self) -> None:
-        """The first graph that a training step was traced to, if it is not plain Python."""
+        """Write the first graph of a training step, unless steps run as plain Python."""
         for (kind, *_), function in self.model._step_functions.made.items():
             if kind == "train" and hasattr(function, "concrete_functions"):
                 with self._writer("train").as_default():
@@ -234,7 +234,7 @@ class TensorBoard(Callback):
                 summary.scalar(key, value, step=step)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Called after training: closes the files."""
+        """Called after training: close the files."""
         self._end_profile()
         for writer in self._writers.values():
             writer.close()

@@ -1,4 +1,4 @@
-"""`keras.utils.Progbar`: a bar that a training loop of one's own draws."""
+"""`keras.utils.Progbar`: a progress bar for a user's own training loop."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Progbar:
         width: characters of the bar.
         verbose: 1 for a bar, 2 for one line at the end, 0 for nothing.
         interval: seconds between two times that it is drawn, at least.
-        stateful_metrics: names of what is shown as it was given last; the mean of all steps is
+        stateful_metrics: names of the metrics whose last value is shown; the mean of all steps is
             shown of the rest.
-        stateless_metrics: names of what is shown as a mean; the rest is shown as it was given last.
-            At most one of the two.
-        unit_name: what a step is called.
+        stateless_metrics: names of the metrics shown as means; others show their last value. At
+            most one of the two.
+        unit_name: name of a step.
 
     Raises:
         ValueError: both `stateful_metrics` and `stateless_metrics` are given.
@@ -45,7 +45,7 @@ class Progbar:
         if stateful_metrics is not None and stateless_metrics is not None:
             raise ValueError(
                 "Progbar: Only one of stateful_metrics and stateless_metrics can be given: each "
-                "says which metrics are treated otherwise than the rest"
+                "names the metrics that are treated differently from the rest"
             )
         self.target = target
         self.width = width
@@ -71,7 +71,7 @@ class Progbar:
         values: Iterable[tuple[str, Any]] | None = None,
         finalize: bool | None = None,
     ) -> None:
-        """Show that this many steps are done.
+        """Show the number of completed steps.
 
         Args:
             current: the steps so far.
@@ -93,7 +93,7 @@ class Progbar:
             messages.write(f"{self._count(current)} - {elapsed}{self._metrics()}\n")
 
     def add(self, n: int, values: Iterable[tuple[str, Any]] | None = None) -> None:
-        """Show that `n` steps more are done; values as of `update`."""
+        """Advance by `n` steps; values as in `update`."""
         self.update(self._seen + n, values)
 
     def _note(self, name: str, value: Any, steps: int, is_last: bool) -> None:

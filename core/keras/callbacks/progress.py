@@ -1,4 +1,4 @@
-"""ProgbarLogger: a bar on a terminal, a line that changes in a notebook, lines elsewhere."""
+"""ProgbarLogger: a bar on a terminal, an updated line in a notebook, separate lines elsewhere."""
 
 # Hooks have fixed parameters, used or not.
 # ruff: noqa: ARG002
@@ -23,7 +23,7 @@ _BAR = "━" * 20
 
 
 class ProgbarLogger(Callback):
-    """Shows how far training is, with loss and metrics."""
+    """Shows the progress of training, with loss and metrics."""
 
     of_the_chief = True
     wants_batches = False
@@ -42,11 +42,11 @@ class ProgbarLogger(Callback):
         self._done = 0
 
     def begin(self, level: int, batches: Any, kind: str, epochs: int) -> None:
-        """Told before training.
+        """Called before training.
 
         Args:
             level: 1 for a bar, 2 for lines.
-            batches: what is trained on: has `count`, the number in an epoch; or None.
+            batches: the training data: has `count`, the number in an epoch; or None.
             kind: `train`, `test` or `predict`.
             epochs: how many there will be.
         """

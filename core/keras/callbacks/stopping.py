@@ -22,8 +22,8 @@ class Monitor(Callback):
 
     Args:
         monitor: its name in the logs.
-        mode: `min` or `max` says what is better; `auto` asks the metric.
-        min_delta: what counts as a change.
+        mode: whether lower (`min`) or higher (`max`) is better; `auto` asks the metric.
+        min_delta: the least change that counts.
     """
 
     def __init__(self, monitor: str, mode: str, min_delta: float) -> None:
@@ -106,11 +106,11 @@ class EarlyStopping(Monitor):
 
     Args:
         monitor: its name in the logs.
-        min_delta: what counts as better.
+        min_delta: the least improvement that counts.
         patience: epochs to wait.
         verbose: whether to say so.
         mode: `min`, `max` or `auto`.
-        baseline: what it must be better than.
+        baseline: the value to improve on.
         restore_best_weights: whether the best epoch's weights are put back.
         start_from_epoch: the number of epochs before it watches the value.
     """
@@ -137,13 +137,13 @@ class EarlyStopping(Monitor):
         self.best_weights: list[Any] | None = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Called before training: begins anew."""
+        """Called before training: reset the state."""
         self.wait = self.stopped_epoch = self.best_epoch = 0
         self.best = None
         self.best_weights = None
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Called after an epoch: stops the training if the value stopped improving."""
+        """Called after an epoch: stop training if the value has stopped improving."""
         value = self._value(logs)
         if value is None or epoch < self.start_from_epoch:
             return
@@ -164,7 +164,7 @@ class EarlyStopping(Monitor):
             self.model.stop_training = True
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Called after training: prints that it was stopped, and restores the best weights."""
+        """Called after training: print that it was stopped, and restore the best weights."""
         if self.stopped_epoch and self.verbose:
             sys.stdout.write(f"Epoch {self.stopped_epoch + 1}: early stopping\n")
         if self.restore_best_weights and self.best_weights is not None:

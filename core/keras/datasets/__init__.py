@@ -1,4 +1,4 @@
-"""`keras.datasets`: data that many programs begin with, from files that are fetched once."""
+"""`keras.datasets`: common datasets, from files that are downloaded once."""
 
 from pinnace.keras.datasets import boston_housing as boston_housing
 from pinnace.keras.datasets import california_housing as california_housing

@@ -1,4 +1,4 @@
-"""`.npz` files, read without running anything, of sizes that are known before."""
+"""`.npz` files, read without executing anything and with sizes checked in advance."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def arrays(path: Path, *names: str) -> list[Array]:
 
     Args:
         path: an `.npz` file. Arrays of objects hold lists, numbers and arrays.
-        *names: as `numpy.savez` took them.
+        *names: the names given to `numpy.savez`.
 
     Raises:
-        ValueError: it is no such file, lacks a name, or holds what would run or is too large.
+        ValueError: the file is no such archive, lacks a name, is too large, or holds
+            objects other than lists, numbers and arrays.
     """
     try:
         with zipfile.ZipFile(path) as archive:

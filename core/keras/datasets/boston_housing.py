@@ -1,4 +1,4 @@
-"""Prices of houses in Boston's suburbs in the 1970s: 506 rows of 13 numbers."""
+"""House prices in Boston's suburbs in the 1970s: 506 rows of 13 numbers."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def load_data(
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """((x_train, y_train), (x_test, y_test)).
 
-    One column was made of the share of Black residents, on the assumption that it moves prices;
-    `california_housing` has none like it.
+    One column was computed from the share of Black residents, on the assumption that it affects
+    prices; `california_housing` has no such column.
 
     Args:
         path: name of the file in `~/.keras/datasets`.
         test_split: the share of the second part, from 0 up to, and without, 1.
-        seed: of the order of the rows.
+        seed: seed of the order of the rows.
 
     Returns:
         Numbers, float64 [n, 13]; prices in thousands of dollars, float64 [n].
 
     Raises:
         OSError: the file is not there and cannot be fetched; the error says what to put where.
-        ValueError: another `test_split`, or another file.
+        ValueError: unknown `test_split`, or another file.
     """
     check_split("boston_housing", test_split)
     origin = f"{HOST}boston_housing.npz"

@@ -1,4 +1,4 @@
-"""Prices of houses in California's districts in 1990: 20,640 rows of 8 numbers."""
+"""House prices in California's districts in 1990: 20,640 rows of 8 numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_data(
         version: `large`, or `small`: the first 600 rows.
         path: name of the file in `~/.keras/datasets`.
         test_split: the share of the second part, from 0 up to, and without, 1.
-        seed: of the order of the rows.
+        seed: seed of the order of the rows.
 
     Returns:
         Numbers, [n, 8]: income, age, rooms, bedrooms, population, occupants, latitude, longitude;
@@ -35,7 +35,7 @@ def load_data(
 
     Raises:
         OSError: the file is not there and cannot be fetched; the error says what to put where.
-        ValueError: another `version` or `test_split`, or another file.
+        ValueError: unknown `version` or `test_split`, or another file.
     """
     if version not in {"large", "small"}:
         raise ValueError(

@@ -31,11 +31,11 @@ def batch(path: Path, labels: str) -> tuple[Array, Array]:
     """Images of a file, uint8 [n, 32, 32, 3], and their labels, int64 [n, 1].
 
     Args:
-        path: of the file.
-        labels: which labels: a key of its dict.
+        path: path of the file.
+        labels: the key of the labels in the file's dict.
 
     Raises:
-        ValueError: it is another file.
+        ValueError: the file has other contents.
     """
     try:
         images, numbers = _contents(path, labels)

@@ -23,7 +23,7 @@ def load_data() -> tuple[tuple[Array, Array], tuple[Array, Array]]:
 
     Raises:
         OSError: the archive is not there and cannot be fetched; the error says what to put where.
-        ValueError: a file in it is another one.
+        ValueError: a file has other contents.
     """
     folder = unpacked("cifar10", 10, _SHA256)
     batches = [batch(folder / f"data_batch_{number}", "labels") for number in range(1, 6)]

@@ -26,7 +26,7 @@ def load_data(
 
     Raises:
         OSError: the archive is not there and cannot be fetched; the error says what to put where.
-        ValueError: another `label_mode`, or a file in the archive is another one.
+        ValueError: unknown `label_mode`, or a file in the archive has other contents.
     """
     if label_mode not in {"fine", "coarse"}:
         raise ValueError(

@@ -29,7 +29,7 @@ def load_data() -> tuple[tuple[Array, Array], tuple[Array, Array]]:
 
     Raises:
         OSError: a file is not there and cannot be fetched; the error says what to put where.
-        ValueError: it is another file.
+        ValueError: a file has other contents.
     """
     y_train, x_train, y_test, x_test = (
         _indexed(_file(f"{part}-{what}-ubyte.gz"), axes)

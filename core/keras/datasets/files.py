@@ -1,4 +1,4 @@
-"""The file of a dataset: found in its folder, or fetched; the error says where to put it."""
+"""The file of a dataset, found in its folder or downloaded; errors say where to put it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from pinnace.keras import downloads
 
 HOST = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
-# What stands in for it where there is no network.
+# The remedy without a network connection.
 DIGITS = "sklearn.datasets.load_digits(), 1,797 images of 8x8 pixels that come with scikit-learn"
 DIABETES = "sklearn.datasets.load_diabetes(), 442 rows of 10 numbers that come with scikit-learn"
 
@@ -26,16 +26,16 @@ def fetched(
 
     Args:
         who: the dataset, for errors.
-        name: of the file in the folder.
+        name: name of the file in the folder.
         origin: its URL.
         digest: sha256, or md5 where Keras has no other; None if Keras has none.
         folder: below `~/.keras`, or what `KERAS_HOME` says.
         extract: whether it is an archive, which is unpacked.
-        instead: what needs no file.
+        instead: the alternative that needs no file.
 
     Raises:
-        OSError: it is not there and cannot be fetched.
-        ValueError: what was fetched has another digest.
+        OSError: the file is not in the cache and cannot be fetched.
+        ValueError: the fetched file has another digest.
     """
     try:
         return Path(

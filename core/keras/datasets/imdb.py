@@ -1,4 +1,4 @@
-"""Reviews of films and whether they praise: 50,000 texts as numbers of words."""
+"""Film reviews with their sentiment: 50,000 texts as word indices."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def load_data(
         path: name of the file in `~/.keras/datasets`.
         num_words: numbers from this one on are left out; None leaves out the largest alone.
         skip_top: numbers below this one are left out.
-        maxlen: texts of so many numbers and more are left out.
-        seed: of the order of the texts.
-        start_char: what each text begins with; None for nothing.
-        oov_char: stands for a number that is left out; None for nothing.
-        index_from: how far the ranks of words are moved: rank 1 is number 4.
+        maxlen: texts of this length and more are left out.
+        seed: seed of the order of the texts.
+        start_char: the index that each text begins with; None for none.
+        oov_char: replaces indices that are left out; None drops them.
+        index_from: offset added to the ranks of words; by default, rank 1 becomes index 4.
         **kwargs: accepted for older programs; no effect.
 
     Returns:
-        Lists of numbers, object [n] ([n, length] if all have one length); 1 for praise and 0,
-        int64 [n].
+        Lists of numbers, object [n] ([n, length] if all have one length); and labels, 1 for
+        positive and 0 for negative reviews, int64 [n].
 
     Raises:
         OSError: the file is not there and cannot be fetched; the error says what to put where.
         ValueError: no text is shorter than `maxlen`, or it is another file.
     """
     for name in kwargs:
-        no_effect("imdb.load_data", name, "Keras knows no such argument any more")
+        no_effect("imdb.load_data", name, "Keras no longer has this argument")
     file = fetched("imdb", path, f"{HOST}imdb.npz", _SHA256)
     x_train, y_train, x_test, y_test = arrays(file, "x_train", "y_train", "x_test", "y_test")
     random = np.random.RandomState(seed)
@@ -76,14 +76,14 @@ def load_data(
 
 
 def get_word_index(path: str = "imdb_word_index.json") -> dict[str, int]:
-    """Word -> its rank; `load_data` moves ranks by `index_from`.
+    """Word -> its rank; `load_data` increases ranks by `index_from`.
 
     Args:
         path: name of the file in `~/.keras/datasets`.
 
     Raises:
         OSError: the file is not there and cannot be fetched; the error says what to put where.
-        ValueError: it is another file.
+        ValueError: the file has other contents.
     """
     origin = f"{HOST}imdb_word_index.json"
     return texts.word_index("imdb", fetched("imdb", path, origin, _INDEX_MD5))

@@ -25,7 +25,7 @@ def load_data(path: str = "mnist.npz") -> tuple[tuple[Array, Array], tuple[Array
 
     Raises:
         OSError: the file is not there and cannot be fetched; the error says what to put where.
-        ValueError: it is another file.
+        ValueError: the file has other contents.
     """
     file = fetched("mnist", path, f"{HOST}mnist.npz", _SHA256, instead=DIGITS)
     x_train, y_train, x_test, y_test = arrays(file, "x_train", "y_train", "x_test", "y_test")

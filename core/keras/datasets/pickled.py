@@ -1,9 +1,9 @@
 """Pickles of arrays, lists and dicts, read as data: nothing in them is called.
 
-Python's own reader calls what a file names, and sets what it likes on what that gave; a file that
-restricts neither can do anything. This one knows the codes that such files are made of, and makes
-arrays itself of the three names that NumPy writes for them. Each code of a file makes one thing at
-most, so that memory is bounded by the length of the file.
+Python's own reader calls any function that a file names, and sets any state on the result; so an
+unrestricted file can do anything. This reader supports the opcodes that such files contain, and
+creates arrays itself for the three names that NumPy writes for them. Each opcode creates at most
+one object, so memory is bounded by the length of the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BYTE, _SHORT, _INT = b"KMJ"
 
 
 class _Name:
-    """One of the names that NumPy writes; it can only be looked at."""
+    """A name that NumPy writes into pickles; it is never called."""
 
     __slots__ = ("text",)
 
@@ -44,7 +44,7 @@ _NAMES = {
 
 
 class _Kind:
-    """A dtype on its way: what was asked for first, and then its byte order."""
+    """A dtype under construction: its arguments, then its byte order."""
 
     __slots__ = ("dtype",)
 
@@ -99,7 +99,7 @@ def _boxes(content: Any, count: int) -> np.ndarray[Any, Any]:
 
 
 class _Reader:
-    """A file, how far it was read, and what was made so far."""
+    """A file being read: its position, and the objects made so far."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -109,7 +109,7 @@ class _Reader:
         self.memo: dict[int, Any] = {}
 
     def whole(self) -> Any:
-        """The object that the file stands for."""
+        """The object in the file."""
         data, integers = self.data, {_BYTE, _SHORT, _INT}
         while True:
             code = data[self.place]
@@ -125,7 +125,7 @@ class _Reader:
             read(self)
 
     def _integers(self) -> None:
-        """All that stand here side by side: most of a file of texts is integers."""
+        """All consecutive integers, which make up most of a file of texts."""
         data, place, append = self.data, self.place, self.stack.append
         while True:
             code = data[place]
@@ -162,20 +162,20 @@ class _Reader:
         return found
 
     def above(self) -> list[Any]:
-        """The items above the last mark, taken off with it."""
+        """The items above the last mark, removed together with it."""
         mark = self.marks.pop()
         found = self.stack[mark:]
         del self.stack[mark:]
         return found
 
     def name(self, module: Any, name: Any) -> None:
-        """One of NumPy's three, and no other."""
+        """One of three NumPy names; any other raises."""
         if (module, name) not in _NAMES:
             raise ValueError(f"{module}.{name}, which would run")
         self.stack.append(_NAMES[module, name])
 
     def last(self, kind: type[Any]) -> Any:
-        """The top item, which must be of that class."""
+        """The top item, which must have that class."""
         if type(self.stack[-1]) is not kind:
             raise ValueError(f"no {kind.__name__} where one must be")
         return self.stack[-1]
@@ -235,7 +235,7 @@ def _reduce(r: _Reader) -> None:
 def _build(r: _Reader) -> None:
     state, built = r.stack.pop(), r.stack.pop()
     if not isinstance(built, (_Kind, _Slot)):
-        raise ValueError("a state of what has none")  # noqa: TRY004 (the file is wrong)
+        raise ValueError("a state for an object without one")  # noqa: TRY004 (the file is wrong)
     r.stack.append(built.build(state))
 
 
@@ -292,7 +292,7 @@ def read(data: bytes) -> Any:
         data: a pickle, of protocol 2 to 4. Texts of Python 2 become bytes.
 
     Raises:
-        ValueError: it is none, is cut, or asks for anything else. Nothing of it has run.
+        ValueError: the bytes are no pickle, are cut off, or ask for anything else; nothing is run.
     """
     try:
         return _Reader(data).whole()

@@ -1,4 +1,4 @@
-"""News of 46 topics: 11,228 texts as numbers of words."""
+"""News articles with 46 topics: 11,228 texts as word indices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHA256 = "d6586e694ee56d7a4e65172e12b3e987c03096cb01eab99753921ef915959916"
 _INDEX_MD5 = "4d44cc38712099c9e383dc6e5f11a921"
-# In the order of the labels.
+# Topics by label.
 _TOPICS = (
     *("cocoa", "grain", "veg-oil", "earn", "acq", "wheat", "copper", "housing", "money-supply"),
     *("coffee", "sugar", "trade", "reserves", "ship", "cotton", "carcass", "crude", "nat-gas"),
@@ -42,12 +42,12 @@ def load_data(
         path: name of the file in `~/.keras/datasets`.
         num_words: numbers from this one on are left out; None leaves out the largest alone.
         skip_top: numbers below this one are left out.
-        maxlen: texts of so many numbers and more are left out.
+        maxlen: texts of this length and more are left out.
         test_split: the share of the second part.
-        seed: of the order of the texts.
-        start_char: what each text begins with; None for nothing.
-        oov_char: stands for a number that is left out; None for nothing.
-        index_from: how far the ranks of words are moved: rank 1 is number 4.
+        seed: seed of the order of the texts.
+        start_char: the index that each text begins with; None for none.
+        oov_char: replaces indices that are left out; None drops them.
+        index_from: offset added to the ranks of words; by default, rank 1 becomes index 4.
 
     Returns:
         Lists of numbers, object [n] ([n, length] if all have one length); topics, int64 [n], as
@@ -74,19 +74,19 @@ def load_data(
 
 
 def get_word_index(path: str = "reuters_word_index.json") -> dict[str, int]:
-    """Word -> its rank; `load_data` moves ranks by `index_from`.
+    """Word -> its rank; `load_data` increases ranks by `index_from`.
 
     Args:
         path: name of the file in `~/.keras/datasets`.
 
     Raises:
         OSError: the file is not there and cannot be fetched; the error says what to put where.
-        ValueError: it is another file.
+        ValueError: the file has other contents.
     """
     origin = f"{HOST}reuters_word_index.json"
     return texts.word_index("reuters", fetched("reuters", path, origin, _INDEX_MD5))
 
 
 def get_label_names() -> tuple[str, ...]:
-    """The topics, in the order of their labels."""
+    """The topics by label."""
     return _TOPICS

@@ -1,4 +1,4 @@
-"""Tables of numbers, mixed by a seed and cut into a part to train with and one to test with."""
+"""Tables of numbers, shuffled by a seed and split into training and test data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def check_split(who: str, test_split: float) -> None:
-    """Refuse a share that leaves nothing to train with."""
+    """Raise for a share that leaves no training data."""
     if not 0 <= test_split < 1:
         raise ValueError(
             f"keras.datasets.{who}: test_split must be at least 0 and less than 1, got {test_split}"
@@ -21,13 +21,13 @@ def check_split(who: str, test_split: float) -> None:
 def split(
     x: Array, y: Array, test_split: float, seed: int | None
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """((x_train, y_train), (x_test, y_test)), mixed as Keras mixes them.
+    """((x_train, y_train), (x_test, y_test)), shuffled as in Keras.
 
     Args:
         x: [n, ...].
         y: [n].
         test_split: the share of the second part.
-        seed: of the order.
+        seed: seed of the order.
     """
     order = np.arange(len(x))
     # The same old generator as Keras: a newer one would give another order.

@@ -1,4 +1,4 @@
-"""Texts as lists of the numbers of words, marked, offset and cut as the reader's arguments say."""
+"""Texts as lists of word indices, marked, offset and truncated by the loader's arguments."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Marks(NamedTuple):
 def mixed(
     who: str, texts: Array, labels: Array, random: np.random.RandomState
 ) -> tuple[Array, Array]:
-    """Texts and labels in another order, the same for both.
+    """Texts and labels, shuffled in the same order.
 
     Raises:
-        ValueError: they are not texts of numbers with a label each.
+        ValueError: a text is not a list, labels are missing, or there are too many words.
     """
     sizes = [len(text) if isinstance(text, (list, np.ndarray)) else -1 for text in texts]
     if len(texts) != len(labels) or min(sizes, default=0) < 0 or sum(sizes) > _MOST_WORDS:
@@ -53,7 +53,7 @@ def mixed(
 
 
 def marked(who: str, texts: Iterable[Any], marks: Marks) -> list[Text]:
-    """Texts with their first mark, and words moved by `index_from`."""
+    """Texts with their start mark, and with indices increased by `index_from`."""
     first = [] if marks.start_char is None else [marks.start_char]
     move = marks.index_from
     try:
@@ -70,7 +70,7 @@ def marked(who: str, texts: Iterable[Any], marks: Marks) -> list[Text]:
 def shorter(
     texts: list[Text], labels: Iterable[Any], maxlen: int | None
 ) -> tuple[list[Text], Iterable[Any]]:
-    """Texts of less than `maxlen` numbers, and their labels; all of them if it is None."""
+    """Texts of fewer than `maxlen` indices, with their labels; all of them for None."""
     if not maxlen:
         return texts, labels
     kept = [(text, label) for text, label in zip(texts, labels, strict=True) if len(text) < maxlen]
@@ -80,9 +80,9 @@ def shorter(
 def limited(
     texts: list[Text], num_words: int | None, skip_top: int, oov_char: int | None
 ) -> list[Text]:
-    """Texts of the words from `skip_top` up to, and without, `num_words`.
+    """Texts restricted to word indices in [skip_top, num_words).
 
-    Keras: without `num_words` it is the largest number there is, which is itself left out.
+    Keras: without `num_words` the limit is the largest index, which is itself left out.
     """
     end = num_words or max((max(text, default=0) for text in texts), default=0)
     if oov_char is None:
@@ -91,7 +91,7 @@ def limited(
 
 
 def word_index(who: str, path: Path) -> dict[str, int]:
-    """Word -> its rank among the words."""
+    """Word -> its rank by frequency."""
     if path.stat().st_size > _MOST_INDEX_BYTES:
         raise ValueError(f"keras.datasets.{who}: {path} has more than {_MOST_INDEX_BYTES} bytes")
     found = json.loads(path.read_text(encoding="utf-8"))

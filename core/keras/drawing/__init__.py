@@ -1,1 +1,1 @@
-"""A model as a picture: its boxes, where they go, and the forms that it is written in."""
+"""Model diagrams: boxes, their layout, and output formats."""

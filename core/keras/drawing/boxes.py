@@ -1,4 +1,4 @@
-"""The contents of a model's picture: a box for each layer, its text, and the arrows."""
+"""The contents of a model diagram: a box for each layer, its text, and the arrows."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Shown:
     """The facts that are shown of each layer.
 
     Attributes:
-        shapes: of its inputs and outputs.
-        dtype: of its outputs.
+        shapes: shapes of its inputs and outputs.
+        dtype: dtype of its outputs.
         names: beside its class.
-        activations: of those that have one.
-        trainable: of those with weights.
+        activations: activations of those that have one.
+        trainable: whether each is trained, for those with weights.
     """
 
     shapes: bool = False
@@ -39,7 +39,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A fact of a layer: `Output shape: **(None, 4)**`."""
+    """A fact about a layer: `Output shape: **(None, 4)**`."""
 
     before: str
     value: str
@@ -47,7 +47,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return self.before + self.value
 
 
@@ -56,11 +56,11 @@ class Box:
     """A layer.
 
     Attributes:
-        key: what edges call it.
-        name: of the layer; empty if names are not shown.
+        key: its name in edges.
+        name: name of the layer; empty if names are not shown.
         kind: its class.
         activation: None if it has none, or it is not shown.
-        cells: what stands side by side below.
+        cells: the cells side by side below.
     """
 
     key: int
@@ -72,10 +72,10 @@ class Box:
 
 @dataclass(slots=True)
 class Frame:
-    """A model, and what is inside.
+    """A model and its contents.
 
     Attributes:
-        name: of the model.
+        name: name of the model.
         parts: its boxes, and frames of models in it.
         edges: (from, to) of boxes, wherever these stand; each once.
     """
@@ -89,14 +89,14 @@ def frame_of(model: Any, shown: Shown, expand_nested: bool) -> Frame:
     """The boxes of a model.
 
     Args:
-        model: that was built.
-        shown: what is told of each layer.
+        model: a built model.
+        shown: the columns shown of each layer.
         expand_nested: whether models in it are frames with boxes, instead of boxes.
     """
     frame = Frame(model.name)
     topology: Topology | None = model._topology
     if topology is None and not isinstance(model, Sequential):
-        frame.parts.append(_box(model, shown))  # what its `call` does is not known
+        frame.parts.append(_box(model, shown))  # a subclassed model's `call` is opaque
         return frame
     chained = isinstance(model, Sequential)
     layers = list(model._layers) if chained or topology is None else topology.layers()
@@ -112,7 +112,7 @@ def frame_of(model: Any, shown: Shown, expand_nested: bool) -> Frame:
     drawn = {id(layer) for layer in layers}
     for node in topology.nodes:
         for index, x in enumerate(node.inputs):
-            # What comes into a Sequential has no box.
+            # The input of a Sequential has no box.
             if x.node is None or id(x.node.layer) not in drawn:
                 continue
             if expand_nested:
@@ -130,7 +130,7 @@ def _opens(layer: Any) -> bool:
 
 
 def _gives(x: KerasTensor) -> Any:
-    """The layer that gives a tensor, at any depth of nested models."""
+    """The layer that computes a tensor, at any depth of nested models."""
     node = x.node
     while node is not None and _opens(node.layer) and node.layer._topology is not None:
         index = next(i for i, out in enumerate(structure.flatten(node.outputs)) if out is x)
@@ -140,7 +140,7 @@ def _gives(x: KerasTensor) -> Any:
 
 
 def _takes(node: Node, index: int) -> Any:
-    """The layer that takes input `index` of a call, at any depth of nested models."""
+    """The layer that uses input `index` of a call, at any depth of nested models."""
     layer = node.layer
     while _opens(layer):
         if isinstance(layer, Sequential):
@@ -180,7 +180,7 @@ def _called(activation: Any) -> str:
 
 
 def _ends(layer: Any) -> tuple[Any, Any] | None:
-    """The inputs and outputs of its first call, of a model its own; None if nobody knows them."""
+    """The inputs and outputs of a layer's first call, or of a model; None if unknown."""
     try:
         taken, given = layer.input, layer.output
     except (AttributeError, NotImplementedError, ValueError):
@@ -200,7 +200,7 @@ def _shapes(layer: Any) -> tuple[str, str]:
 
 
 class _Plain:
-    """A shape that is written as a tuple, and is no structure."""
+    """A shape that is written as a tuple and does not count as a structure."""
 
     def __init__(self, shape: Any) -> None:
         self._sizes = tuple(shape)

@@ -1,4 +1,4 @@
-"""A model's boxes in Graphviz's language, as text and as the graph of pydot."""
+"""A model's boxes in Graphviz's language, as text and as a pydot graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _LAID_OUT_S = 300.0
-# What Graphviz reads, as it is.
+# Endings of files that hold the DOT text itself.
 TEXTS = ("dot", "gv", "raw")
 INSTALL = "apt install graphviz, or https://graphviz.org/download"
 _FONT = "Helvetica"
@@ -23,11 +23,11 @@ _INDENT = "  "
 
 
 class Dot:
-    """A graph for Graphviz, with what programs ask pydot's graphs for.
+    """A graph for Graphviz, with the interface of pydot's graphs that programs use.
 
     Args:
-        frame: what is drawn.
-        settings: of the whole: `rankdir`, `dpi`, `splines` and the like.
+        frame: the frame to draw.
+        settings: attributes of the whole graph: `rankdir`, `dpi`, `splines` and the like.
         cluster: whether it is part of another.
     """
 
@@ -50,7 +50,7 @@ class Dot:
 
         Args:
             prog: the program that lays it out, or a list of it and its arguments; `dot` if None.
-            format: as Graphviz calls it, such as `svg`; `raw` is the text.
+            format: Graphviz's name of the format, such as `svg`; `raw` is the text.
 
         Raises:
             OSError: the program is not there, or refuses.
@@ -70,10 +70,10 @@ class Dot:
         """Write the picture, by Graphviz; `raw`, `dot` or `gv`: the text.
 
         Args:
-            path: of the file.
+            path: path of the file.
             prog: see `create`.
             format: see `create`.
-            encoding: of the text; UTF-8 if None.
+            encoding: encoding of the text; UTF-8 if None.
 
         Raises:
             OSError: Graphviz is not there, or refuses.
@@ -117,12 +117,12 @@ def laid_out(
     Args:
         text: the graph.
         form: Graphviz's name of the form, such as `png`.
-        program: of Graphviz's.
-        arguments: for it.
+        program: a Graphviz program, such as `dot`.
+        arguments: its arguments.
 
     Raises:
         FileNotFoundError: Graphviz is not there.
-        OSError: it refuses.
+        OSError: Graphviz fails.
     """
     found = shutil.which(program)
     if found is None:
@@ -141,7 +141,7 @@ def laid_out(
 
 
 def as_pydot(pydot: Any, frame: Frame, settings: Mapping[str, Any], cluster: bool) -> Any:
-    """The graph as pydot's own class; `cluster`: as its `Cluster`."""
+    """The graph as a pydot object, or with `cluster` as pydot's `Cluster`."""
     if cluster:
         graph = pydot.Cluster(graph_name=_quoted(frame.name), style="dashed")
         graph.set("label", _quoted(frame.name))
@@ -167,7 +167,7 @@ def as_pydot(pydot: Any, frame: Frame, settings: Mapping[str, Any], cluster: boo
 
 
 def label(box: Box) -> str:
-    """The contents of a box, as a table of Graphviz's."""
+    """The contents of a box as a Graphviz table."""
     columns = max(len(box.cells), 1)
     rows = [_cell(_title(box), columns, "black", "white", 16)]
     if box.activation is not None:

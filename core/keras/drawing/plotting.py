@@ -1,4 +1,4 @@
-"""model_to_dot and plot_model: a model as a graph for Graphviz, and as a picture."""
+"""model_to_dot and plot_model: a model as a Graphviz graph, and as an image."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def model_to_dot(
     """A model as a graph for Graphviz.
 
     Args:
-        model: that was built.
+        model: a built model.
         show_shapes: whether the shapes of inputs and outputs are shown.
         show_dtype: whether the dtype of outputs is shown.
         show_layer_names: whether names are shown beside classes.
-        rankdir: which way the data goes: `TB` down, `LR` to the right, `BT`, `RL`.
+        rankdir: direction of the data flow: `TB` down, `LR` to the right, `BT`, `RL`.
         expand_nested: whether models in it are shown with their layers.
         dpi: pixels an inch, of pictures with pixels.
         subgraph: whether a cluster is given, to be put into another graph.
@@ -81,11 +81,11 @@ def plot_model(
 ) -> Any:
     """Draw a model into a file.
 
-    Graphviz's program `dot` draws. Without it the graph is written as text, into a `.dot` file
-    beside the wanted one, and a warning says so and what to install.
+    Graphviz's program `dot` draws. Without it, the graph is written as text into a `.dot` file
+    beside the wanted one, and a warning says what to install.
 
     Args:
-        model: that was built.
+        model: a built model.
         to_file: the file, whose ending says what is written; PNG without one. `.dot` and `.gv` are
             the graph itself.
         show_shapes: see `model_to_dot`, and so for all others.
@@ -104,7 +104,7 @@ def plot_model(
 
     Raises:
         ValueError: the model is not built, or an argument is unknown.
-        OSError: it cannot be written, or Graphviz refuses.
+        OSError: the file cannot be written, or Graphviz fails.
     """
     _check("plot_model", model, kwargs)
     shown = Shown(show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
@@ -156,7 +156,7 @@ def _pydot() -> Any:
 
 
 def _shown(path: Path, kind: str) -> Any:
-    """The picture for a notebook; nothing is imported where none runs."""
+    """The image for display in a notebook; imports nothing outside of one."""
     if "IPython" not in sys.modules:
         return None
     display = importlib.import_module("IPython.display")

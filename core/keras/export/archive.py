@@ -1,4 +1,4 @@
-"""ExportArchive: a SavedModel made of functions that are chosen one by one."""
+"""ExportArchive: a SavedModel made of individually chosen functions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from pinnace.functions.concrete import ConcreteFunction
 
-# What is served where a client names nothing.
+# The endpoint that is served if a client names none.
 _DEFAULT = "serving_default"
 
 
 class _Root(AutoTrackable):
-    """The object that the archive writes: endpoints and lists of variables as attributes."""
+    """The object that is saved, with endpoints and lists of variables as attributes."""
 
     variables: list[Variable]
     trainable_variables: list[Variable]
@@ -38,16 +38,17 @@ class _Root(AutoTrackable):
 
 
 class ExportArchive:
-    """Gathers functions and what they use, and writes them as one SavedModel.
+    """Collects functions and the objects they use, and writes them as one SavedModel.
 
-    Each endpoint is an attribute of what `saved_model.load` gives, and a signature of its name; the
-    first is the signature `serving_default` too, unless another endpoint has that name.
+    Each endpoint is an attribute of the object that `saved_model.load` returns, and a signature of
+    its name; the first is the signature `serving_default` too, unless another endpoint has that
+    name.
 
     Args:
         format: must be "saved_model".
 
     Raises:
-        ValueError: another format.
+        ValueError: unknown format.
     """
 
     def __init__(self, format: str = "saved_model", **kwargs: Any) -> None:
@@ -65,23 +66,23 @@ class ExportArchive:
 
     @property
     def variables(self) -> list[Variable]:
-        """The variables of the layers that were given to `track`."""
+        """The variables of tracked layers and functions."""
         return list(self._root.variables)
 
     @property
     def trainable_variables(self) -> list[Variable]:
-        """The variables of the archive that training changes."""
+        """The variables that training changes."""
         return list(self._root.trainable_variables)
 
     @property
     def non_trainable_variables(self) -> list[Variable]:
-        """The variables of the archive that training does not change."""
+        """The variables that training does not change."""
         return list(self._root.non_trainable_variables)
 
     def track(self, resource: Any) -> None:
-        """Have the archive keep what a layer, a model or another object holds.
+        """Have the archive save the state of a layer, model or other object.
 
-        Variables that endpoints use are kept without it; lookup tables are not.
+        Variables that endpoints use are saved without it; lookup tables are not.
 
         Args:
             resource: a layer that is built, or a Trackable, such as a table.
@@ -111,11 +112,11 @@ class ExportArchive:
         """Add a function that is served.
 
         Args:
-            name: of the attribute and the signature.
+            name: name of the attribute and the signature.
             fn: takes tensors; a `function` that was called needs no `input_signature`.
             input_signature: a list with a spec for each argument, or a structure of them:
                 InputSpecs with shape and dtype, TensorSpecs, KerasTensors, or tensors.
-            **kwargs: none are known.
+            **kwargs: must be empty.
 
         Returns:
             The function as it is traced.
@@ -147,13 +148,13 @@ class ExportArchive:
     def track_and_add_endpoint(
         self, name: str, resource: Any, input_signature: Any, **kwargs: Any
     ) -> Function[..., Any]:
-        """`track` a layer or model, and `add_endpoint` of calling it.
+        """`track` a layer or model, and `add_endpoint` for calling it.
 
         Args:
-            name: of the endpoint.
+            name: name of the endpoint.
             resource: a layer or model that is built.
             input_signature: see `add_endpoint`.
-            **kwargs: none are known.
+            **kwargs: must be empty.
         """
         self.track(resource)
 
@@ -165,10 +166,10 @@ class ExportArchive:
     def add_variable_collection(
         self, name: str, variables: list[Variable] | tuple[Variable, ...] | set[Variable]
     ) -> None:
-        """Have a list of variables under a name of what is loaded.
+        """Save a list of variables as an attribute of the loaded object.
 
         Args:
-            name: of the attribute.
+            name: name of the attribute.
             variables: Variables.
 
         Raises:
@@ -193,7 +194,7 @@ class ExportArchive:
             verbose: whether to print the endpoints.
 
         Raises:
-            ValueError: there is no endpoint.
+            ValueError: no endpoint was added.
         """
         from pinnace import saved_model  # most programs write no folder
 
@@ -234,7 +235,7 @@ def _unique(variables: Iterable[Variable]) -> list[Variable]:
 
 
 def _below(roots: list[Trackable]) -> list[Trackable]:
-    """The objects and all that are below them, each once."""
+    """The objects and all below them, without duplicates."""
     found: dict[int, Trackable] = {}
     waiting = list(roots)
     while waiting:

@@ -1,4 +1,4 @@
-"""The formats of `Model.export`: the folder of a SavedModel, or a file of ONNX."""
+"""The formats of `Model.export`: a SavedModel folder, or an ONNX file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers: what models are made of."""
+"""Layers, the components of models."""
 
 import importlib as _importlib
 from typing import TYPE_CHECKING

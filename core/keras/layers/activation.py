@@ -46,9 +46,9 @@ class ReLU(Layer):
     """max(x, 0), optionally capped or leaky; see `activations.relu`.
 
     Args:
-        max_value: what no result is above.
-        negative_slope: of the line below `threshold`.
-        threshold: where the line meets 0.
+        max_value: upper bound of results.
+        negative_slope: slope of the line below `threshold`.
+        threshold: the x at which the line meets 0.
         **options: see Layer.
 
     Shapes:
@@ -84,7 +84,7 @@ class ReLU(Layer):
 
 
 class LeakyReLU(Layer):
-    """x where it is positive, else negative_slope x.
+    """x where positive, else negative_slope x.
 
     Args:
         negative_slope: at least 0.
@@ -115,7 +115,7 @@ class LeakyReLU(Layer):
 
 
 class ELU(Layer):
-    """x where it is positive, else alpha (exp(x) - 1).
+    """x where positive, else alpha (exp(x) - 1).
 
     Args:
         alpha: see above.
@@ -139,7 +139,7 @@ class ELU(Layer):
 
 
 class Softmax(Layer):
-    """exp(x) / sum(exp(x)) along an axis, or along several.
+    """exp(x) / sum(exp(x)) along one or several axes.
 
     Args:
         axis: to sum over, or a list of axes.
@@ -169,7 +169,7 @@ class Softmax(Layer):
         return self._shares(x)
 
     def shares_where(self, x: Tensor, mask: Tensor) -> Tensor:
-        """The shares with 0 where the mask is False; equal ones where it is False all along.
+        """The probabilities with 0 where the mask is False; equal ones where all are masked.
 
         Args:
             x: [...], a float dtype.
@@ -192,12 +192,12 @@ class Softmax(Layer):
 
 
 class PReLU(Layer):
-    """x where it is positive, else alpha x, alpha a weight per element of a sample.
+    """x where positive, else alpha x, with a trainable alpha per element of a sample.
 
     Args:
         alpha_initializer: first value of alpha.
         alpha_regularizer: penalty of alpha.
-        alpha_constraint: what alpha is brought back to.
+        alpha_constraint: constraint applied to alpha after each step.
         shared_axes: axes along which alpha is the same.
         **options: see Layer.
 

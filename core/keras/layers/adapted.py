@@ -1,4 +1,4 @@
-"""AdaptableLayer: a layer with one large weight, which may get an adapter or few bits."""
+"""AdaptableLayer: a layer with one large weight, which can be adapted (LoRA) or quantized."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class AdaptableLayer(Layer):
     def _has_constraint(self) -> bool:
         return getattr(self, f"{self._main}_constraint", None) is not None
 
-    # Building it.
+    # Building.
 
     def _make_main(self, shape: tuple[int, ...], initializer: Any) -> None:
         """Create the main weight, quantized if the policy says so."""
@@ -120,11 +120,11 @@ class AdaptableLayer(Layer):
         Args:
             rank: columns of the first matrix, rows of the second.
             lora_alpha: the product is added `lora_alpha / rank` times; once if None.
-            a_initializer: of the first matrix.
-            b_initializer: of the second.
+            a_initializer: initializer of the first matrix.
+            b_initializer: initializer of the second.
 
         Raises:
-            ValueError: the layer is not built, has one, or its weight a constraint.
+            ValueError: the layer is not built or has an adapter, or its weight has a constraint.
         """
         who = f"{type(self).__name__}.enable_lora"
         if self._has_constraint():
@@ -169,26 +169,26 @@ class AdaptableLayer(Layer):
         return ops.multiply(self._adapter_factor, ops.matmul(first, second))
 
     def _shown(self, weight: Variable) -> Any:
-        """The weight as a program that reads it is given it."""
+        """The weight as a program sees it."""
         stored = self._stored
         shown: Any = weight if stored is None or stored.mode == "int8" else stored.integers(weight)
         if not self.lora_enabled:
             return shown
         return ops.cast(ops.add(shown, self._adapter()), self.compute_dtype)
 
-    # Few bits.
+    # Quantization.
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
-        """Quantize the weight; it is no longer trained.
+        """Quantize the weight, which is no longer trained.
 
         Args:
             mode: "int8" or "int4"; that of `config` if None.
             type_check: whether subclasses, which may compute something else, are refused.
-            config: which quantizers are used; see `keras.quantizers`.
+            config: the quantizers used; see `keras.quantizers`.
 
         Raises:
-            ValueError: the layer is not built, or quantized already; arguments that contradict.
-            NotImplementedError: a subclass, or another mode.
+            ValueError: the layer is not built, or quantized already, or arguments contradict.
+            NotImplementedError: the class is a program's own, or the mode is unknown.
         """
         from pinnace.keras.quantizers import configs
 
@@ -218,10 +218,10 @@ class AdaptableLayer(Layer):
         self._policy = policy
 
     def _check_mode(self, method: str, mode: str) -> None:
-        """Refuse a mode that is not for this kind of layer.
+        """Raise for a mode that this kind of layer does not support.
 
         Raises:
-            NotImplementedError: it is not.
+            NotImplementedError: the mode is not supported.
         """
         if mode not in _MODES:
             raise NotImplementedError(
@@ -230,7 +230,7 @@ class AdaptableLayer(Layer):
             )
 
     def _drop_floats(self) -> None:
-        """The weight as floats is no weight of the layer any more."""
+        """Remove the float weight from the layer."""
         weight = self.__dict__[self._main]
         delattr(self, self._main)
         store = self._weight_store
@@ -240,12 +240,12 @@ class AdaptableLayer(Layer):
         """Create the variables of a quantized weight.
 
         Args:
-            kernel_shape: of the weight as floats.
+            kernel_shape: shape of the weight as floats.
             mode: "int8" or "int4".
-            config: which quantizers are used; those of the mode if None.
+            config: the quantizers used; those of the mode if None.
 
         Raises:
-            NotImplementedError: another mode.
+            NotImplementedError: unknown mode.
         """
         self._check_mode("quantized_build", mode)
         form = self._form(tuple(kernel_shape))
@@ -257,7 +257,7 @@ class AdaptableLayer(Layer):
 
     @property
     def inputs_quantizer(self) -> Any:
-        """The quantizer of the inputs; None for floats, or if the weight is not quantized."""
+        """The quantizer of the inputs; None for floats, or if inputs are not quantized."""
         return None if self._stored is None else self._stored.inputs
 
     def _part_name(self, part: str) -> str:
@@ -289,11 +289,11 @@ class AdaptableLayer(Layer):
 
     @property
     def _is_adapted(self) -> bool:
-        """Whether files store something other than its variables in their order."""
+        """Whether files store other values than its variables in order."""
         return self.lora_enabled or self._stored is not None
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
-        """See Layer; the adapter is added to the weight, which is quantized again.
+        """See Layer; the adapter is merged into the weight, which is quantized again.
 
         Args:
             store: name -> array or variable.
@@ -305,7 +305,7 @@ class AdaptableLayer(Layer):
             store[str(place)] = value
 
     def _kept(self) -> list[tuple[Variable, Any]]:
-        """The variables that files store, and their values there, in order."""
+        """The variables that files store, with the values stored, in order."""
         merged: dict[str, Any] = {}
         if self.lora_enabled:
             merged = self._merged()
@@ -326,13 +326,13 @@ class AdaptableLayer(Layer):
         return {self._part_name(name): value for name, value in parts.items()}
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """See Layer; an adapter begins with what adds nothing.
+        """See Layer; the adapter is reset to contribute nothing.
 
         Args:
             store: name -> array.
 
         Raises:
-            ValueError: another number of arrays, or one of another shape.
+            ValueError: wrong number of arrays, or one of another shape.
         """
         if not self._is_adapted:
             super().load_own_variables(store)

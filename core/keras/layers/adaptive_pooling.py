@@ -55,9 +55,9 @@ class _AdaptivePooling(Layer):
 
 
 def _named(name: str, rank: int, mean: bool) -> type[_AdaptivePooling]:
-    what = "mean" if mean else "largest"
+    what = "mean" if mean else "maximum"
     sizes = ("size", "rows, columns", "x1, x2, x3")[rank - 1]
-    text = f"""The {what} of each of as many windows as the output has places.
+    text = f"""The {what} of each window, with one window per output position.
 
     Args:
         output_size: one number{"" if rank == 1 else f" for all {rank} axes, or one each"}.

@@ -24,7 +24,7 @@ class Attention(Layer):
         use_scale: whether the scores are multiplied by a weight.
         score_mode: `dot`, or `concat` for sums of tanh(query + key).
         dropout: share of the scores that training drops.
-        seed: of the dropout.
+        seed: seed of the dropout.
         **options: see Layer.
 
     Call:

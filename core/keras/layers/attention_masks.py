@@ -50,7 +50,7 @@ def check_window(who: str, sliding_window: Any) -> None:
 
 
 def joined_masks(attention_mask: Any, query_mask: Any, value_mask: Any, key_mask: Any) -> Any:
-    """[batch, query steps, value steps], or sizes of 1: what all given masks let see; or None."""
+    """[batch, query steps, value steps], sizes may be 1: the conjunction of all masks; or None."""
     seen = None if attention_mask is None else casting.cast(attention_mask, "bool")
     for mask, axis in ((query_mask, -1), (value_mask, -2), (key_mask, -2)):
         if mask is not None:
@@ -64,7 +64,7 @@ def both(x: Any, y: Tensor) -> Tensor:
 
 
 def zero_where_none(joined: Tensor, seen: Tensor, steps: int) -> Tensor:
-    """Attentions, 0 for queries that see no key at all.
+    """Attention results, with 0 for queries without any visible key.
 
     Args:
         joined: [batch, steps of queries..., heads, size].

@@ -1,4 +1,4 @@
-"""Projections of attention layers, and the Einstein sums between them."""
+"""Projections of attention layers, and Einstein sums between them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def projection_of(
 
 
 def projection_options(layer: Any) -> dict[str, Any]:
-    """The arguments that all projections of an attention layer have, from its settings."""
+    """The common arguments of an attention layer's projections."""
     return {
         "kernel_regularizer": layer.kernel_regularizer,
         "bias_regularizer": layer.bias_regularizer,
@@ -41,7 +41,7 @@ def projection_options(layer: Any) -> dict[str, Any]:
 
 
 def _of_same_kind(initializer: Any) -> Any:
-    """Another one like it: it draws other values if it was given no seed."""
+    """A copy of the initializer, which draws other values unless it has a seed."""
     return initializer.clone() if hasattr(initializer, "clone") else initializer
 
 

@@ -29,7 +29,7 @@ def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
     """`mode`, if it is one of `allowed`.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the mode is not allowed.
     """
     if mode not in allowed:
         raise ValueError(
@@ -40,12 +40,12 @@ def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
 
 
 def current_mode(mode: Any) -> Any:
-    """The name of a mode today, for one of an older version of Keras."""
+    """The current name of a mode, which may be that of an older Keras version."""
     return _OLDER_MODES.get(mode, mode) if isinstance(mode, str) else mode
 
 
 def on_elements(compute: Callable[[Tensor], Any], x: Any) -> Any:
-    """`compute` of a tensor, or of the elements that a ragged or a sparse tensor has."""
+    """Apply `compute` to a tensor, or to the elements of a ragged or sparse tensor."""
     if not is_composite(x):
         return compute(convert_to_tensor(x))
     if _is_ragged(x):
@@ -68,7 +68,7 @@ def encoded(
         mode: `one_hot`: a row each, [..., depth], a last axis of size 1 left out; `multi_hot`: 1
             for each that occurs in a sample; `count`: how often.
         depth: number of categories.
-        dtype: of the result.
+        dtype: dtype of the result.
         weights: factors of the counts, in the shape of x.
         sparse: whether the result is a SparseTensor; the dense rows are never made.
 
@@ -132,7 +132,7 @@ class CategoryEncoding(Layer):
         num_tokens: number of categories.
         output_mode: `multi_hot`: 1 for each category that a sample has; `one_hot`: a row for each
             element; `count`: how often each occurs.
-        sparse: whether the result is a SparseTensor, which only holds what is not 0.
+        sparse: whether the result is a SparseTensor, which only holds non-zero values.
         **options: see Layer.
 
     Shapes:
@@ -180,7 +180,7 @@ class Hashing(Layer):
 
     Args:
         num_bins: number of categories.
-        mask_value: what gets the number 0, and no other does; None for nothing.
+        mask_value: the only value that gets the index 0; None for none.
         salt: one or two integers that make another hash of it.
         output_mode: `int`, or as `CategoryEncoding`.
         sparse: whether the result is a SparseTensor; not for `int`.

@@ -17,8 +17,8 @@ class CenterCrop(FollowedLayer):
     """Crops the centre of images, also in a dict; smaller images are resized.
 
     Args:
-        height: of the result.
-        width: of the result.
+        height: height of the result.
+        width: width of the result.
         data_format: `channels_last` or `channels_first`.
         **options: `bounding_box_format`; see Layer.
 

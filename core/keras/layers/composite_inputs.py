@@ -1,6 +1,6 @@
 """Sparse and ragged inputs of layers for dense tensors.
 
-The modules of sparse tensors are imported when one is there: few models need them.
+The modules of sparse tensors are imported on first use: few models need them.
 """
 
 from __future__ import annotations

@@ -32,11 +32,10 @@ class BaseConv(Layer):
         filters: number of output channels.
         kernel_size: size of the window, one for all axes or one each.
         strides: step of the window.
-        padding: `valid` none, `same` so that a step of 1 keeps the size, `causal` (Conv1D) all in
-            front.
+        padding: `valid`: none; `same`: stride 1 keeps the size; `causal` (Conv1D): all in front.
         data_format: `channels_last` or `channels_first`.
         dilation_rate: distance between the elements of the window.
-        groups: the channels are split into as many groups, convolved apart.
+        groups: the channels are split into as many groups, convolved separately.
         activation: name or function; None applies nothing.
         use_bias: whether there is a bias.
         kernel_initializer: first value of the kernel.
@@ -44,8 +43,8 @@ class BaseConv(Layer):
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         **options: see Layer.
     """
 
@@ -124,7 +123,7 @@ class BaseConv(Layer):
         self._make_weights(self._kernel_shape(channels), self.filters)
 
     def _channels(self, x: TensorSpec) -> int:
-        """The number of input channels, recorded as a requirement for further inputs."""
+        """The number of input channels, recorded as a requirement on later inputs."""
         axis = channel_axis(self.data_format)
         try:
             channels = x.axis_size(axis)
@@ -169,7 +168,7 @@ class BaseConv(Layer):
 
         Args:
             inputs: as for `call`.
-            kernel: of the shape of the layer's own.
+            kernel: a kernel of the shape of the layer's own.
         """
         padding = self.padding
         if padding == "causal":
@@ -211,10 +210,10 @@ class AdaptableConv(AdaptableLayer, BaseConv):
         filters: number of output channels.
         kernel_size: size of the window, one for all axes or one each.
         strides: step of the window.
-        padding: `valid` none, `same` so that a step of 1 keeps the size.
+        padding: `valid`: none; `same`: stride 1 keeps the size.
         data_format: `channels_last` or `channels_first`.
         dilation_rate: distance of the window's cells.
-        groups: the channels are split into so many parts, each with filters of its own.
+        groups: the channels are split into as many groups, each with its own filters.
         activation: name or function; None applies nothing.
         use_bias: whether there is a bias.
         kernel_initializer: first value of the kernel.
@@ -222,8 +221,8 @@ class AdaptableConv(AdaptableLayer, BaseConv):
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         lora_rank: see `enable_lora`; no adapter if None.
         lora_alpha: likewise.
         **options: see Layer.
@@ -305,7 +304,7 @@ class Conv2D(AdaptableConv):
         padding: `valid` takes whole windows only; `same` pads with zeros, for ceil(size / stride).
         data_format: `channels_last`, which is the default, or `channels_first`.
         dilation_rate: distance of the window's cells, one number or two.
-        groups: the channels are split into so many parts, each with filters of its own.
+        groups: the channels are split into as many groups, each with its own filters.
         activation: name or function; None is none.
         use_bias: whether there is a bias.
         others: initializers, regularizers and constraints of kernel and bias, by keyword.

@@ -23,7 +23,7 @@ class BaseConvTranspose(BaseConv):
         kernel_size: size of the window.
         strides: step of the window in the output.
         padding: `valid` or `same`.
-        output_padding: what is added to the output's size; None lets strides decide.
+        output_padding: size added to the output; None lets strides decide.
         data_format: `channels_last` or `channels_first`.
         dilation_rate: distance between the elements of the window.
         activation: name or function; None applies nothing.
@@ -33,8 +33,8 @@ class BaseConvTranspose(BaseConv):
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         **options: see Layer.
     """
 
@@ -101,7 +101,7 @@ class BaseConvTranspose(BaseConv):
         )
 
     def _output_shape(self, x: Tensor) -> Any:
-        """The shape to reach: a list, or a tensor where sizes are unknown."""
+        """The output shape: a list, or a tensor if sizes are unknown."""
         last = self.data_format == "channels_last"
         spatial = range(1, self._rank + 1) if last else range(2, self._rank + 2)
         known = x.shape.as_list()
@@ -116,7 +116,7 @@ class BaseConvTranspose(BaseConv):
         return sizes if dynamic is None else joining.stack(sizes)
 
     def _length(self, index: int, size: Any) -> Any:
-        """Size of an output axis. Source: Keras `compute_conv_transpose_output_shape`."""
+        """The size of an output axis. Source: Keras `compute_conv_transpose_output_shape`."""
         stride, dilation = self.strides[index], self.dilation_rate[index]
         window = (self.kernel_size[index] - 1) * dilation + 1
         if self.output_padding is None:

@@ -26,7 +26,7 @@ class HashedCrossing(Layer):
         output_mode: "int" for the hashes, "one_hot" for rows of `num_bins`.
         sparse: whether rows are given as a SparseTensor; hashes are dense.
         name: unique if None.
-        dtype: of the result; int64 for "int" if None.
+        dtype: dtype of the result; int64 for "int" if None.
         **options: see Layer.
 
     Shapes:
@@ -34,7 +34,7 @@ class HashedCrossing(Layer):
         [b, num_bins].
 
     Raises:
-        ValueError: another mode; when called, fewer than two inputs, or of other shapes or dtypes.
+        ValueError: unknown mode; when called, fewer than two inputs, or of other shapes or dtypes.
 
     Source:
         Keras `HashedCrossing`: the hash of TensorFlow's `SparseCross`.

@@ -33,8 +33,8 @@ class Dense(ProductLayer):
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         lora_rank: see `enable_lora`; no adapter if None.
         lora_alpha: likewise.
         quantization_config: how it is quantized if its policy says that it is.
@@ -144,7 +144,7 @@ def last_axis(layer: Layer, x: TensorSpec) -> int:
     """The size of the last axis of a layer's input.
 
     Raises:
-        ValueError: it is unknown.
+        ValueError: the size is unknown.
     """
     try:
         return x.axis_size(-1)

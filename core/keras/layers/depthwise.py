@@ -46,8 +46,8 @@ class DepthwiseConv2D(BaseConv):
         depthwise_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        depthwise_constraint: what the kernel is brought back to.
-        bias_constraint: what the bias is brought back to.
+        depthwise_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         **options: see Layer.
 
     Shapes:
@@ -138,9 +138,9 @@ class SeparableConv2D(BaseConv):
         pointwise_regularizer: penalty of the pointwise kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        depthwise_constraint: what the depthwise kernel is brought back to.
-        pointwise_constraint: what the pointwise kernel is brought back to.
-        bias_constraint: what the bias is brought back to.
+        depthwise_constraint: constraint applied to the depthwise kernel after each step.
+        pointwise_constraint: constraint applied to the pointwise kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         **options: see Layer.
 
     Shapes:

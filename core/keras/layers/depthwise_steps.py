@@ -1,4 +1,4 @@
-"""Depthwise and separable convolutions of sequences, [b, steps, c], as images with one row."""
+"""Depthwise and separable convolutions of sequences, [b, steps, c], as one-row images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _as_row(layer: Any, x: Tensor) -> tuple[Tensor, dict[str, Any]]:
-    """The input as images with one row, and the arguments of their convolution."""
+    """The input as one-row images, and the arguments of their convolution."""
     last = layer.data_format == "channels_last"
     # The op requires equal strides.
     steps = [layer.strides[0]] * 2

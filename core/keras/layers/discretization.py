@@ -28,8 +28,8 @@ class Discretization(Layer):
     """Maps numbers to the indices of bins.
 
     Args:
-        bin_boundaries: ascending; n of them make n + 1 ranges, each with its lower end.
-        num_bins: how many ranges `adapt` finds, each with as many of the values.
+        bin_boundaries: ascending; n boundaries make n + 1 ranges, each including its lower end.
+        num_bins: number of ranges that `adapt` finds, with equally many values each.
         epsilon: how fine `adapt` keeps what it has seen: as 1 / epsilon values; other than 0.01
             has no effect, which a warning says, if boundaries are given.
         output_mode: `int`, or as `CategoryEncoding`.
@@ -102,7 +102,7 @@ class Discretization(Layer):
         self.finalize_state()
 
     def update_state(self, data: Any) -> None:
-        """Take more values into account; `finalize_state` finds the boundaries.
+        """Add values to the statistics; `finalize_state` computes the boundaries.
 
         Args:
             data: an array.
@@ -151,7 +151,7 @@ class Discretization(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The layer with that configuration, boundaries that `adapt` found among it."""
+        """The layer with a configuration, including boundaries that `adapt` found."""
         given = dict(config)
         found = None
         if given.get("bin_boundaries") is not None and given.get("num_bins") is not None:
@@ -177,7 +177,7 @@ _EMPTY = np.zeros((2, 0), np.float32)
 
 
 def _summary(values: Array, epsilon: float) -> Array:
-    """Sorted values as about 1 / epsilon of them."""
+    """Sorted values summarized by about 1 / epsilon of them."""
     step = max(values.size * epsilon, 1)
     kept = values[int(step - 1) :: int(step)]
     return np.stack([kept, np.full_like(kept, step)])

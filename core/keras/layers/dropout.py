@@ -1,4 +1,4 @@
-"""Dropout and noise: random only while training."""
+"""Dropout and noise, active only while training."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Dropout(Layer):
-    """While training, each element is 0 with probability rate, else x / (1 - rate); otherwise x.
+    """While training, elements are 0 with probability rate, else x / (1 - rate); otherwise x.
 
     Args:
         rate: from 0 to 1.
         noise_shape: shape of the mask, which is broadcast; None in it takes the input's size.
-        seed: of the draws; None takes one from the global seed.
+        seed: seed of the draws; None takes one from the global seed.
         **options: see Layer.
 
     Shapes:
@@ -61,7 +61,7 @@ class Dropout(Layer):
         self._build_at_init()
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
-        """The input, thinned out while training."""
+        """The input, with elements dropped while training."""
         if not training or self.rate == 0:
             return x
         if self.rate == 1:
@@ -106,7 +106,7 @@ class _SpatialDropout(Dropout):
     data_format = "channels_last"
 
     def _given_config(self) -> dict[str, Any]:
-        """Keras' layers take no other arguments than these and `data_format`."""
+        """The arguments that Keras' layers have, and `data_format`."""
         dtype = registry.serialize_keras_object(self._policy)
         return {"rate": self.rate, "seed": self.seed, "name": self.name, "dtype": dtype}
 
@@ -122,7 +122,7 @@ class SpatialDropout1D(_SpatialDropout):
 
     Args:
         rate: from 0 to 1.
-        seed: of the draws.
+        seed: seed of the draws.
         name: unique if None.
         dtype: a dtype or a DTypePolicy.
         **options: see Layer.
@@ -148,12 +148,12 @@ class SpatialDropout1D(_SpatialDropout):
 
 
 class _SpatialDropoutOfSeveral(_SpatialDropout):
-    """Images or volumes.
+    """The common part for images and volumes.
 
     Args:
         rate: from 0 to 1.
         data_format: `channels_last` or `channels_first`.
-        seed: of the draws.
+        seed: seed of the draws.
         name: unique if None.
         dtype: a dtype or a DTypePolicy.
         **options: see Layer.
@@ -202,7 +202,7 @@ class GaussianNoise(Layer):
 
     Args:
         stddev: standard deviation of the noise.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:
@@ -234,11 +234,11 @@ class GaussianNoise(Layer):
 
 
 class GaussianDropout(Layer):
-    """While training, x times noise around 1 with variance rate / (1 - rate); otherwise x.
+    """While training, x times normal noise with mean 1 and variance rate / (1 - rate); otherwise x.
 
     Args:
         rate: from 0 to 1, 1 excluded.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:

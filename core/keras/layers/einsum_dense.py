@@ -27,15 +27,16 @@ class EinsumDense(ProductLayer):
     Args:
         equation: as `ab,bc->ac`; dots at one end of the input's and the output's letters stand for
             further axes.
-        output_shape: sizes of the output without the batch axis; None where the input tells.
+        output_shape: sizes of the output without the batch axis; None for those inferred from the
+            input.
         activation: name or function.
         bias_axes: letters of the output that the bias has; None for no bias.
         kernel_initializer: first value of the kernel.
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         lora_rank: see `enable_lora`; no adapter if None.
         lora_alpha: likewise.
         gptq_unpacked_column_size: has no effect, which a warning says.
@@ -46,7 +47,7 @@ class EinsumDense(ProductLayer):
         x and y as the equation says, x [..., in] → [..., out] in `...,io->...o`; kernel [in, out].
 
     Raises:
-        ValueError: an equation of another form, or letters whose size nothing tells.
+        ValueError: the equation has another form, or the size of a letter is undetermined.
     """
 
     _takes_floats = True
@@ -212,7 +213,7 @@ class _Letters(NamedTuple):
         output: letters of the output, without dots.
         dots: the end at which further axes are: `left`, `right` or nowhere.
         whole: the equation as `einsum` takes it.
-        backward: that of the gradient by the input.
+        backward: the plan of the input's gradient.
     """
 
     input: str
@@ -246,7 +247,7 @@ class _Letters(NamedTuple):
     def sizes(
         self, shape: Sequence[int | None], output_shape: Sequence[int | None]
     ) -> dict[str, int]:
-        """The size of each letter as far as input and output tell it."""
+        """The size of each letter, as far as input and output determine it."""
         known: dict[str, int] = {}
         if self.dots == "left":
             pairs = [*zip(self.input[::-1], shape[::-1], strict=False)]

@@ -1,4 +1,4 @@
-"""Embedding: a vector for each index."""
+"""Embedding: a vector per index."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Embedding(AdaptableLayer):
         output_dim: size of a row.
         embeddings_initializer: first value of the table.
         embeddings_regularizer: penalty of the table.
-        embeddings_constraint: what the table is brought back to after a step.
-        mask_zero: whether 0 stands for no value, and layers that follow skip it.
+        embeddings_constraint: constraint applied to the table after each step.
+        mask_zero: whether 0 is padding, which later layers skip.
         weights: values of the table.
         lora_rank: see `enable_lora`; no adapter if None.
         lora_alpha: likewise.
@@ -89,14 +89,14 @@ class Embedding(AdaptableLayer):
         self._make_adapter()
 
     def get_build_config(self) -> dict[str, Any] | None:
-        """A mark that it is built, without a shape; None if it is not."""
+        """A marker without a shape if the layer is built; None if it is not."""
         return {"input_shape": None} if self.built else None
 
     def build_from_config(self, config: dict[str, Any]) -> None:
         """Create the table, which depends on no shape.
 
         Args:
-            config: as `get_build_config` gives it.
+            config: the result of `get_build_config`.
         """
         del config
         self.build(None)
@@ -107,7 +107,7 @@ class Embedding(AdaptableLayer):
         return ops.cast(rows, self.compute_dtype)
 
     def quantized_call(self, x: Tensor) -> Tensor:
-        """`call`, with the table in few bits.
+        """`call` with a quantized table.
 
         Args:
             x: [...], numbers of rows.
@@ -132,7 +132,7 @@ class Embedding(AdaptableLayer):
         )
 
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
-        """A mask of the indices that are not 0, with `mask_zero`."""
+        """The mask that excludes index 0, with `mask_zero`."""
         del previous_mask
         return comparison.not_equal(densified(inputs), 0) if self.mask_zero else None
 

@@ -1,4 +1,4 @@
-"""Layers around feature columns: DenseFeatures and SequenceFeatures."""
+"""Layers of feature columns: DenseFeatures and SequenceFeatures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NO_SCOPE = re.compile(r"[^A-Za-z0-9_.\-]")
 
 
 class _LayerState(LayerPart):
-    """The state manager of a layer: variables are its weights, tables its children."""
+    """A layer's state manager: variables become its weights, tables its children."""
 
     _owner: ColumnsLayer
 
@@ -87,7 +87,7 @@ class _LayerState(LayerPart):
 
 
 class _Tables(AutoTrackable):
-    """The lookup tables of columns, which are saved with the layer."""
+    """The lookup tables of columns, saved with the layer."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -148,7 +148,7 @@ class ColumnsLayer(Layer):
         return FeatureTransformationCache(features)
 
     def get_config(self) -> dict[str, Any]:
-        """The columns as Keras 2 wrote them, and a layer's own arguments."""
+        """The columns in Keras 2's form, and the layer's own arguments."""
         columns = [serialize_feature_column(column, _encoded) for column in self.feature_columns]
         own = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype_policy.name}
         return {**own, "feature_columns": columns}
@@ -158,7 +158,7 @@ class ColumnsLayer(Layer):
         """The layer of a configuration, of Keras 2 too.
 
         Args:
-            config: what `get_config` gave.
+            config: the result of `get_config`.
         """
         given = {key: value for key, value in config.items() if key != "partitioner"}
         columns = [deserialize_feature_column(c, _decoded) for c in given.pop("feature_columns")]
@@ -166,14 +166,14 @@ class ColumnsLayer(Layer):
 
 
 def _encoded(value: Any) -> Any:
-    """The configuration of an initializer or function; the default is Keras' of that name."""
+    """The configuration of an initializer or function; the default one is named as in Keras."""
     if isinstance(value, TruncatedNormal):
         value = initializers.TruncatedNormal(0.0, value.stddev)
     return serialize_keras_object(value)
 
 
 def _decoded(value: Any) -> Any:
-    """The initializer or function of a configuration; Keras 2 wrote functions by name alone."""
+    """The initializer or function of a configuration; Keras 2 stored functions by name alone."""
     if not isinstance(value, str):
         return deserialize_keras_object(value)
     found = get_registered_object(value)

@@ -21,10 +21,10 @@ class FollowedOptions(LayerOptions, total=False):
 
 
 def refuse_boxes(who: str, data: dict[str, Any]) -> None:
-    """Refuse a dict with bounding boxes, which do not follow images here.
+    """Raise for a dict with bounding boxes, whose transformation is not supported.
 
     Raises:
-        NotImplementedError: there are boxes.
+        NotImplementedError: the dict has bounding boxes.
     """
     if "bounding_boxes" in data:
         raise NotImplementedError(
@@ -35,7 +35,7 @@ def refuse_boxes(who: str, data: dict[str, Any]) -> None:
 
 
 class FollowedLayer(Layer):
-    """Takes images, or a dict with "images" and optionally "segmentation_masks" and more.
+    """The base of layers for images, or dicts with "images", "segmentation_masks" and more.
 
     Args:
         bounding_box_format: kept for files; boxes do not follow images here.
@@ -53,11 +53,11 @@ class FollowedLayer(Layer):
         self.bounding_box_format = bounding_box_format
 
     def _picture(self, x: Tensor, is_mask: bool = False) -> Tensor:
-        """Images, or masks, in the size of the layer."""
+        """Images, or masks, in the layer's target size."""
         raise NotImplementedError
 
     def _with_company(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The transformed images of a dict, with its other entries."""
+        """The transformed images of a dict, together with its other entries."""
         refuse_boxes(self._described(), data)
         found = {**data, "images": self._picture(convert_to_tensor(data["images"]))}
         if "segmentation_masks" in data:

@@ -1,4 +1,4 @@
-"""Normalizations over groups of channels, and by the root of the mean square."""
+"""Normalization over groups of channels, and by the root mean square."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class GroupNormalization(AffineNormalization):
-    """gamma (x - mean) / sqrt(variance + epsilon) + beta, over a group of channels of a sample.
+    """gamma (x - mean) / sqrt(variance + epsilon) + beta, per group of channels of a sample.
 
     Args:
         groups: their number, a divisor of the number of channels; -1 makes a group of each channel.
-        axis: of the channels.
+        axis: axis of the channels.
         epsilon: added to the variance.
         center: whether there is a beta.
         scale: whether there is a gamma.
@@ -33,8 +33,8 @@ class GroupNormalization(AffineNormalization):
         gamma_initializer: first value of gamma.
         beta_regularizer: penalty of beta.
         gamma_regularizer: penalty of gamma.
-        beta_constraint: what beta is brought back to after a step.
-        gamma_constraint: what gamma is brought back to after a step.
+        beta_constraint: constraint applied to beta after each step.
+        gamma_constraint: constraint applied to gamma after each step.
         **options: see Layer.
 
     Shapes:
@@ -87,9 +87,8 @@ class GroupNormalization(AffineNormalization):
             )
         if size % groups:
             raise ValueError(
-                f"{self._described()}: the number of channels ({size}) must be divided by groups "
-                f"({groups}), or, in other words: groups must be a multiple of the number of "
-                "channels"
+                f"{self._described()}: the number of channels ({size}) must be divisible by groups "
+                f"({groups})"
             )
         self._add_affine([size])
         self.input_spec = InputSpec(ndim=x.rank, axes={self.axis: size})
@@ -125,7 +124,7 @@ class GroupNormalization(AffineNormalization):
 
 
 class RMSNormalization(Layer):
-    """Scale x / sqrt(mean(x²) + epsilon).
+    """scale x / sqrt(mean(x²) + epsilon).
 
     Args:
         axis: or axes over which the mean is.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GroupedQueryAttention(Layer):
-    """Attention with `num_query_heads` heads, of which each group has one key and one value.
+    """Attention with `num_query_heads` heads in groups that share a key and a value.
 
     Args:
         head_dim: size of each head.
@@ -43,11 +43,11 @@ class GroupedQueryAttention(Layer):
         kernel_regularizer: penalty of the kernels.
         bias_regularizer: penalty of the biases.
         activity_regularizer: penalty of the output of each projection, and of the whole.
-        kernel_constraint: what a kernel is brought back to after a step.
-        bias_constraint: what a bias is brought back to after a step.
+        kernel_constraint: constraint applied to a kernel after each step.
+        bias_constraint: constraint applied to a bias after each step.
         use_gate: whether what a head gives is multiplied by a gate, sigmoid of a projection of the
             query, before the last projection.
-        seed: of the dropout.
+        seed: seed of the dropout.
         **options: see Layer.
 
     Shapes:

@@ -18,13 +18,13 @@ class InputLayer(Layer):
     Args:
         shape: without the batch axis.
         batch_size: size of the batch axis, None if it is open.
-        dtype: of the input; `floatx()` if None, under any policy.
-        sparse: whether it is a SparseTensor; else a model makes what it is called on dense.
-        ragged: whether it is a RaggedTensor; a layer that needs to know sees it in the spec.
+        dtype: dtype of the input; `floatx()` if None, under any policy.
+        sparse: whether it is a SparseTensor; otherwise a model converts its inputs to dense ones.
+        ragged: whether it is a RaggedTensor; the spec shows it to layers.
         batch_shape: shape with the batch axis, instead of `shape`.
         input_tensor: a KerasTensor to begin with.
         optional: whether a model may be called with None in its place.
-        name: of the layer, and of the input in signatures.
+        name: name of the layer, and of the input in signatures.
         **kwargs: `input_shape` and `batch_input_shape`, the older names; see Layer.
 
     Shapes:
@@ -98,7 +98,7 @@ class InputLayer(Layer):
 
     @property
     def dtype(self) -> str:
-        """Name of the dtype of the input."""
+        """The name of the dtype of the input."""
         return self._input_dtype.name
 
     def call(self, *args: Any, **kwargs: Any) -> None:
@@ -112,10 +112,10 @@ class InputLayer(Layer):
 
 
 def _check_tensor(tensor: Any, shape: Any, batch_size: Any, batch_shape: Any) -> None:
-    """Refuse what contradicts the tensor that an input begins with.
+    """Raise for arguments that contradict the tensor of an input.
 
     Raises:
-        ValueError: it is none; another shape than its own.
+        ValueError: the tensor is no KerasTensor, or has another shape.
     """
     if not isinstance(tensor, KerasTensor):
         raise ValueError(  # noqa: TRY004 (Keras raises it too)
@@ -136,10 +136,10 @@ def _check_tensor(tensor: Any, shape: Any, batch_size: Any, batch_shape: Any) ->
 
 
 def _check_form(tensor: KerasTensor, **given: Any) -> None:
-    """Refuse a dtype or a form that is not that of the tensor an input begins with.
+    """Raise for a dtype or form that is not that of the input's tensor.
 
     Raises:
-        ValueError: so it is.
+        ValueError: one is not.
     """
     for name, value in given.items():
         own = getattr(tensor, name)
@@ -169,11 +169,11 @@ def Input(  # noqa: N802 (Keras' name)
     Args:
         shape: without the batch axis.
         batch_size: size of the batch axis, None if it is open.
-        dtype: of the input.
+        dtype: dtype of the input.
         sparse: whether it is a SparseTensor.
         ragged: whether it is a RaggedTensor.
         batch_shape: shape with the batch axis, instead of `shape`.
-        name: of the input in signatures.
+        name: name of the input in signatures.
         tensor: a KerasTensor to begin with.
         optional: whether a model may be called with None in its place.
         **kwargs: see InputLayer.

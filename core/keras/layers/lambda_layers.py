@@ -1,4 +1,4 @@
-"""Functions as layers: Lambda and Identity."""
+"""Layers that call a function: Lambda and Identity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Lambda(Layer):
     Args:
         function: takes the inputs first; `training` too if it has such a parameter.
         output_shape: accepted for Keras' sake: shapes are inferred.
-        mask: of the output, or a function of inputs and their mask that gives it.
+        mask: mask of the output, or a function of inputs and their mask that gives it.
         arguments: further keyword arguments.
         **options: see Layer.
 
@@ -101,7 +101,7 @@ class Lambda(Layer):
 
 
 def _told(name: str, value: Any) -> dict[str, Any]:
-    """An argument that was given, as configurations have it; a function without a name is not."""
+    """A given argument in its stored form; functions without a name cannot be stored."""
     if value is None or getattr(value, "__name__", "") == "<lambda>":
         return {}
     return {name: registry.serialize_keras_object(value)}

@@ -34,14 +34,14 @@ class _LocallyConnected(BaseConv):
         padding: `valid`; also `same` where `implementation` is not 1.
         data_format: `channels_last` or `channels_first`.
         activation: name or function; None applies nothing.
-        use_bias: whether there is a bias, another one at each place.
+        use_bias: whether there is a bias, a separate one at each position.
         kernel_initializer: first value of the kernel.
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
         activity_regularizer: penalty of the output.
-        kernel_constraint: what the kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         implementation: how the kernel is kept: 1 a matrix for each place, 2 one for all inputs and
             outputs, of which most counts nothing, 3 what counts of that, in a row.
         **options: see Layer.
@@ -143,7 +143,7 @@ class _LocallyConnected(BaseConv):
 
 
 class LocallyConnected1D(_LocallyConnected):
-    """Windows of a sequence, each with separate weights.
+    """Windows of sequences, each with its own weights.
 
     Shapes:
         x [..., steps, in] → [..., new steps, filters].
@@ -153,7 +153,7 @@ class LocallyConnected1D(_LocallyConnected):
 
 
 class LocallyConnected2D(_LocallyConnected):
-    """Windows of images, each with separate weights.
+    """Windows of images, each with its own weights.
 
     Shapes:
         x [..., height, width, in] → [..., new height, new width, filters].
@@ -169,8 +169,8 @@ class _Places:
     edge, the index is one past the end.
 
     Args:
-        sizes: of the input, without channels.
-        channels: of the input.
+        sizes: sizes of the input, without channels.
+        channels: channels of the input.
         window: its size.
         strides: its steps.
         padding: `valid` or `same`.

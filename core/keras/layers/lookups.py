@@ -35,7 +35,7 @@ _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
 
 
 class LookupOptions(LayerOptions, total=False):
-    """The arguments that StringLookup and IntegerLookup pass on; see IndexLookup and Layer."""
+    """The common arguments of StringLookup and IntegerLookup; see IndexLookup and Layer."""
 
     vocabulary_size: int | None
     oov_method: str
@@ -49,10 +49,10 @@ class IndexLookup(Layer):
     `num_oov_indices` for unknown tokens; then the vocabulary in order.
 
     Args:
-        max_tokens: most numbers there may be, those for the mask and for what is unknown too.
-        num_oov_indices: how many numbers what is unknown is spread over; 0 refuses it.
-        mask_token: what means nothing.
-        oov_token: what stands for the unknown when `invert`.
+        max_tokens: largest number of indices, including those for the mask and unknown tokens.
+        num_oov_indices: number of indices for unknown tokens; 0 refuses them.
+        mask_token: the token of masked places.
+        oov_token: the token of unknown entries when `invert`.
         vocabulary: a list, an array, or the path of a file with one entry a line.
         idf_weights: for `tf_idf`, a weight for each entry.
         invert: whether numbers become entries.
@@ -112,7 +112,7 @@ class IndexLookup(Layer):
         self._tokens: list[Any] = []
         self._weights: Any = None
         self._given = vocabulary is not None
-        # Told in configurations, for a vocabulary that is read later.
+        # Stored in configurations for a vocabulary that is loaded later.
         self._told_size = vocabulary_size
         self._table: StaticHashTable | None = None
         self._build_at_init()
@@ -216,7 +216,7 @@ class IndexLookup(Layer):
         return len(self._special()) + len(self._tokens)
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
-        """Find the vocabulary: what occurs in data, the most frequent first.
+        """Compute the vocabulary from data, most frequent tokens first.
 
         Args:
             data: an array, a tensor, or a dataset of batches.
@@ -271,7 +271,7 @@ class IndexLookup(Layer):
             raise ValueError(
                 f"{self._described()} has no vocabulary: set_vocabulary or adapt it first"
             )
-        # The vocabulary is found or read after the model is made; shapes do not depend on it.
+        # The vocabulary may be set after the model is built; shapes do not depend on it.
         return constants.fill(shapes.shape(x), constants.constant(unknown, kind))
 
     def _inverted(self, x: Tensor) -> Tensor:
@@ -389,9 +389,9 @@ class StringLookup(IndexLookup):
 
     Args:
         max_tokens: most numbers there may be.
-        num_oov_indices: how many numbers what is unknown is spread over, by its hash.
+        num_oov_indices: number of indices for unknown strings, chosen by hash.
         mask_token: the text that means nothing.
-        oov_token: the text for what is unknown.
+        oov_token: the text for unknown tokens.
         vocabulary: a list, an array, or the path of a file.
         idf_weights: for `tf_idf`.
         invert: whether numbers become texts.
@@ -450,9 +450,9 @@ class IntegerLookup(IndexLookup):
 
     Args:
         max_tokens: most numbers there may be.
-        num_oov_indices: how many numbers what is unknown is spread over, by its remainder.
+        num_oov_indices: number of indices for unknown integers, chosen by remainder.
         mask_token: the integer that means nothing.
-        oov_token: the integer for what is unknown.
+        oov_token: the integer for unknown tokens.
         vocabulary: a list or an array.
         vocabulary_dtype: must be `int64`.
         idf_weights: for `tf_idf`.

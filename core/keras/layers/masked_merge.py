@@ -24,7 +24,7 @@ def extreme(join: Callable[[Any, Any], Tensor], xs: Sequence[Tensor]) -> Tensor:
         xs: tensors of one shape, some with masks.
 
     Returns:
-        Their shape; what no input counts for is some input's.
+        Their shape; elements masked in all inputs are those of some input.
     """
     found, counts = xs[0], _beside(xs[0])
     for x in xs[1:]:

@@ -1,4 +1,4 @@
-"""Masking: steps of a sequence that are entirely one value are masked."""
+"""Masking: masks the steps of a sequence in which all features equal one value."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Masking(Layer):
-    """Steps whose features all equal a value are put to 0, and layers that follow skip them.
+    """Sets steps whose features all equal a value to 0, and masks them for later layers.
 
     Args:
-        mask_value: what stands for nothing.
+        mask_value: the value of masked places.
         **options: see Layer.
 
     Shapes:

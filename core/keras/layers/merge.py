@@ -235,7 +235,7 @@ class Concatenate(_Merge):
 
 
 class Dot(_Merge):
-    """Products summed along an axis of each of two inputs, sample by sample.
+    """Products of two inputs, summed along an axis of each, per sample.
 
     Args:
         axes: the axis, or one for each input; the batch axis is 0.
@@ -276,7 +276,7 @@ class Dot(_Merge):
         return y[:, None] if len(result) == 1 else y
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """None: there is no time axis any more."""
+        """None: the result has no time axis."""
         del inputs, previous_mask
 
 
@@ -286,7 +286,7 @@ def _masked(xs: Sequence[Tensor]) -> bool:
 
 
 def _of_one_rank(xs: Sequence[Tensor]) -> list[Tensor]:
-    """Inputs of lower rank get axes of size 1 after the batch axis, so that batch axes match."""
+    """Add axes of size 1 after the batch axis to inputs of lower rank."""
     ranks = [x.shape.rank for x in xs]
     if None in ranks:
         return list(xs)
@@ -382,7 +382,7 @@ def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
 
     Args:
         inputs: tensors with equal sizes but along `axis`.
-        axis: along which they follow each other.
+        axis: the axis of concatenation.
         **options: see Layer.
     """
     return Concatenate(axis=axis, **options)(inputs)

@@ -1,4 +1,4 @@
-"""MultiHeadAttention: several attentions over projections of query, value and key."""
+"""MultiHeadAttention: parallel attentions over projections of query, value and key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MultiHeadAttention(Layer):
-    """Several attentions over projections of query, value and key, and a projection of them all.
+    """Multi-head attention over projections of query, value and key, with an output projection.
 
     Args:
         num_heads: number of attentions.
@@ -51,17 +51,16 @@ class MultiHeadAttention(Layer):
         kernel_regularizer: penalty of the kernels.
         bias_regularizer: penalty of the biases.
         activity_regularizer: penalty of the output of each projection, and not of the whole.
-        kernel_constraint: what the kernels are brought back to after a step.
-        bias_constraint: what the biases are brought back to after a step.
+        kernel_constraint: constraint applied to the kernels after each step.
+        bias_constraint: constraint applied to the biases after each step.
         use_gate: whether what a head gives is multiplied by a gate, sigmoid of a projection of the
             query, before the last projection.
-        seed: of the dropout.
+        seed: seed of the dropout.
         **options: see Layer.
 
-    Call:
-        (query, value, key=None, query_mask=None, value_mask=None, key_mask=None,
-        attention_mask=None, return_attention_scores=False, training=None, use_causal_mask=False);
-        the masks that the tensors carry are found; attention_mask is [b, t, s].
+    Call: (query, value, key=None, query_mask=None, value_mask=None, key_mask=None,
+    attention_mask=None, return_attention_scores=False, training=None, use_causal_mask=False); masks
+    carried by the tensors are used; attention_mask is [b, t, s].
 
     Shapes:
         query [b, t, d], value [b, s, e], key [b, s, f] → [b, t, d], and scores [b, heads, t, s].
@@ -230,12 +229,12 @@ class MultiHeadAttention(Layer):
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The attentions of projections, and the scores: what classes below this one replace.
+        """The attention outputs for projections, and the scores; subclasses may override it.
 
         Args:
             query: [batch, steps..., heads, key_dim], as `key`; `value` may have another last size.
-            key: what queries are compared with.
-            value: what is averaged.
+            key: the keys that queries are compared with.
+            value: the value to average.
             attention_mask: [batch, steps of queries..., steps of keys...], or with heads; or None.
             training: whether scores are dropped.
             return_attention_scores: whether the scores are wanted.
@@ -320,7 +319,7 @@ class MultiHeadAttention(Layer):
         return causal_between(query, query if value is None else value)
 
     def _masked_softmax(self, attention_scores: Tensor, attention_mask: Any = None) -> Tensor:
-        """Scores as shares, none for steps that the mask hides."""
+        """Scores as weights, 0 for masked steps."""
         if attention_mask is not None:
             attention_mask = self._for_scores(attention_mask, len(attention_scores.shape))
         return self._softmax(attention_scores, mask=attention_mask)  # type: ignore[no-any-return]  # a tensor

@@ -1,4 +1,4 @@
-"""Normalizations: over the batch, over features, to unit length."""
+"""Normalization over the batch, over features, and to unit length."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AffineNormalization(Layer):
-    """The base class of normalisations that end with gamma x + beta."""
+    """The base class of normalizations that end with gamma x + beta."""
 
     _takes_floats = True
     _stays_single = True
@@ -64,7 +64,7 @@ class BatchNormalization(AffineNormalization):
     trainable, they are the moving ones.
 
     Args:
-        axis: of the channels.
+        axis: axis of the channels.
         momentum: see above.
         epsilon: added to the variance.
         center: whether there is a beta.
@@ -75,12 +75,12 @@ class BatchNormalization(AffineNormalization):
         moving_variance_initializer: first value of the moving variance.
         beta_regularizer: penalty of beta.
         gamma_regularizer: penalty of gamma.
-        beta_constraint: what beta is brought back to after a step.
-        gamma_constraint: what gamma is brought back to after a step.
+        beta_constraint: constraint applied to beta after each step.
+        gamma_constraint: constraint applied to gamma after each step.
         renorm: whether a batch is corrected towards means over many batches, so that training and
             inference compute alike (batch renormalization).
         renorm_clipping: bounds of the correction r x + d: `rmin`, `rmax`, `dmax`, all optional.
-        renorm_momentum: of the means that the correction is towards.
+        renorm_momentum: momentum of the means that batch renormalisation corrects towards.
         synchronized: whether the statistics are those of all replicas of a strategy.
         **options: see Layer.
 
@@ -150,7 +150,7 @@ class BatchNormalization(AffineNormalization):
         self.input_spec = InputSpec(ndim=x.rank, axes={self.axis: size})
 
     def _add_renorm(self, size: int) -> None:
-        """The moving deviation of inference, and what batches are corrected towards."""
+        """Create the moving deviation for inference, and the statistics that batches approach."""
 
         def deviation(shape: Any, dtype: Any = None) -> Tensor:
             return exponents.sqrt(_again(self.moving_variance_initializer)(shape, dtype=dtype))
@@ -196,7 +196,7 @@ class BatchNormalization(AffineNormalization):
         return batch_moments(x, axes, mask, self.synchronized)
 
     def _renormalised(self, x: Tensor, axis: int, rank: int, mask: Any) -> Tensor:
-        """(normalised x) r + d, where r and d take the batch's statistics to those of many."""
+        """(normalized x) r + d, where r and d correct the batch towards the moving statistics."""
         mean, variance = self._moments(x, axis, rank, mask)
         deviation = exponents.sqrt(variance + self.epsilon)
         least = math.sqrt(self.epsilon)
@@ -287,7 +287,7 @@ def _checked_clipping(bounds: dict[str, float] | None) -> dict[str, float]:
     """The validated `renorm_clipping`.
 
     Raises:
-        ValueError: another key, or bounds that exclude each other.
+        ValueError: a key is unknown, or bounds exclude each other.
     """
     bounds = dict(bounds or {})
     unknown = sorted(set(bounds) - {"rmax", "rmin", "dmax"})
@@ -319,7 +319,7 @@ class LayerNormalizationOptions(LayerOptions, total=False):
 
 
 class LayerNormalization(AffineNormalization):
-    """gamma (x - mean) / sqrt(variance + epsilon) + beta, both over axes of one sample.
+    """gamma (x - mean) / sqrt(variance + epsilon) + beta, over axes of one sample.
 
     Args:
         axis: or axes to normalise over.
@@ -330,8 +330,8 @@ class LayerNormalization(AffineNormalization):
         gamma_initializer: first value of gamma.
         beta_regularizer: penalty of beta.
         gamma_regularizer: penalty of gamma.
-        beta_constraint: what beta is brought back to.
-        gamma_constraint: what gamma is brought back to.
+        beta_constraint: constraint applied to beta after each step.
+        gamma_constraint: constraint applied to gamma after each step.
         **options: see Layer.
 
     Shapes:
@@ -375,7 +375,7 @@ class LayerNormalization(AffineNormalization):
         self._add_affine([x.axis_size(axis) for axis in self._axes(x.rank or 1)])
 
     def _axes(self, rank: int) -> list[int]:
-        """The axes in ascending order, in which the weights have them, too."""
+        """The axes in ascending order, which is also that of the weights' axes."""
         axes = [self.axis] if isinstance(self.axis, int) else self.axis
         return sorted(axis if axis >= rank else axis % rank for axis in axes)
 
@@ -416,7 +416,7 @@ def _int_or_list(who: str, axis: Any) -> int | list[int]:
 
 
 class UnitNormalization(Layer):
-    """x divided by its length along an axis.
+    """x divided by its norm along an axis.
 
     Args:
         axis: or axes that make one vector.

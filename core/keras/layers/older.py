@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _RandomSize(Layer):
-    """A layer that resizes one side of images at random while training."""
+    """A layer that randomly resizes one side of images while training."""
 
     _axis: int
 
@@ -40,7 +40,7 @@ class _RandomSize(Layer):
         self._build_at_init()
 
     def call(self, inputs: Tensor, training: bool = True) -> Tensor:
-        """The images, of another size while training."""
+        """The images, with another size while training."""
         x = ops.cast(inputs, self.compute_dtype)
         if not training:
             return x
@@ -59,12 +59,12 @@ class _RandomSize(Layer):
 
 
 class RandomHeight(_RandomSize):
-    """While training, a batch of images has another height.
+    """Resizes batches of images to a random height while training.
 
     Args:
         factor: share that is added to the height, between -factor and factor, or between two.
         interpolation: see `tf.image.resize`.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:
@@ -78,12 +78,12 @@ class RandomHeight(_RandomSize):
 
 
 class RandomWidth(_RandomSize):
-    """While training, a batch of images has another width.
+    """Resizes batches of images to a random width while training.
 
     Args:
         factor: share that is added to the width, between -factor and factor, or between two.
         interpolation: see `tf.image.resize`.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:
@@ -122,5 +122,5 @@ class ThresholdedReLU(Layer):
         self._build_at_init()
 
     def call(self, inputs: Tensor) -> Tensor:
-        """The values above the threshold, 0 elsewhere."""
+        """The values above the threshold, and 0 elsewhere."""
         return inputs * ops.cast(inputs > self.theta, inputs.dtype)

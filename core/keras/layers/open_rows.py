@@ -1,4 +1,4 @@
-"""Rows over a vocabulary that will be found from data: how long they are is left open."""
+"""Rows over a vocabulary that is not known yet: the last size is left open."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def with_open_rows(x: Any) -> Any:
     if not is_composite(x):
         opened: Tensor = execute(constants.PLACEHOLDER_WITH_DEFAULT, x, shape=open_shape)
         return opened
-    # A size that depends on values, which no rule about shapes can see through.
+    # A size computed from the values, so that shape inference cannot know it.
     size = x.dense_shape[-1:] + 0 * shapes.size(x.values, out_type=x.dense_shape.dtype)
     sparse = type(x)(x.indices, x.values, joining.concat([x.dense_shape[:-1], size], 0))
     sparse.set_shape(open_shape)

@@ -1,4 +1,4 @@
-"""Pipeline: layers in a row, for preprocessing."""
+"""Pipeline: a sequence of preprocessing layers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Pipeline(Layer):
-    """Applies layers one after another.
+    """Applies layers one after the other.
 
     Args:
-        layers: what each gives, the next one takes.
+        layers: layers, each applied to the output of the one before.
         name: unique if None.
 
     Shapes:
@@ -50,7 +50,7 @@ class Pipeline(Layer):
         """The pipeline with that configuration.
 
         Raises:
-            ValueError: it has no list of layers.
+            ValueError: the configuration has no list of layers.
         """
         layers = config.get("layers")
         if not isinstance(layers, (list, tuple)):

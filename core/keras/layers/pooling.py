@@ -1,4 +1,4 @@
-"""Pooling: the maximum or mean of each window, or of all positions."""
+"""Pooling: the maximum or mean of windows, or of all positions."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class GlobalAveragePooling1D(BaseGlobalPooling):
         return total / reduction.reduce_sum(counts, axis, keepdims=self.keepdims)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """None: there is no time axis any more."""
+        """None: the result has no time axis."""
         del inputs, previous_mask
 
 

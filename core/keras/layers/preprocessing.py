@@ -1,4 +1,4 @@
-"""Numeric and image preprocessing in models: Normalization, Rescaling, Resizing."""
+"""Preprocessing of numbers and images: Normalization, Rescaling, Resizing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Rescaling(Layer):
-    """x scale + offset; integers become floats first.
+    """x scale + offset, computed in floats.
 
     Args:
         scale: a number, or an array that broadcasts.
@@ -74,8 +74,8 @@ class Resizing(FollowedLayer):
     """Resizes images: [b, h, w, c] or [h, w, c]; or a dict that contains them.
 
     Args:
-        height: of the result.
-        width: of the result.
+        height: height of the result.
+        width: width of the result.
         interpolation: `bilinear`, `nearest`, `bicubic`, `area`, `lanczos3` or `lanczos5`.
         crop_to_aspect_ratio: whether the middle in the new ratio is cut out first, so that nothing
             is distorted.
@@ -83,7 +83,7 @@ class Resizing(FollowedLayer):
             `fill_value` beside it.
         fill_mode: must be `constant`.
         fill_value: see above.
-        antialias: whether what is made smaller is smoothed first.
+        antialias: whether to smooth before shrinking.
         data_format: `channels_last` or `channels_first`.
         **options: `bounding_box_format`; see Layer.
 
@@ -143,10 +143,10 @@ class Resizing(FollowedLayer):
 
 
 class Normalization(Layer):
-    """(x - mean) / sqrt(variance), per feature, with what `adapt` found or was given.
+    """(x - mean) / sqrt(variance) per feature, with adapted or given statistics.
 
     Args:
-        axis: of the features, or axes; None takes all elements as one feature.
+        axis: axis of the features, or axes; None takes all elements as one feature.
         mean: if it is known.
         variance: if it is known.
         invert: whether it undoes that.
@@ -315,7 +315,7 @@ def _is_batches(data: Any) -> bool:
 
 
 def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
-    """The batches for `adapt`: an array at once, a dataset batch by batch."""
+    """The batches for `adapt`: an array as a single one, a dataset batch by batch."""
     if is_composite(data):
         yield data
         return

@@ -1,4 +1,4 @@
-"""ProductLayer: a layer that multiplies by its kernel, in floats or in few bits."""
+"""ProductLayer: a layer that multiplies by a float or quantized kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ProductLayer(AdaptableLayer):
-    """activation(a product of inputs and kernel + bias): the base of Dense and EinsumDense."""
+    """activation(a product of inputs and kernel + bias), the base of Dense and EinsumDense."""
 
     activation: Any
     bias: Any
@@ -32,14 +32,14 @@ class ProductLayer(AdaptableLayer):
         raise NotImplementedError
 
     def _beside_outputs(self, scale: Any) -> Any:
-        """A scale of the inputs, whose summed axes have size 1, with the axes of the outputs."""
+        """A scale of the inputs, with size 1 for summed axes, in the order of the outputs' axes."""
         return scale
 
     def quantized_call(self, inputs: Any, training: bool | None = None) -> Any:
-        """`call`, with the kernel in few bits.
+        """`call` with a quantized kernel.
 
         Args:
-            inputs: those of `call`.
+            inputs: inputs of `call`.
             training: likewise.
         """
         del training
@@ -52,12 +52,12 @@ class ProductLayer(AdaptableLayer):
         return y if self.activation is None else self.activation(y)
 
     def _adapter_product(self, x: Any) -> Any:
-        """The inputs times the adapter, by way of its few columns."""
+        """The inputs times the adapter's two factors, one after the other."""
         first, second = (getattr(self, name) for name in self._adapter_names)
         return ops.matmul(self._product(x, ops.convert_to_tensor(first)), second)
 
     def _quantized_product(self, x: Any) -> Tensor:
-        """The product; its gradient is that of the dequantized kernel."""
+        """The product; the gradient is that of the dequantized kernel."""
         stored, dtype = self._stored, self.compute_dtype
         if stored is None:
             raise NotImplementedError(

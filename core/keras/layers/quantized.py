@@ -1,4 +1,4 @@
-"""Quantized weights in 8 or 4 bits: components, dequantization, and products."""
+"""Weights quantized to 8 or 4 bits: their components, dequantization, and products."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Form:
     """The quantized form of a kind of layer's weight.
 
     Attributes:
-        shape: of the weight as floats.
-        axes: those that have one scale.
-        scale_shape: of the scale in 8 bits, as it is kept.
+        shape: shape of the weight as floats.
+        axes: the axes that share one scale.
+        scale_shape: shape of the scale in 8 bits, as it is kept.
         order: the axes of the weight in the order in which the kept scale has them.
         rows_last: whether groups of 4 bits are along the last axis rather than along the rows.
     """
@@ -43,7 +43,7 @@ class Form:
 
     @property
     def matrix(self) -> tuple[int, int]:
-        """The weight as a matrix, as it is stored in 4 bits."""
+        """The weight's matrix form, as it is stored in 4 bits."""
         if self.rows_last:
             return self.shape[0], self.shape[1]
         rows = math.prod(self.shape[axis] for axis in self.axes)
@@ -76,7 +76,7 @@ class Stored:
         return self.form.shape
 
     def variables(self) -> dict[str, tuple[tuple[int, ...], str | None, Any]]:
-        """Component -> shape, dtype (None for that of the layer's weights) and initial value."""
+        """Component -> shape, dtype (None for the layer's dtype of weights) and initial value."""
         form = self.form
         if self.mode == "int8":
             return {
@@ -130,7 +130,7 @@ class Stored:
         return ops.reshape(turned, self.form.scale_shape)
 
     def integers(self, main: Any) -> Tensor:
-        """The weight's integers, one each, in its shape."""
+        """The weight's integers, unpacked, in its shape."""
         if self.mode == "int8":
             whole: Tensor = ops.convert_to_tensor(main)
             return whole
@@ -161,7 +161,7 @@ def stored(form: Form, mode: str, config: Any, policy: DTypePolicy) -> Stored:
     """The quantized form of a weight.
 
     Raises:
-        NotImplementedError: another mode.
+        NotImplementedError: unknown mode.
     """
     given = None if config is None else config.weight_quantizer
     if mode == "int8":
@@ -180,7 +180,7 @@ def stored(form: Form, mode: str, config: Any, policy: DTypePolicy) -> Stored:
 
 
 def block_size(config: Any, policy: DTypePolicy) -> int | None:
-    """Rows in a group, as a configuration or else a policy says; None for no groups."""
+    """The rows of a group, from the configuration or else the policy; None without groups."""
     if isinstance(config, configs.Int4QuantizationConfig):
         return config.block_size if config.groups else None
     size = policy.block_size if isinstance(policy, Int4DTypePolicy) else -1
@@ -188,7 +188,7 @@ def block_size(config: Any, policy: DTypePolicy) -> int | None:
 
 
 def policy_of(config: Any, before: DTypePolicy) -> DTypePolicy:
-    """The policy of a layer that is quantized so."""
+    """The policy of a layer quantized by this configuration."""
     if before.quantization_mode is not None:
         return before
     if config.mode == "int4":
@@ -202,11 +202,11 @@ def exact_product(
     """A product of small integers, as their exact sum, in a float dtype.
 
     Args:
-        product: of two tensors of floats.
+        product: the product of two float tensors.
         x: int8.
         weight: int8.
         terms: how many products are added up for each number.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
     wide = "float32" if terms <= _EXACT_IN_SINGLE else "float64"
     return ops.cast(product(ops.cast(x, wide), ops.cast(weight, wide)), dtype)
@@ -215,7 +215,7 @@ def exact_product(
 def with_gradient(
     x: Any, value: Callable[[Any], Tensor], backward: Callable[[Any], Tensor]
 ) -> Tensor:
-    """`value(x)`, whose gradient by x is `backward` of the gradient by it."""
+    """`value(x)`, whose gradient by x is `backward(dy)`."""
 
     def run(inputs: Any) -> Any:
         return value(inputs), backward

@@ -1,4 +1,4 @@
-"""Layers for training alone: AlphaDropout, ActivityRegularization."""
+"""Layers with an effect only while training: AlphaDropout, ActivityRegularization."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AlphaDropout(Dropout):
     Args:
         rate: share of the elements, from 0 to 1.
         noise_shape: shape of the choices, which is broadcast; None in it takes the input's size.
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see Layer.
 
     Shapes:
@@ -35,7 +35,7 @@ class AlphaDropout(Dropout):
     """
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
-        """The input, thinned out while training."""
+        """The input, with elements dropped while training."""
         if not training or self.rate == 0:
             return x
         sizes = shapes.shape(x) if self.noise_shape is None else self._noise_shape(x)
@@ -47,7 +47,7 @@ class AlphaDropout(Dropout):
 
 
 class ActivityRegularization(Layer):
-    """The input itself; its penalty is added to the loss.
+    """The input unchanged; its penalty is added to the loss.
 
     Args:
         l1: factor of the sum of absolute values.

@@ -37,7 +37,7 @@ class Flatten(Layer):
         self._build_at_init()
 
     def call(self, x: Any) -> Any:
-        """The input with at most two axes; sparse if it is."""
+        """The input with at most two axes; sparse if the input is."""
         rank = len(x.shape)
         if rank > 2 and self.data_format == "channels_first":
             x = composite_inputs.transposed(x, [0, *range(2, rank), 1])
@@ -72,7 +72,7 @@ class Reshape(Layer):
         self._build_at_init()
 
     def call(self, x: Any) -> Any:
-        """The input in that shape; sparse if it is."""
+        """The input in the target shape; sparse if the input is."""
         target = list(self.target_shape)
         count = _product(x.shape[1:])
         if count != -1:
@@ -110,7 +110,7 @@ class Permute(Layer):
         self._build_at_init()
 
     def call(self, x: Any) -> Any:
-        """The input with its axes in that order; sparse if it is."""
+        """The input with permuted axes; sparse if the input is."""
         return composite_inputs.transposed(x, [0, *self.dims])
 
 
@@ -137,7 +137,7 @@ class RepeatVector(Layer):
 
 
 class Sided(Layer):
-    """Layers that add or take away at both ends of spatial axes."""
+    """The base of layers that pad or crop both ends of spatial axes."""
 
     _rank = 2
     _argument = "padding"
@@ -164,10 +164,10 @@ class Sided(Layer):
         return [[0, 0], [0, 0], *spatial]
 
     def _check_left(self, x: Tensor, sides: tuple[tuple[int, int], ...], data_format: str) -> None:
-        """Refuse to take away all that there is along an axis.
+        """Raise if cropping would remove everything along an axis.
 
         Raises:
-            ValueError: so it is.
+            ValueError: nothing would be left.
         """
         first = 1 if data_format == "channels_last" else 2
         for axis, side in enumerate(sides, first):
@@ -184,10 +184,10 @@ class Sided(Layer):
 
 
 class ZeroPadding1D(Sided):
-    """Zeros before and after the steps of [b, steps, c].
+    """[b, steps, c] padded with zeros before and after the steps.
 
     Args:
-        padding: how many; a pair for each side its own.
+        padding: sizes; a pair for each side its own.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 
@@ -212,10 +212,10 @@ class ZeroPadding1D(Sided):
 
 
 class ZeroPadding2D(Sided):
-    """Zeros around the rows and columns of [b, rows, columns, c].
+    """[b, rows, columns, c] padded with zeros around rows and columns.
 
     Args:
-        padding: how many; a pair per axis, each a number or a pair.
+        padding: sizes; a pair per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 
@@ -238,10 +238,10 @@ class ZeroPadding2D(Sided):
 
 
 class Cropping1D(Sided):
-    """[b, steps, c] without steps at the ends.
+    """[b, steps, c] cropped at both ends of the steps.
 
     Args:
-        cropping: how many; a pair for each side its own.
+        cropping: sizes; a pair for each side its own.
         **options: see Layer.
 
     Shapes:
@@ -264,10 +264,10 @@ class Cropping1D(Sided):
 
 
 class Cropping2D(Sided):
-    """[b, rows, columns, c] without rows and columns at the ends.
+    """[b, rows, columns, c] cropped at the ends of rows and columns.
 
     Args:
-        cropping: how many; a pair per axis, each a number or a pair.
+        cropping: sizes; a pair per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 
@@ -393,6 +393,6 @@ def _count(who: str, name: str, value: Any) -> int:
 
 
 def _product(sizes: Any) -> int:
-    """The product of sizes, -1 if one is unknown."""
+    """The product of sizes; -1 if one is unknown."""
     known = list(sizes)
     return -1 if None in known else math.prod(known)

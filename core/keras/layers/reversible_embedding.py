@@ -1,4 +1,4 @@
-"""ReversibleEmbedding: embedding vectors of indices, and scores of indices for vectors."""
+"""ReversibleEmbedding: vectors for indices, and scores over indices for vectors."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class ReversibleEmbedding(Embedding):
     Args:
         input_dim: number of rows of the table.
         output_dim: size of a row.
-        tie_weights: whether both directions share the table; else there is another one.
+        tie_weights: whether both directions share the table; otherwise there are two.
         embeddings_initializer: first value of the tables.
         embeddings_regularizer: penalty of the table.
-        embeddings_constraint: what the table is brought back to after a step.
-        mask_zero: whether 0 stands for no value, and layers that follow skip it.
-        reverse_dtype: what scores are computed in; the layer's if None.
+        embeddings_constraint: constraint applied to the table after each step.
+        mask_zero: whether 0 is padding, which later layers skip.
+        reverse_dtype: dtype that scores are computed in; the layer's if None.
         logit_soft_cap: c makes scores s into c tanh(s / c).
         **options: see Layer.
 
@@ -76,7 +76,7 @@ class ReversibleEmbedding(Embedding):
             )
 
     def call(self, x: Tensor, reverse: bool = False) -> Tensor:
-        """The rows, or the scores."""
+        """The rows, or the scores if `reverse` is set."""
         if not reverse:
             return super().call(x)
         kind = self.reverse_dtype or self.compute_dtype
@@ -95,7 +95,7 @@ class ReversibleEmbedding(Embedding):
     # Quantized: the other table is stored like the first, transposed.
 
     def quantized_call(self, x: Tensor, reverse: bool = False) -> Tensor:
-        """`call`, with the tables in few bits.
+        """`call` with quantized tables.
 
         Args:
             x: [...], numbers of rows; [..., output_dim] for scores.
@@ -118,7 +118,7 @@ class ReversibleEmbedding(Embedding):
         Args:
             mode: "int8" or "int4"; that of `config` if None.
             type_check: whether subclasses, which may compute something else, are refused.
-            config: which quantizers are used; see `keras.quantizers`.
+            config: the quantizers used; see `keras.quantizers`.
         """
         other = None
         if self.built and not self.tie_weights and self._stored is None:
@@ -135,9 +135,9 @@ class ReversibleEmbedding(Embedding):
         """Create the variables of quantized tables.
 
         Args:
-            kernel_shape: of the first table as floats.
+            kernel_shape: shape of the first table as floats.
             mode: "int8" or "int4".
-            config: which quantizers are used; those of the mode if None.
+            config: the quantizers used; those of the mode if None.
         """
         super().quantized_build(kernel_shape, mode, config)
         if self.tie_weights:
@@ -185,7 +185,7 @@ class ReversibleEmbedding(Embedding):
         return {**super().get_config(), **configuration.constructor_config(self), **later}
 
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
-        """A mask of the indices that are not 0, with `mask_zero`; vectors have no mask."""
+        """The mask that excludes index 0, with `mask_zero`; vectors have no mask."""
         return super().compute_mask(inputs, previous_mask) if inputs.dtype.is_integer else None
 
 

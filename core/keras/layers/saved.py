@@ -1,4 +1,4 @@
-"""TFSMLayer: a function of a SavedModel as a layer."""
+"""TFSMLayer: a layer that calls a function of a SavedModel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TFSMLayer(Layer):
-    """Calls a function of a SavedModel; the variables that it uses are the layer's weights.
+    """Calls a function of a SavedModel, whose variables are the layer's weights.
 
     Args:
         filepath: the folder.
@@ -22,7 +22,7 @@ class TFSMLayer(Layer):
         call_training_endpoint: the one that is called while training; the same if None.
         trainable: whether training changes its weights.
         name: unique if None.
-        dtype: of the layer's policy.
+        dtype: dtype of the layer's policy.
 
     Shapes:
         x → as the function says.
@@ -97,7 +97,7 @@ class TFSMLayer(Layer):
         """The layer with that configuration.
 
         Args:
-            config: as `get_config` gives it.
+            config: the result of `get_config`.
             custom_objects: not used.
             safe_mode: must be False: the SavedModel that the configuration names is loaded, and
                 what its graph does is done when the layer is called.

@@ -32,7 +32,7 @@ def refuse_numbers(who: str, output_mode: str, sparse: bool) -> None:
     """Raise an error: category indices are never sparse.
 
     Raises:
-        ValueError: they are wanted so.
+        ValueError: the output is to be sparse.
     """
     if sparse and output_mode == "int":
         raise ValueError(
@@ -49,7 +49,7 @@ def sparsely_encoded(x: Any, mode: str, depth: int, kind: DType, weights: Any = 
             of `depth` or more counts nowhere.
         mode: `one_hot`, `multi_hot` or `count`.
         depth: number of categories.
-        kind: of the result.
+        kind: kind of the result.
         weights: factors of the counts, in the form of x.
 
     Raises:

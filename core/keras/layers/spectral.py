@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SpectralNormalization(Wrapper):
-    """The layer inside; training divides its kernel by the kernel's largest singular value.
+    """The wrapped layer; training divides its kernel by the kernel's largest singular value.
 
     Args:
         layer: has a `kernel`, or `embeddings`.

@@ -1,4 +1,4 @@
-"""Spectrograms: the strength of the frequencies of a signal over time."""
+"""Spectrograms: the strength of a signal's frequencies over time."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ class MelSpectrogram(Layer):
     """The power of a signal in bands of the mel scale: [..., samples] → [..., bands, frames].
 
     Args:
-        fft_length: of the Fourier transforms, in samples.
+        fft_length: length of the Fourier transforms, in samples.
         sequence_stride: from one frame to the next, in samples.
-        sequence_length: of a frame, in samples; `fft_length` if None.
-        window: what frames are multiplied by: "hann", "hamming", the numbers, or None.
+        sequence_length: length of a frame, in samples; `fft_length` if None.
+        window: window function that frames are multiplied by: "hann", "hamming", the numbers, or
+            None.
         sampling_rate: samples per second.
         num_mel_bins: how many bands there are.
-        min_freq: where the first band begins, in Hz.
-        max_freq: where the last one ends, in Hz; half of `sampling_rate` if None.
+        min_freq: start of the first band, in Hz.
+        max_freq: end of the last one, in Hz; half of `sampling_rate` if None.
         power_to_db: whether the result is in decibels.
         top_db: how far below the loudest anything may be, in decibels.
         mag_exp: power of the amplitudes: 1 for energy, 2 for power.
-        min_power: what is weaker counts as this.
-        ref_power: what 0 decibels are.
+        min_power: lower bound of the power.
+        ref_power: the power of 0 decibels.
         **options: see Layer.
 
     Shapes:
@@ -117,10 +118,10 @@ class STFTSpectrogram(Layer):
     Args:
         mode: "log", "magnitude", "psd" (power), "real", "imag", "angle" or "stft" (real, then
             imaginary parts).
-        frame_length: of a frame, in samples.
+        frame_length: length of a frame, in samples.
         frame_step: from one frame to the next; half of `frame_length` if None.
-        fft_length: of the transforms; the next power of 2 if None.
-        window: what frames are multiplied by; see `keras.initializers.STFT`.
+        fft_length: length of the transforms; the next power of 2 if None.
+        window: window function that frames are multiplied by; see `keras.initializers.STFT`.
         periodic: whether the window is periodic, not symmetric.
         scaling: "density", "spectrum" or None; see `keras.initializers.STFT`.
         padding: "valid", or "same" with zeros around.
@@ -133,7 +134,7 @@ class STFTSpectrogram(Layer):
         `expand_dims` [batch, frames, frequencies, channels]; channels first likewise.
 
     Raises:
-        ValueError: another mode, scaling, padding or window, or lengths that do not fit.
+        ValueError: unknown mode, scaling, padding or window, or lengths that do not fit.
     """
 
     def __init__(
@@ -225,7 +226,7 @@ class STFTSpectrogram(Layer):
         return strength if self.mode == "magnitude" else ops.log(ops.maximum(strength, epsilon()))
 
     def _frames(self, x: Tensor, kernel: Any) -> Tensor:
-        """Every channel's transforms, [batch, channels, frames, frequencies]."""
+        """The transforms of every channel, [batch, channels, frames, frequencies]."""
         if self.data_format == "channels_last":
             x = ops.transpose(x, [0, 2, 1])
         _, channels, samples = ops.shape(x)

@@ -35,10 +35,12 @@ class TextVectorization(Layer):
         standardize: `lower_and_strip_punctuation`, `lower`, `strip_punctuation`, a function of
             string tensors, or None.
         split: `whitespace`, `character`, a function, or None.
-        ngrams: an int: also all runs of up to so many words; a tuple: runs of just these lengths.
+        ngrams: an int: also all n-grams of up to this length; a tuple: n-grams of these lengths
+            only.
         output_mode: `int`: the numbers in order; `multi_hot`, `count`, `tf_idf`: a row over the
             vocabulary; `one_hot`: a row for each word.
-        output_sequence_length: of the rows of `int`: longer ones are cut, shorter ones end with 0.
+        output_sequence_length: length of rows in `int` mode: longer ones are cut, shorter ones end
+            with 0.
         pad_to_max_tokens: whether rows over the vocabulary have `max_tokens` numbers.
         vocabulary: a list, an array, or the path of a file.
         idf_weights: for `tf_idf`.
@@ -149,7 +151,7 @@ class TextVectorization(Layer):
         self._lookup_layer._adapt_to(documents())
 
     def _words(self, x: Tensor) -> Any:
-        """Standardized and split: ragged [b, (tokens)], or a tensor without splitting."""
+        """The tokens: ragged [b, (tokens)], or a tensor without splitting."""
         words = self._cut(self._alike(x))
         if self.ngrams is not None:
             widths = self.ngrams

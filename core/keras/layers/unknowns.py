@@ -19,12 +19,12 @@ def checked_salt(who: str, kind: dtypes.DType, method: str, salt: Any) -> list[i
 
     Args:
         who: the layer, for messages.
-        kind: of the entries of the vocabulary.
+        kind: kind of the entries of the vocabulary.
         method: "floormod" or "farmhash"; texts are hashed either way.
         salt: one integer or two.
 
     Raises:
-        ValueError: another method; a salt that is none, or with remainders.
+        ValueError: unknown method; a salt that is none, or with remainders.
     """
     if method not in _METHODS:
         raise ValueError(
@@ -50,7 +50,7 @@ def spread(x: Tensor, count: int, method: str, salt: list[int] | None) -> Tensor
     Args:
         x: [...], integers or texts.
         count: how many numbers.
-        method: of integers: "floormod" for the remainder, "farmhash" for the hash of the text.
+        method: for integers: "floormod" for the remainder, "farmhash" for the hash of the text.
         salt: the key of the hash, two integers; None for FarmHash, which has none.
 
     Returns:

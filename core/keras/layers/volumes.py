@@ -1,4 +1,4 @@
-"""Layers that pad, crop and enlarge [b, x1, x2, x3, c]."""
+"""Layers that pad, crop and enlarge volumes, [b, x1, x2, x3, c]."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class ZeroPadding3D(Sided):
-    """Zeros around three axes.
+    """Volumes padded with zeros along three axes.
 
     Args:
-        padding: how many; one entry per axis, each a number or a pair.
+        padding: sizes; one entry per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 
@@ -47,10 +47,10 @@ class ZeroPadding3D(Sided):
 
 
 class Cropping3D(Sided):
-    """Three axes without their ends.
+    """Volumes cropped along three axes.
 
     Args:
-        cropping: how many; one entry per axis, each a number or a pair.
+        cropping: sizes; one entry per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
 
@@ -81,7 +81,7 @@ class Cropping3D(Sided):
 
 
 class UpSampling3D(Layer):
-    """Repeats the elements along three axes.
+    """Volumes enlarged by repeating elements along three axes.
 
     Args:
         size: repetitions along each.

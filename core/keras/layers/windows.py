@@ -13,7 +13,7 @@ def per_axis(who: str, name: str, value: Any, rank: int, least: int = 1) -> tupl
     """A size per spatial axis: one for all, or one each.
 
     Raises:
-        ValueError: another number of sizes, or one below `least`.
+        ValueError: wrong number of sizes, or one below `least`.
     """
     sizes = (value,) * rank if isinstance(value, int) else tuple(value)
     if len(sizes) != rank or any(not isinstance(n, int) or n < least for n in sizes):
@@ -31,7 +31,7 @@ def checked_padding(who: str, padding: Any, allowed: Sequence[str] = ("valid", "
     """`padding` in lower case.
 
     Raises:
-        ValueError: none of `allowed`.
+        ValueError: the padding is none of `allowed`.
     """
     found = str(padding).lower()
     if found not in allowed:
@@ -40,7 +40,7 @@ def checked_padding(who: str, padding: Any, allowed: Sequence[str] = ("valid", "
 
 
 def op_format(data_format: str, rank: int) -> str:
-    """The ops' name of a layout: NHWC, NCW, …."""
+    """The ops' name of a data format: NHWC, NCW, …."""
     letters = _LETTERS[rank]
     return f"N{letters}C" if data_format == "channels_last" else f"NC{letters}"
 

@@ -1,4 +1,4 @@
-"""Wrapper: a layer around another one; TimeDistributed."""
+"""Wrapper: the base of layers around another one; TimeDistributed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Wrapper(Layer):
 
 
 class TimeDistributed(Wrapper):
-    """The layer inside, applied to each step alike: [b, steps, ...] → [b, steps, ...].
+    """The wrapped layer applied to each step alike: [b, steps, ...] → [b, steps, ...].
 
     Args:
         layer: takes [b, ...].
@@ -138,7 +138,7 @@ def _open(x: Tensor, y: Tensor) -> bool:
 
 
 def _merged(x: Tensor, sizes: Tensor) -> Any:
-    """The shape of x with batch and time as one axis."""
+    """The shape of x with the batch and time axes merged."""
     known = x.shape.as_list()[2:]
     if None not in known:
         return [-1, *known]

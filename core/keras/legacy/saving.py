@@ -1,4 +1,4 @@
-"""`keras.legacy.saving`: objects as Keras 2 stores them, {"class_name", "config"}."""
+"""`keras.legacy.saving`: objects in Keras 2's form, {"class_name", "config"}."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def serialize_keras_object(instance: Any) -> Any:
 
 
 def _stored(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration whose objects and functions are stored likewise."""
+    """A configuration with its objects and functions in the same form."""
     plain = (str, bool, int, float, dict, list, tuple, type(None))
     return {
         key: value if isinstance(value, plain) else serialize_keras_object(value)
@@ -56,7 +56,7 @@ def deserialize_keras_object(
             is made; a function; or None.
         module_objects: name -> class or function.
         custom_objects: the same, asked first.
-        printable_module_name: for messages.
+        printable_module_name: name in messages.
 
     Raises:
         ValueError: a name that nothing has, or another identifier.

@@ -106,7 +106,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 def is_one(fn: Any) -> bool:
-    """Whether this is a loss of this module, a function or an object."""
+    """Whether it is a function or object of this module."""
     return isinstance(fn, Loss) or any(fn is one for one in _FUNCTIONS.values())
 
 
@@ -149,7 +149,7 @@ def deserialize(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
     """The loss with that configuration.
 
     Args:
-        name: as `serialize` gives it, or a name.
+        name: the result of `serialize`, or a name.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

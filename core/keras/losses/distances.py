@@ -1,4 +1,4 @@
-"""Losses of regression: distances between predictions and truths."""
+"""Regression losses: distances between predictions and targets."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
-    """Half the squared error up to delta, from there on a line; mean over the last axis.
+    """Half the squared error up to delta, linear beyond; averaged over the last axis.
 
     Args:
         y_true: [..., n], a number type; cast to the dtype of `y_pred`.
@@ -147,7 +147,7 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
 
 
 def negative_cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """Minus the cosine of the angle between both along an axis.
+    """Negative cosine similarity along an axis.
 
     Args:
         y_true: [..., n], a number type; cast to the dtype of `y_pred`.
@@ -181,7 +181,7 @@ class MeanSquaredError(PlainLoss):
     Args:
         reduction: how the losses of the examples, one for each but the last axis, become one
             number: `sum_over_batch_size` is their mean; `sum`; `none` or None keeps them.
-        name: of the loss.
+        name: name of the loss.
         dtype: to compute in; None is float32.
     """
 
@@ -207,10 +207,10 @@ class MeanSquaredLogarithmicError(PlainLoss):
 
 
 class Huber(LossFunctionWrapper):
-    """Half the squared error up to delta, from there on a line.
+    """Half the squared error up to delta, linear beyond.
 
     Args:
-        delta: where the line begins.
+        delta: the absolute error at which the line begins.
         **options: see Loss.
     """
 
@@ -232,10 +232,10 @@ class Poisson(PlainLoss):
 
 
 class CosineSimilarity(LossFunctionWrapper):
-    """Minus the cosine of the angle between truth and prediction.
+    """The negative cosine similarity of targets and predictions.
 
     Args:
-        axis: of the vectors.
+        axis: axis of the vectors.
         **options: see Loss.
     """
 

@@ -28,7 +28,7 @@ class LossOptions(TypedDict, total=False):
 
     reduction: see Loss.
     name: the class in snake case if None.
-    dtype: that it computes in.
+    dtype: dtype that it computes in.
     """
 
     reduction: str | None
@@ -37,13 +37,13 @@ class LossOptions(TypedDict, total=False):
 
 
 class Loss(Constructed):
-    """loss(y_true, y_pred, sample_weight=None); a subclass defines `call`.
+    """loss(y_true, y_pred, sample_weight=None); subclasses define `call`.
 
     Args:
         name: the class in snake case if None.
-        reduction: of the values of the samples: `sum_over_batch_size` or `mean` divides their sum
-            by their number, `mean_with_sample_weight` by the sum of the weights; `sum`; `none`.
-        dtype: that it computes in.
+        reduction: reduction of the samples' values: `sum_over_batch_size` or `mean` divides their
+            sum by their number, `mean_with_sample_weight` by the sum of the weights; `sum`; `none`.
+        dtype: dtype that it computes in.
 
     Raises:
         ValueError: an unknown reduction.
@@ -68,7 +68,7 @@ class Loss(Constructed):
 
     @property
     def dtype(self) -> str:
-        """Name of the dtype it computes in."""
+        """The name of the dtype it computes in."""
         return self._dtype.name
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
@@ -111,13 +111,13 @@ class Loss(Constructed):
 
 
 class LossFunctionWrapper(Loss):
-    """A function of truth and prediction as a Loss.
+    """A function of targets and predictions as a Loss.
 
     Args:
         fn: gives the loss of each sample.
         reduction: see Loss.
-        name: that of the function if None.
-        dtype: that it computes in.
+        name: its name; that of the function if None.
+        dtype: dtype that it computes in.
         **kwargs: given to `fn`.
     """
 
@@ -142,7 +142,7 @@ class LossFunctionWrapper(Loss):
         return self.fn(y_true, y_pred, **self._fn_kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments; without the function for a subclass, which has its own."""
+        """The constructor's arguments; for a subclass without the function, which is its own."""
         config = super().get_config()
         if type(self) is LossFunctionWrapper:
             config["fn"] = registry.serialize_keras_object(self.fn)
@@ -151,12 +151,12 @@ class LossFunctionWrapper(Loss):
 
 
 class PlainLoss(LossFunctionWrapper):
-    """A loss whose function takes truth and prediction alone: `_plain` of the subclass.
+    """A loss whose function takes targets and predictions only: `_plain` of the subclass.
 
     Args:
         reduction: see Loss.
-        name: that of the function if None.
-        dtype: that it computes in.
+        name: its name; that of the function if None.
+        dtype: dtype that it computes in.
     """
 
     _plain: ClassVar[staticmethod[[Any, Any], Tensor]]
@@ -180,7 +180,7 @@ class PlainLoss(LossFunctionWrapper):
 
 
 def squeeze_or_expand_to_same_rank(x: Any, y: Any, expand_rank_1: bool = True) -> tuple[Any, Any]:
-    """Both with the same rank, if they differ only in a last axis of size 1."""
+    """Both in the same rank, if they differ only by a last axis of size 1."""
     a, b = x.shape.rank, y.shape.rank
     if a is None or b is None or a == b:
         return x, y
@@ -204,7 +204,7 @@ def reduce_weighted_values(
     dtype: Any = None,
     mask: Any = None,
 ) -> Tensor:
-    """Values of samples times their weights, where the mask is true, reduced; see Loss."""
+    """Values of samples, weighted where the mask is true, and reduced; see Loss."""
     kind = dtypes.as_dtype(dtype or floatx())
     values = _cast(values, kind)
     weights = masked_weights(sample_weight, mask, kind, reduction)

@@ -1,4 +1,4 @@
-"""Hinge losses: the margin by which a prediction is right."""
+"""Hinge losses, based on the margin of correct predictions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def _signs(y_true: Any) -> Any:
-    """Truths that are all 0 or 1 as -1 and 1."""
+    """Targets as -1 and 1, if all are 0 or 1."""
     zero_or_one = logic.logical_or(comparison.equal(y_true, 0.0), comparison.equal(y_true, 1.0))
     binary = casting.cast(reduction.reduce_all(zero_or_one), y_true.dtype)
     return selecting.where(comparison.greater(binary, 0.0), 2.0 * y_true - 1.0, y_true)

@@ -20,7 +20,7 @@ def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
     Args:
         y_true: shares, between 0 and 1.
         y_pred: predicted shares, of y_true's shape.
-        axis: over which is summed; all axes, the batch among them, if None.
+        axis: the axes summed over; all axes, the batch among them, if None.
     """
     y_pred = convert_to_tensor(y_pred)
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
@@ -32,17 +32,17 @@ def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
 def tversky(
     y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None
 ) -> Tensor:
-    """1 - both / (both + alpha · missed + beta · said wrongly); with 0.5 and 0.5 it is `dice`.
+    """1 - TP / (TP + alpha · FP + beta · FN); `dice` for 0.5 and 0.5.
 
     Args:
         y_true: shares, between 0 and 1.
         y_pred: predicted shares, of y_true's shape.
-        alpha: how much what is so and was not said counts.
-        beta: how much what was said and is not so counts.
-        axis: over which is summed; all axes, the batch among them, if None.
+        alpha: weight of false negatives.
+        beta: weight of false positives.
+        axis: the axes summed over; all axes, the batch among them, if None.
 
     Source:
-        Keras `tversky`, which calls the two the other way round.
+        Keras `tversky`, whose documentation swaps the two.
     """
     y_pred = convert_to_tensor(y_pred)
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)

@@ -1,4 +1,4 @@
-"""Losses of classification: cross-entropies and divergences of predicted probabilities."""
+"""Classification losses: cross-entropies and divergences of predicted probabilities."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def categorical_crossentropy(
         y_pred: predicted probabilities, or logits.
         from_logits: whether softmax is still to be applied.
         label_smoothing: share of each truth that is spread over all classes.
-        axis: of the classes.
+        axis: axis of the classes.
     """
     y_pred = convert_to_tensor(y_pred)
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
@@ -87,7 +87,7 @@ def sparse_categorical_crossentropy(
         y_pred: predicted probabilities, or logits.
         from_logits: whether softmax is still to be applied.
         ignore_class: number of a class whose loss is 0.
-        axis: of the classes: the last one.
+        axis: axis of the classes: the last one.
     """
     y_pred = convert_to_tensor(y_pred)
     rank = len(y_pred.shape)
@@ -121,7 +121,7 @@ def sparse_categorical_crossentropy(
     if valid is None:
         return loss
     loss = loss * casting.cast(valid, loss.dtype)
-    # A mean is taken of the others alone.
+    # Reductions average over the valid labels only.
     masks.attach(loss, valid)
     return loss
 
@@ -174,14 +174,14 @@ def binary_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> Tensor:
-    """binary_crossentropy times (1 - probability of the truth) ^ gamma (Lin et al. 2018).
+    """binary_crossentropy times (1 - probability of the target) ^ gamma (Lin et al. 2018).
 
     Args:
         y_true: [..., n], 0 or 1.
         y_pred: [..., n], probabilities, or logits.
         apply_class_balancing: whether ones are weighted with `alpha` and zeros with 1 - `alpha`.
         alpha: see above.
-        gamma: the larger, the less counts what is right already.
+        gamma: the larger, the less well-classified samples count.
         from_logits: whether sigmoid is still to be applied to `y_pred`.
         label_smoothing: moves truths towards 1/2 by this share.
         axis: the mean is taken along it.
@@ -252,8 +252,8 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
         ignore_class: number of a class whose loss is 0.
         reduction: how the losses of the examples become one number: `sum_over_batch_size` is
             their mean; `sum`; `none` or None keeps them.
-        axis: of the classes: the last one.
-        name: of the loss.
+        axis: axis of the classes: the last one.
+        name: name of the loss.
         dtype: to compute in; None is float32.
     """
 

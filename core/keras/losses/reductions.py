@@ -1,4 +1,4 @@
-"""Names of reductions, as older programs write them."""
+"""Names of reductions as older programs use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Pass a name that there is.
+        """Raise for an unknown name.
 
         Args:
             key: the name.

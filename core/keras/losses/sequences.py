@@ -19,7 +19,7 @@ _BLANK = 0
 
 
 def ctc(y_true: Any, y_pred: Any) -> Tensor:
-    """-log p(labels), summed over all ways to say them in the given steps.
+    """-log p(labels), summed over all alignments with the given steps.
 
     Args:
         y_true: [batch, labels], numbers of classes; 0 fills up.

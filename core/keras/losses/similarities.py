@@ -1,4 +1,4 @@
-"""Losses of embeddings: small distances within a class, large ones between classes."""
+"""Embedding losses: small distances within a class, large ones between classes."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Circle(LossFunctionWrapper):
         margin: the distance up to which equal classes may be apart.
         remove_diagonal: whether an embedding is no reference of itself.
         reduction: see Loss.
-        name: in logs.
-        dtype: that it computes in.
+        name: name in logs.
+        dtype: dtype that it computes in.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Classification losses that are less affected by some samples than cross-entropy."""
+"""Classification losses that reduce the influence of some samples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def categorical_focal_crossentropy(
         gamma: how much less confident ones count.
         from_logits: whether softmax is still to be applied.
         label_smoothing: share of each truth that is spread over all classes.
-        axis: of the classes.
+        axis: axis of the classes.
 
     Raises:
         ValueError: a single column, for which binary_focal_crossentropy is.
@@ -58,7 +58,7 @@ def categorical_focal_crossentropy(
 
 
 def categorical_generalized_cross_entropy(y_true: Any, y_pred: Any, q: float) -> Tensor:
-    """(1 - p^q) / q for the probability p of the true class: wrong labels pull less.
+    """(1 - p^q) / q for the probability p of the true class: robust against wrong labels.
 
     Args:
         y_true: numbers of classes, [...].
@@ -75,7 +75,7 @@ def categorical_generalized_cross_entropy(y_true: Any, y_pred: Any, q: float) ->
 
 
 class CategoricalFocalCrossentropy(LossFunctionWrapper):
-    """Less weight on easy samples; arguments: see `categorical_focal_crossentropy`."""
+    """Cross-entropy with less weight on easy samples; see `categorical_focal_crossentropy`."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class CategoricalFocalCrossentropy(LossFunctionWrapper):
 
 
 class CategoricalGeneralizedCrossEntropy(LossFunctionWrapper):
-    """`categorical_generalized_cross_entropy`, for noisy labels, as a Loss; arguments: see there.
+    """`categorical_generalized_cross_entropy`, for noisy labels, as a Loss; same arguments.
 
     Raises:
         ValueError: `q` is not between 0 and 1.

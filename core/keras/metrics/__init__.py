@@ -1,4 +1,4 @@
-"""Metrics: numbers that measure the quality of a model."""
+"""Metrics: measures of a model's quality."""
 
 from typing import Any
 
@@ -134,7 +134,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The metric with that configuration.
 
     Args:
-        config: as `serialize` gives it, or a name.
+        config: the result of `serialize`, or a name.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

@@ -1,4 +1,4 @@
-"""Accuracies: the share of samples whose prediction is right."""
+"""Accuracies: the share of samples with a correct prediction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
-    """1 where y_pred is above the threshold and y_true is 1, or neither.
+    """1 where y_pred > threshold agrees with y_true, else 0.
 
     Args:
         y_true: [...], 0 or 1; cast to the dtype of `y_pred`.
@@ -49,7 +49,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
 
 
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """1 where the largest y_pred is that of the class with the largest y_true.
+    """1 where y_pred has its maximum at the class of y_true's maximum, else 0.
 
     Args:
         y_true: [..., classes], one-hot.
@@ -60,7 +60,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """1 where the largest y_pred is that of the true class.
+    """1 where y_pred has its maximum at the true class, else 0.
 
     Args:
         y_true: [...] or [..., 1], class numbers.
@@ -72,7 +72,7 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
-    """1 where the class with the largest y_true is among the k with the largest y_pred.
+    """1 where the class of y_true's maximum is among the k largest of y_pred, else 0.
 
     Args:
         y_true: [..., classes], one-hot.
@@ -87,7 +87,7 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
 def sparse_top_k_categorical_accuracy(
     y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
 ) -> Tensor:
-    """1 where the true class is among the k with the largest y_pred.
+    """1 where the true class is among the k largest of y_pred, else 0.
 
     Args:
         y_true: [...] or [..., 1], class numbers.
@@ -129,7 +129,7 @@ def _number(x: Tensor) -> Tensor:
 
 
 class Accuracy(MeanMetricWrapper):
-    """The share of predictions that equal the truth."""
+    """The share of predictions equal to their targets."""
 
     _direction = "up"
 
@@ -141,8 +141,8 @@ class BinaryAccuracy(MeanMetricWrapper):
     """The share of probabilities on the right side of a threshold.
 
     Args:
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
         threshold: above it a prediction means 1; that of logits is 0.
 
     Raises:
@@ -162,7 +162,7 @@ class BinaryAccuracy(MeanMetricWrapper):
 
 
 class CategoricalAccuracy(MeanMetricWrapper):
-    """The share of samples whose most probable class is right; truths are one-hot."""
+    """The share of samples whose most probable class is correct; targets are one-hot."""
 
     _direction = "up"
 
@@ -184,8 +184,8 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
     Args:
         k: see above.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     _direction = "up"
@@ -202,8 +202,8 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
 
     Args:
         k: see above.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
         from_sorted_ids: whether predictions are numbers of classes, the most probable first.
     """
 

@@ -1,4 +1,4 @@
-"""AUC: the area under a curve that the threshold of a decision runs through."""
+"""AUC: the area under a curve parametrized by the decision threshold."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class AUC(Counts):
         curve: `ROC`; `PR`, precision over recall; `PRGAIN`, their gains over always saying yes.
         summation_method: `interpolation`; `minoring` and `majoring` bound the area from below and
             from above.
-        name: in logs.
-        dtype: of the result.
-        thresholds: those of the points, instead of a number of them; 0 and 1 are added. Where all
-            are even, what lies below 0 or above 1, such as a logit, belongs to the outer points.
+        name: name in logs.
+        dtype: dtype of the result.
+        thresholds: the thresholds of the points, instead of a number of them; 0 and 1 are added.
+            Where all are even, what lies below 0 or above 1, such as a logit, belongs to the outer
+            points.
         multi_label: whether each column of the predictions is a decision of its own, and the result
             the mean of their areas.
         num_labels: how many columns there are, where variables are wanted before the first batch.
@@ -44,7 +45,7 @@ class AUC(Counts):
         from_logits: whether predictions are logits, not probabilities.
 
     Raises:
-        ValueError: another curve or method, or too few thresholds.
+        ValueError: unknown curve or method, or too few thresholds.
 
     Source:
         Keras `AUC`; for PR the interpolation of Davis and Goadrich 2006.
@@ -101,17 +102,17 @@ class AUC(Counts):
         self.label_weights = None if label_weights is None else list(label_weights)
 
     def _check(self, thresholds: list[float]) -> None:
-        """Check nothing: logits may be outside 0 to 1."""
+        """Accept any thresholds: logits may be outside [0, 1]."""
 
     def _add_counts(self, shape: tuple[int, ...]) -> None:
         if self.multi_label and len(shape) == 1:
             if self.num_labels is None:
-                return  # once the first batch tells
+                return  # created with the first batch, when the number of labels is known
             shape = (*shape, self.num_labels)
         super()._add_counts(shape)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account."""
+        """Update the counts with a batch."""
         if self.from_logits:
             y_pred = exponents.sigmoid(self._number(y_pred))
         weights = self.label_weights
@@ -220,7 +221,7 @@ class AUC(Counts):
 
 
 def _gains(tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> tuple[Tensor, Tensor]:
-    """Recall and precision on the scale on which always saying yes is 0, and right is 1.
+    """Recall and precision rescaled to gain: 0 for a constant positive prediction, 1 at best.
 
     Keras: without true positives the gains are 0 and 1, and recall has none below 0.
     """

@@ -17,7 +17,7 @@ from pinnace.ops.math import clipping, comparison, division, reduction
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# Below every threshold: Keras' number.
+# Keras' threshold that every prediction exceeds.
 _NEVER = -1e10
 Thresholds = float | Sequence[float] | None
 
@@ -28,15 +28,15 @@ class Counts(Metric):
     Args:
         thresholds: above one a probability means yes.
         class_id: the column of the class, None for all columns.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     _untracked = frozenset({"thresholds", "_thresholds"})
 
-    # Which of the four counts are kept: true positives, false positives, ….
+    # The counts that the metric keeps: true positives, false positives, ….
     _kept: tuple[str, ...]
-    # The threshold where none is given.
+    # The default threshold.
     _usual = 0.5
 
     def __init__(
@@ -56,7 +56,7 @@ class Counts(Metric):
         self._add_counts((len(listed),))
 
     def _check(self, thresholds: list[float]) -> None:
-        """Refuse thresholds that no probability is above, or that all are."""
+        """Raise for thresholds outside [0, 1]."""
         outside = [t for t in thresholds if t is None or not 0 <= t <= 1]
         if outside:
             raise ValueError(
@@ -68,7 +68,7 @@ class Counts(Metric):
             setattr(self, kind, self.add_variable(shape, "zeros", name=kind))
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account."""
+        """Update the counts with a batch."""
         y_true, y_pred = self._number(y_true), self._number(y_pred)
         y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
         y_pred = self._considered(y_pred)
@@ -98,11 +98,11 @@ class Counts(Metric):
             getattr(self, kind).assign_add(reduction.reduce_sum(found, 1))
 
     def _considered(self, y_pred: Tensor) -> Tensor:
-        """The predictions, before a class is chosen."""
+        """The predictions as they are compared with the thresholds."""
         return y_pred
 
     def _truths(self, y_true: Tensor) -> Tensor:
-        """1 where the truth is anything but 0, as in Keras."""
+        """1 where the target is not 0, as in Keras."""
         return casting.cast(casting.cast(y_true, "bool"), self._dtype)
 
     def _clipped(self, y_pred: Tensor) -> Tensor:
@@ -137,7 +137,7 @@ def _as_list(thresholds: float | Sequence[float]) -> list[float]:
 
 
 def are_even(thresholds: Sequence[float]) -> bool:
-    """Whether they are evenly spaced from 0 to 1 in three or more steps."""
+    """Whether they are evenly spaced in [0, 1], with three or more values."""
     count = len(thresholds)
     return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=epsilon())
 
@@ -147,8 +147,8 @@ class _OneCount(Counts):
 
     Args:
         thresholds: above one a probability means yes.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     def __init__(
@@ -193,8 +193,8 @@ class _Share(Counts):
         top_k: only the `top_k` most likely classes of a sample can be yes; without a threshold they
             all are.
         class_id: the column of the class, None for all columns.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     _direction = "up"
@@ -223,7 +223,7 @@ class _Share(Counts):
         return y_pred * likely + _NEVER * (1.0 - likely)
 
     def result(self) -> Tensor:
-        """The share so far; 0 of nothing."""
+        """The share so far; 0 if nothing was counted."""
         right, wrong = (getattr(self, kind).value() for kind in self._kept)
         return self._one_or_all(division.divide_no_nan(right, right + wrong))
 
@@ -239,6 +239,6 @@ class Precision(_Share):
 
 
 class Recall(_Share):
-    """True positives / all that are positive."""
+    """True positives / all actual positives."""
 
     _kept = ("true_positives", "false_negatives")

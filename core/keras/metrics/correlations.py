@@ -1,4 +1,4 @@
-"""Correlations of predictions and truths, by samples."""
+"""Correlations of predictions and targets per sample."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     Args:
         y_true: [..., n]; cast to the dtype of `y_pred`.
         y_pred: [..., n].
-        axis: of the n values, one or several.
+        axis: axis of the n values, one or several.
 
     Returns:
         [...] without that axis, from -1 to 1; NaN where either has no deviation.
@@ -41,12 +41,12 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
 
 
 def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
-    """Twice the covariance, divided by both variances and the squared distance of the means.
+    """Twice the covariance, divided by the variances plus the squared difference of the means.
 
     Args:
         y_true: [..., n]; cast to the dtype of `y_pred`.
         y_pred: [..., n].
-        axis: of the n values, one or several.
+        axis: axis of the n values, one or several.
 
     Returns:
         [...] without that axis, from -1 to 1; 1 where both are equal.
@@ -56,7 +56,8 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     mean = reduction.reduce_mean(y_pred, axis, keepdims=True)
     spread = statistics.reduce_variance(y_true, axis, keepdims=True)
     spread += statistics.reduce_variance(y_pred, axis, keepdims=True)
-    # Around the mean of the predictions both: the rest of the product has the mean 0.
+    # Both relative to the mean of the predictions. The mean of the product is the covariance
+    # all the same, since y_pred - mean averages to 0.
     product = (y_true - mean) * (y_pred - mean)
     size = spread + arithmetic.square(mean_true - mean) + epsilon()
     return reduction.reduce_mean(2 * product / size, axis)
@@ -66,9 +67,9 @@ class PearsonCorrelation(MeanMetricWrapper):
     """The mean of the samples' Pearson correlations; see `pearson_correlation`.
 
     Args:
-        name: in logs.
-        dtype: of the result.
-        axis: of the values of a sample.
+        name: name in logs.
+        dtype: dtype of the result.
+        axis: axis of the values of a sample.
     """
 
     _direction = "up"
@@ -84,9 +85,9 @@ class ConcordanceCorrelation(MeanMetricWrapper):
     """The mean of the samples' concordance correlations; see `concordance_correlation`.
 
     Args:
-        name: in logs.
-        dtype: of the result.
-        axis: of the values of a sample.
+        name: name in logs.
+        dtype: dtype of the result.
+        axis: axis of the values of a sample.
     """
 
     _direction = "up"

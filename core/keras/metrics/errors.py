@@ -1,4 +1,4 @@
-"""Errors of regression and losses of classification, averaged over samples."""
+"""Regression errors and classification losses, averaged over samples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RootMeanSquaredError(Mean):
         super().__init__(name=name, dtype=dtype)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]  # as Keras has it
-        """Take a batch into account."""
+        """Update the mean with a batch."""
         y_true, y_pred = pair(y_true, y_pred)
         super().update_state(arithmetic.square(y_pred - y_true), sample_weight)
 
@@ -75,9 +75,9 @@ class CosineSimilarity(MeanMetricWrapper):
     """The mean cosine of the angle between truth and prediction.
 
     Args:
-        name: in logs.
-        dtype: of the result.
-        axis: of the vectors.
+        name: name in logs.
+        dtype: dtype of the result.
+        axis: axis of the vectors.
     """
 
     _direction = "up"
@@ -176,11 +176,11 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
     """The mean of losses.sparse_categorical_crossentropy.
 
     Args:
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
         from_logits: whether softmax is still to be applied.
         ignore_class: number of a class whose loss is 0; its samples count all the same.
-        axis: of the classes: the last one.
+        axis: axis of the classes: the last one.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""R²: the share of the variance of the truth that a regression explains."""
+"""R²: the share of the targets' variance that a regression explains."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _AGGREGATIONS = (None, "uniform_average", "variance_weighted_average")
 
 
 class R2Score(Metric):
-    """1 - (squared errors) / (squared distances of the truth from its mean).
+    """1 - (squared errors) / (squared deviations of the targets from their mean).
 
     Args:
         class_aggregation: `uniform_average` over the columns, `variance_weighted_average`, or None
             for one number per column.
         num_regressors: how many inputs the regression has, for the adjusted score; 0 for the plain
             one.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
 
     Raises:
-        ValueError: another aggregation, a negative number, or samples that are no rows.
+        ValueError: unknown aggregation, a negative number, or samples that are no rows.
     """
 
     _untracked = frozenset({"_sums"})
@@ -68,7 +68,7 @@ class R2Score(Metric):
         return tuple(getattr(self, name) for name in names)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account; truth and prediction are [samples, columns]."""
+        """Update the sums with a batch; targets and predictions are [samples, columns]."""
         true, said = self._number(y_true), self._number(y_pred)
         true, said = squeeze_or_expand_to_same_rank(true, said)
         if self._sums is None:

@@ -21,13 +21,13 @@ class FBetaScore(Metric):
         average: `micro` counts all decisions alike, `macro` averages the classes, `weighted`
             averages them by how many samples each has; None gives one number per class.
         beta: how much more recall counts than precision; above 0.
-        threshold: above it a probability means yes, between 0 and 1; with None the most likely
-            class of each sample is the one that was said.
-        name: in logs.
-        dtype: of the result.
+        threshold: probabilities above it count as positive, between 0 and 1; None takes the most
+            likely class of each sample.
+        name: name in logs.
+        dtype: dtype of the result.
 
     Raises:
-        ValueError: another `average`, `beta` or `threshold`; samples that are no rows of classes.
+        ValueError: an argument has another value, or samples have no axis of classes.
         TypeError: `beta` or `threshold` is no float.
     """
 
@@ -87,7 +87,7 @@ class FBetaScore(Metric):
         return tuple(getattr(self, name) for name in names)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account; truth and prediction are [samples, classes]."""
+        """Update the counts with a batch; targets and predictions are [samples, classes]."""
         true, said = self._number(y_true), self._number(y_pred)
         for what, x in (("y_true", true), ("y_pred", said)):
             if x.shape.rank != 2:
@@ -111,7 +111,7 @@ class FBetaScore(Metric):
         if self.threshold is not None:
             return comparison.greater(said, self.threshold)
         most = reduction.reduce_max(said, -1, keepdims=True)
-        # Keras: of a row of zeros nothing was said.
+        # Keras: a row of zeros predicts nothing.
         above = comparison.greater(polar.abs(said), 1e-9)
         return logic.logical_and(comparison.greater_equal(said, most), above)
 
@@ -141,8 +141,8 @@ class F1Score(FBetaScore):
     Args:
         average: as for `FBetaScore`.
         threshold: as for `FBetaScore`.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     def __init__(

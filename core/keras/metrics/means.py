@@ -1,4 +1,4 @@
-"""Means and sums over batches, and functions of truth and prediction averaged over samples."""
+"""Means and sums over batches, and functions of targets and predictions averaged over samples."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Sum(Metric):
     """The sum of the values, times their weights.
 
     Args:
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
@@ -29,7 +29,7 @@ class Sum(Metric):
         self.total = self.add_variable((), "zeros", name="total")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account."""
+        """Update the result with a batch."""
         values, _ = by_sample(self, values, sample_weight, reduction.reduce_sum)
         self.total.assign_add(reduction.reduce_sum(values))
 
@@ -42,8 +42,8 @@ class Mean(Metric):
     """The mean of the values, weighted.
 
     Args:
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
@@ -52,7 +52,7 @@ class Mean(Metric):
         self.count = self.add_variable((), "zeros", name="count")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account."""
+        """Update the result with a batch."""
         values, weights = by_sample(self, values, sample_weight, reduction.reduce_mean)
         rank = values.shape.rank
         self.total.assign_add(values if rank == 0 else reduction.reduce_sum(values))
@@ -68,7 +68,7 @@ class Mean(Metric):
             self.count.assign_add(casting.cast(count, self._dtype))
 
     def result(self) -> Tensor:
-        """The mean so far; 0 of nothing."""
+        """The mean so far; 0 if there were no values."""
         return division.divide_no_nan(self.total.value(), self.count.value())
 
 
@@ -77,8 +77,8 @@ class MeanMetricWrapper(Mean):
 
     Args:
         fn: gives a value per sample.
-        name: in logs; the function's if None.
-        dtype: of the result.
+        name: name in logs; the function's if None.
+        dtype: dtype of the result.
         **kwargs: given to `fn`.
     """
 
@@ -94,13 +94,13 @@ class MeanMetricWrapper(Mean):
         self._fn_kwargs = kwargs
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]  # as Keras has it
-        """Take a batch into account."""
+        """Update the mean with a batch."""
         mask = mask_of(y_pred) if isinstance(y_pred, Tensor) else None
         values = self._fn(y_true, y_pred, **self._fn_kwargs)
         super().update_state(values, masked_weights(sample_weight, mask, self._dtype))
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments; without the function for a subclass, which has its own."""
+        """The constructor's arguments; for a subclass without the function, which is its own."""
         config = super().get_config()
         if type(self) is MeanMetricWrapper:
             config["fn"] = registry.serialize_keras_object(self._fn)
@@ -111,7 +111,7 @@ class MeanMetricWrapper(Mean):
 def by_sample(
     metric: Metric, values: Any, sample_weight: Any, reduce: Callable[..., Any]
 ) -> tuple[Any, Any]:
-    """Values times weights, one per sample, and the weights.
+    """Weighted values, one per sample, and the weights.
 
     Source:
         Keras `reduce_to_samplewise_values`.

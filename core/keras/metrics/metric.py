@@ -29,7 +29,7 @@ class Metric(Constructed, AutoTrackable):
     """The base class of metrics: a subclass defines `update_state` and `result`.
 
     Args:
-        dtype: of the state and the result.
+        dtype: dtype of the state and the result.
         name: the class in snake case if None.
     """
 
@@ -47,7 +47,7 @@ class Metric(Constructed, AutoTrackable):
 
     @property
     def dtype(self) -> str:
-        """Name of the dtype of the state."""
+        """The name of the dtype of the state."""
         return self._dtype.name
 
     def add_variable(
@@ -62,10 +62,10 @@ class Metric(Constructed, AutoTrackable):
 
         Args:
             shape: every size known.
-            initializer: of its value, now and at each reset.
-            dtype: that of the metric if None.
-            aggregation: what is made of the states of the replicas of a strategy where it is read:
-                "sum", "mean", "only_first_replica" or "none".
+            initializer: initializer of its value, now and at each reset.
+            dtype: the dtype of the metric if None.
+            aggregation: how the states of a strategy's replicas are aggregated when read: "sum",
+                "mean", "only_first_replica" or "none".
             name: ends its name.
         """
         how = replicas.kept(replicas.aggregation_of("add_variable", aggregation), on_read=True)
@@ -89,7 +89,7 @@ class Metric(Constructed, AutoTrackable):
         name: str | None = None,
         **options: Any,
     ) -> Variable:
-        """Another name of `add_variable`; a string first is its name, as in older programs."""
+        """Another name of `add_variable`; older programs pass the name first."""
         del options
         if isinstance(shape, str):
             shape, name = (), shape
@@ -106,7 +106,7 @@ class Metric(Constructed, AutoTrackable):
         return self.variables
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
-        """Take one batch into account."""
+        """Update the state with a batch."""
         raise NotImplementedError(f"{type(self).__name__} must define update_state")
 
     def result(self) -> Any:
@@ -114,7 +114,7 @@ class Metric(Constructed, AutoTrackable):
         raise NotImplementedError(f"{type(self).__name__} must define result")
 
     def reset_state(self) -> None:
-        """Forget everything."""
+        """Reset the state."""
         for variable, first in self._state:
             variable.assign(first)
 
@@ -129,11 +129,11 @@ class Metric(Constructed, AutoTrackable):
 
         Args:
             metric_variables: a value for each of `variables`.
-            *args: those of `update_state`.
-            **kwargs: those of `update_state`.
+            *args: arguments of `update_state`.
+            **kwargs: keyword arguments of `update_state`.
 
         Raises:
-            ValueError: another number of values, or one of another shape.
+            ValueError: wrong number of values, or one of another shape.
         """
         scope = stateless.metric_mapping(self, "stateless_update_state", metric_variables)
         with scope:
@@ -148,7 +148,7 @@ class Metric(Constructed, AutoTrackable):
             metric_variables: a value for each of `variables`.
 
         Raises:
-            ValueError: another number of values, or one of another shape.
+            ValueError: wrong number of values, or one of another shape.
         """
         with stateless.metric_mapping(self, "stateless_result", metric_variables):
             return self.result()
@@ -160,7 +160,7 @@ class Metric(Constructed, AutoTrackable):
         return stateless.values_after(scope, self.variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Update with one batch; returns the current value."""
+        """Update with a batch, and return the result."""
         self.update_state(*args, **kwargs)
         return self.result()
 
@@ -182,7 +182,7 @@ class Metric(Constructed, AutoTrackable):
 
 
 def metrics_in(layer: Layer) -> list[Metric]:
-    """The metrics in the attributes of a layer, in its lists and dicts, and of the layers in it."""
+    """The metrics among a layer's attributes, lists and dicts, and those of nested layers."""
     found: dict[int, Metric] = {}
     for one in layer._flatten_layers():
         for child in one._trackable_children().values():

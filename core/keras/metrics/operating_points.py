@@ -1,4 +1,4 @@
-"""The best value of one rate over all thresholds at which another rate is met."""
+"""The best value of one rate over all thresholds that satisfy a bound on another rate."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class _BestUnderConstraint(Counts):
-    """The largest value of one share over the thresholds at which another is large enough.
+    """The largest value of one rate over the thresholds at which another is large enough.
 
     Args:
-        value: what the other share must reach, between 0 and 1.
+        value: the required value of the other share, between 0 and 1.
         num_thresholds: how many thresholds are tried, evenly between 0 and 1.
         class_id: the column of the class, None for all columns.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
 
     Raises:
         ValueError: `value` is outside of 0 to 1, or there is no threshold.
@@ -63,7 +63,7 @@ class _BestUnderConstraint(Counts):
         return tuple(getattr(self, kind).value() for kind in self._kept)
 
     def _best(self, constrained: Tensor, wanted: Tensor) -> Tensor:
-        """0 if no threshold meets the constraint."""
+        """The best value, or 0 if no threshold satisfies the bound."""
         kept = comparison.greater_equal(constrained, self.value)
         return reduction.reduce_max(selecting.where(kept, wanted, constants.zeros_like(wanted)))
 
@@ -85,11 +85,11 @@ class SensitivityAtSpecificity(_BestUnderConstraint):
     """The best true positives / positives where true negatives / negatives reach `specificity`.
 
     Args:
-        specificity: what must be reached.
+        specificity: the required specificity.
         num_thresholds: how many thresholds are tried.
         class_id: the column of the class, None for all columns.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     _argument = "specificity"
@@ -114,11 +114,11 @@ class SpecificityAtSensitivity(_BestUnderConstraint):
     """The best true negatives / negatives where true positives / positives reach `sensitivity`.
 
     Args:
-        sensitivity: what must be reached.
+        sensitivity: the required sensitivity.
         num_thresholds: how many thresholds are tried.
         class_id: the column of the class, None for all columns.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     _argument = "sensitivity"
@@ -143,11 +143,11 @@ class PrecisionAtRecall(_BestUnderConstraint):
     """The best precision where recall reaches `recall`.
 
     Args:
-        recall: what must be reached.
+        recall: the required recall.
         num_thresholds: how many thresholds are tried.
         class_id: the column of the class, None for all columns.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     _argument = "recall"
@@ -172,11 +172,11 @@ class RecallAtPrecision(_BestUnderConstraint):
     """The best recall where precision reaches `precision`.
 
     Args:
-        precision: what must be reached.
+        precision: the required precision.
         num_thresholds: how many thresholds are tried.
         class_id: the column of the class, None for all columns.
-        name: in logs.
-        dtype: of the result.
+        name: name in logs.
+        dtype: dtype of the result.
     """
 
     _argument = "precision"

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 class IoU(Metric):
-    """The mean over some classes of true positives / (said or so).
+    """The mean over classes of true positives / (predicted or actual positives).
 
     Args:
         num_classes: how many classes there are.
-        target_class_ids: those that are averaged.
-        name: in logs.
-        dtype: of the counts, whose weights are cut to it; int64 if None.
+        target_class_ids: the averaged classes.
+        name: name in logs.
+        dtype: dtype of the counts, whose weights are cut to it; int64 if None.
         ignore_class: a class whose samples do not count, None for none.
         sparse_y_true: whether the truth is class numbers, and not a row for each sample.
         sparse_y_pred: whether predictions are class numbers.
-        axis: of the classes, where rows are given.
+        axis: axis of the classes, where rows are given.
 
     Raises:
         ValueError: a target outside of the classes.
@@ -73,7 +73,7 @@ class IoU(Metric):
         return list(self._target_class_ids)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account."""
+        """Update the counts with a batch."""
         true = self._classes(y_true, self.sparse_y_true)
         said = self._classes(y_pred, self.sparse_y_pred)
         # Keras: an index that is not a class is ignored, in targets or predictions.
@@ -110,7 +110,7 @@ class IoU(Metric):
         return reshaping.reshape(casting.cast(tensor, dtypes.int64), [-1])
 
     def result(self) -> Tensor:
-        """The mean so far; classes that never occurred are left out."""
+        """The mean so far, without classes that never occurred."""
         counts = casting.cast(self.total_cm.value(), self._of_results())
         both = bands.diag_part(counts)
         either = reduction.reduce_sum(counts, 0) + reduction.reduce_sum(counts, 1) - both
@@ -143,7 +143,7 @@ class BinaryIoU(IoU):
     Args:
         target_class_ids: the classes that are averaged, of 0 and 1.
         threshold: from it on a probability means 1.
-        name: in logs.
+        name: name in logs.
         dtype: as for `IoU`.
     """
 
@@ -158,7 +158,7 @@ class BinaryIoU(IoU):
         self.threshold = threshold
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch of truth (0 or 1) and probabilities into account."""
+        """Update the counts with a batch of targets (0 or 1) and probabilities."""
         said = comparison.greater_equal(casting.cast(y_pred, floatx()), self.threshold)
         super().update_state(y_true, casting.cast(said, self._dtype), sample_weight)
 
@@ -173,7 +173,7 @@ class MeanIoU(IoU):
 
     Args:
         num_classes: how many classes there are.
-        name: in logs.
+        name: name in logs.
         dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_true: as for `IoU`.
@@ -204,16 +204,16 @@ class MeanIoU(IoU):
 
 
 class OneHotIoU(IoU):
-    """`IoU` where truth and prediction are a row of classes for each sample.
+    """`IoU` for targets and predictions given as one row of classes per sample.
 
     Args:
         num_classes: how many classes there are.
-        target_class_ids: those that are averaged.
-        name: in logs.
+        target_class_ids: the averaged classes.
+        name: name in logs.
         dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_pred: whether predictions are class numbers all the same.
-        axis: of the classes.
+        axis: axis of the classes.
     """
 
     def __init__(
@@ -238,15 +238,15 @@ class OneHotIoU(IoU):
 
 
 class OneHotMeanIoU(MeanIoU):
-    """`MeanIoU` where truth and prediction are a row of classes for each sample.
+    """`MeanIoU` for targets and predictions given as one row of classes per sample.
 
     Args:
         num_classes: how many classes there are.
-        name: in logs.
+        name: name in logs.
         dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_pred: whether predictions are class numbers all the same.
-        axis: of the classes.
+        axis: axis of the classes.
     """
 
     def __init__(

@@ -29,10 +29,10 @@ def clone_model(
     recursive: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """A model with the same layers, made anew, and new weights.
+    """A model with copies of the layers and new weights.
 
     Args:
-        model: of any kind; a subclass of Model must have a configuration.
+        model: a model of any kind; a subclass of Model must have a configuration.
         input_tensors: the inputs of the new model, in the structure of the old one's: KerasTensors,
             or an InputLayer for a Sequential model; new ones if None.
         clone_function: gives the new layer for an old one; a layer that is used twice is made once.
@@ -76,7 +76,7 @@ def clone_model(
 
 @dataclass(frozen=True, slots=True)
 class _Layers:
-    """Old layer -> new layer; each is created once."""
+    """Old layer -> new layer, each created once."""
 
     clone: Callable[[Any], Any] | None
     call: Callable[..., Any] | None
@@ -130,7 +130,7 @@ def _functional(model: Functional, input_tensors: Any, layers: _Layers) -> Any:
 
 
 def _by_input(model: Functional, input_tensors: Any) -> dict[str, KerasTensor]:
-    """Name of an old input layer -> the tensor that replaces its own."""
+    """The name of an old input layer -> the tensor that replaces its own."""
     if input_tensors is None:
         return {}
     given, known = structure.flatten(input_tensors), structure.flatten(model.input)
@@ -149,7 +149,7 @@ def _by_input(model: Functional, input_tensors: Any) -> dict[str, KerasTensor]:
 
 
 def _compile_likewise(model: Any, made: Any) -> None:
-    """Compile the new model as the old one is, if it is compiled and that can be stored."""
+    """Compile the new model like the old one, if that is compiled and can be described."""
     if not model.compiled:
         return
     try:

@@ -1,4 +1,4 @@
-"""Functional: a model made from KerasTensors."""
+"""Functional: a model defined by KerasTensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Functional(Model):
     Args:
         inputs: a structure of KerasTensors.
         outputs: a structure of KerasTensors.
-        name: of the model.
+        name: name of the model.
         **kwargs: see Layer.
     """
 
@@ -22,12 +22,12 @@ class Functional(Model):
         super().__init__(inputs, outputs, name=name, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """Layers, their calls, inputs and outputs, in Keras' form."""
+        """Layers, their calls, inputs and outputs in Keras' form."""
         return graph_config.configuration(self, self._known_topology("configuration"))
 
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
-        """The model with that configuration, with new weights."""
+        """The model with a configuration, with new weights."""
         return graph_config.from_graph(cls, config, custom_objects)

@@ -21,17 +21,17 @@ def in_order(inputs: Any, flat_inputs: Sequence[KerasTensor], given: Any) -> lis
     Args:
         inputs: the inputs of the model, in their structure.
         flat_inputs: the same, flat.
-        given: what the model is called on.
+        given: the model's input.
 
     Raises:
-        ValueError: another number of values; a missing name; values in a list for a dict whose
-            order is not that of its names; None for an input that is not optional.
+        ValueError: wrong number of values; a missing name; values in a list for a dict whose order
+            is not that of its names; None for an input that is not optional.
 
     Source:
-        Keras: which structures are warned of and which are refused.
+        As in Keras, some structures are warned of and some are refused.
     """
     if isinstance(given, dict) and not isinstance(inputs, dict):
-        # The inputs of a list, or the only one, may be given by their names.
+        # Inputs in a list, or a single input, may also be passed by name.
         names = [x.name for x in flat_inputs]
         _check_names(names, given)
         values = [given[name] for name in names]
@@ -57,12 +57,12 @@ def in_order(inputs: Any, flat_inputs: Sequence[KerasTensor], given: Any) -> lis
 
 
 def path_of(inputs: Any, index: int) -> str:
-    """The path of an input in the structure, `0.name`; empty for a single input."""
+    """The path of an input in its structure, `0.name`; empty for a single input."""
     return ".".join(str(key) for key in structure.flatten_with_paths(inputs)[index][0])
 
 
 def _is_optional(x: KerasTensor) -> bool:
-    """Whether None may be passed for it; also for inputs that are not the user's."""
+    """Whether None may be passed for the input; also for inputs that are not the user's."""
     layer = None if x.node is None or x.node.inputs else x.node.layer
     return layer is None or getattr(layer, "optional", True)
 
@@ -92,7 +92,7 @@ def _picked(inputs: Any, given: Any, *, is_whole: bool = True) -> list[Any]:
 
 
 def _is_symbolic(given: Any) -> bool:
-    """Whether a model is being built: its arguments are checked when it is called."""
+    """Whether the argument is symbolic: it is checked later, when the model is called."""
     return any(isinstance(x, KerasTensor) for x in structure.flatten(given))
 
 

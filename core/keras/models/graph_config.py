@@ -22,13 +22,13 @@ M = TypeVar("M", bound="Model")
 
 
 def configuration(model: Model, topology: Topology) -> dict[str, Any]:
-    """The name of a model, whether it is trained, and its graph."""
+    """The name of a model, its `trainable` flag, and its graph."""
     own = {"name": model.name, "trainable": model.trainable}
     return {**own, **stored(topology, model._layers)}
 
 
 def is_made_of_tensors(kind: type) -> bool:
-    """Whether a class's constructor takes inputs and outputs, as that of Model does."""
+    """Whether the constructor of a class takes inputs and outputs, like Model's."""
     names = [*inspect.signature(kind.__init__).parameters][1:]  # type: ignore[misc]  # it is only looked at
     return names == ["args", "kwargs"] or names[:2] == ["inputs", "outputs"]
 
@@ -58,7 +58,7 @@ def stored(topology: Topology, layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def from_graph(kind: type[M], config: dict[str, Any], custom_objects: dict[str, Any] | None) -> M:
-    """A model of this class, of the layers and calls in a configuration of a Functional."""
+    """A model of the given class, with the layers and calls of a Functional's configuration."""
     inputs, outputs = rebuilt(
         config, lambda c: registry.deserialize_keras_object(c, custom_objects)
     )
@@ -77,10 +77,10 @@ def rebuilt(
     """The inputs and outputs of the model that a configuration describes.
 
     Args:
-        config: what `Functional.get_config` gave.
+        config: the result of `Functional.get_config`.
         make: gives a layer for its configuration.
         call: calls a layer, the first argument, on the others; None calls it plainly.
-        given: by the name of an input layer what stands in the place of its tensor.
+        given: name of an input layer -> the replacement of its tensor.
 
     Raises:
         ValueError: calls that wait for each other, or for a layer that is not there.
@@ -115,8 +115,8 @@ def rebuilt(
                 tensors[name, index, i] = x
         if len(left) == len(waiting):
             raise ValueError(
-                f"Functional.from_config: layers {', '.join(n for n, _, _ in left)} need what no "
-                "layer gives"
+                f"Functional.from_config: layers {', '.join(n for n, _, _ in left)} have inputs "
+                "that no layer gives"
             )
         waiting = left
     return (
@@ -130,7 +130,7 @@ def _plainly(layer: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _taken(layer: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, without those that are None and that `call` does not take."""
+    """The arguments of a call, without those that are None and not accepted by `call`."""
     if all(value is not None for value in kwargs.values()):
         return kwargs
     parameters = inspect.signature(plain(type(layer).call)).parameters
@@ -140,7 +140,7 @@ def _taken(layer: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unique_names(layers: Sequence[Layer]) -> dict[int, str]:
-    """Id of a layer -> its name; an operation with the name of a layer gets another one."""
+    """Id of a layer -> its name; an operation whose name a layer has gets another one."""
     operations = [x for x in layers if getattr(x, "_is_operation", False)]
     names = {id(x): x.name for x in layers}
     taken = {x.name for x in layers if not getattr(x, "_is_operation", False)}
@@ -156,7 +156,7 @@ def _unique_names(layers: Sequence[Layer]) -> dict[int, str]:
 def _places(
     nodes: list[Node], inputs: list[KerasTensor], names: Mapping[int, str]
 ) -> dict[int, list[Any]]:
-    """Id of a KerasTensor -> [layer's name, index of the call, index of the output]."""
+    """Id of a KerasTensor -> [name of the layer, index of the call, index of the output]."""
     places: dict[int, list[Any]] = {}
     for x in inputs:
         name = names.get(id(x.node.layer), x.node.layer.name) if x.node is not None else x.name

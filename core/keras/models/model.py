@@ -89,7 +89,8 @@ class Model(Layer):
     _model_trainer: Trainer
     _topology: Topology | None
     _layers: list[Layer]
-    # The specs of the first argument of `call`, the batch axis open; those of the others it needs.
+    # The specs of `call`'s first argument with an open batch axis, and of its other required
+    # arguments.
     _call_specs: Any
     _more_call_specs: tuple[Any, ...]
 
@@ -140,7 +141,7 @@ class Model(Layer):
     def _twin(self) -> Layer:
         return self  # its layers may be shared with other models
 
-    # Calling it.
+    # Calling.
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for these inputs."""
@@ -163,7 +164,7 @@ class Model(Layer):
         others = needed_arguments(type(self).call, signature, args, kwargs)
         self._more_call_specs = structure.map_structure(_open_spec, others)
         if type(self).build is Model.build:
-            # The layers inside are built as `call` calls them.
+            # Building the layers inside as `call` calls them.
             self._build_specs = structure.map_structure(spec_of, first)
             self.built = True
             return
@@ -194,7 +195,7 @@ class Model(Layer):
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers right below this one; of a functional model its input layers too."""
+        """The direct layers of this model, including input layers of a functional model."""
         if self._lists_layers or self._topology is not None:
             # Keras: an operation is a node of the model, and no layer of it.
             return [layer for layer in self._layers if not getattr(layer, "_is_operation", False)]
@@ -217,7 +218,7 @@ class Model(Layer):
         """The layer with that name or index.
 
         Raises:
-            ValueError: there is none; both or neither were given.
+            ValueError: there is no such layer; both or neither of name and index are given.
         """
         if (name is None) == (index is None):
             raise ValueError("get_layer: either name or index must be given")
@@ -235,18 +236,18 @@ class Model(Layer):
 
     @property
     def operations(self) -> list[Layer]:
-        """The layers and operations of a functional model, input layers too, in their order."""
+        """The layers and operations of a functional model in order, including input layers."""
         self._known_topology("operations")
         return list(self._layers)
 
     @property
     def inputs(self) -> list[KerasTensor]:
-        """The KerasTensors a functional model begins with."""
+        """The KerasTensors that are a functional model's inputs."""
         return self._known_topology("inputs").flat_inputs
 
     @property
     def outputs(self) -> list[KerasTensor]:
-        """The KerasTensors a functional model ends with."""
+        """The KerasTensors that are a functional model's outputs."""
         return self._known_topology("outputs").flat_outputs
 
     @property
@@ -264,12 +265,12 @@ class Model(Layer):
 
     @property
     def input_shape(self) -> Any:
-        """The shape of the input; of several ones, in whatever structure, a list."""
+        """The shape of the input; for several inputs, in any structure, a list."""
         return _shapes(self.inputs)
 
     @property
     def output_shape(self) -> Any:
-        """The shape of the output; of several ones, in whatever structure, a list."""
+        """The shape of the output; for several outputs, in any structure, a list."""
         return _shapes(self.outputs)
 
     @property
@@ -305,7 +306,7 @@ class Model(Layer):
             positions: has no effect, which a warning says: columns are as wide as their texts.
             print_fn: takes the text, instead of printing it.
             expand_nested: whether layers inside layers are shown.
-            show_trainable: whether a column says what is trainable.
+            show_trainable: whether to show which layers are trainable, in a column.
             layer_range: names of the first and the last layer to show, as patterns.
         """
         if positions is not None:
@@ -340,7 +341,7 @@ class Model(Layer):
         auto_scale_loss: bool = True,
         **kwargs: Unpack[OlderCompileOptions],
     ) -> None:
-        """Say how to train.
+        """Configure training.
 
         Args:
             optimizer: name or object.
@@ -356,7 +357,7 @@ class Model(Layer):
             jit_compile: kept as given; steps run by machine code from the first one in any case.
             auto_scale_loss: whether the optimizer of a model of policy `mixed_float16` becomes one
                 with a dynamic loss scale, `LossScaleOptimizer`.
-            **kwargs: of older programs: they have no effect, which a warning says.
+            **kwargs: arguments of older programs: they have no effect, which a warning says.
         """
         check_how(steps_per_execution, jit_compile)
         for name, why in without_effect(Model.compile, kwargs):
@@ -383,7 +384,7 @@ class Model(Layer):
 
     @property
     def distribute_strategy(self) -> Strategy:
-        """The strategy that the model was made in; the default one if there was none."""
+        """The strategy in whose scope the model was created, or the default one."""
         from pinnace.distribute.current import get_strategy  # most models are made in none
 
         return self._step_functions.strategy or get_strategy()
@@ -414,7 +415,7 @@ class Model(Layer):
 
     @property
     def unrolled_steps_per_execution(self) -> int:
-        """The number of steps that are unrolled: always 1."""
+        """The number of unrolled steps: always 1."""
         return 1
 
     @unrolled_steps_per_execution.setter
@@ -436,7 +437,7 @@ class Model(Layer):
 
     @property
     def jit_compile(self) -> bool:
-        """Whether the first step waits for machine code."""
+        """Whether the first step waits for compilation."""
         return self._compilation.jit_compile
 
     @jit_compile.setter
@@ -452,16 +453,16 @@ class Model(Layer):
         return None if given is None else given["loss"]
 
     def get_compile_config(self) -> dict[str, Any] | None:
-        """The arguments of `compile`, JSON-serialisable."""
+        """The arguments of `compile` in JSON-serializable form."""
         return self._compilation.config()
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
-        """`compile` with what `get_compile_config` gave."""
+        """Call `compile` with the result of `get_compile_config`."""
         self.compile(**arguments(config))
 
     @property
     def metrics(self) -> list[Metric]:
-        """The loss's mean, what `compile` was given as one, and the attributes of layers.
+        """The mean loss, the metrics given to `compile`, and those in layers' attributes.
 
         For those given to `compile` it is a CompileMetrics: its `update_state(y, y_pred,
         sample_weight=…)` does not pass the weights to unweighted metrics.
@@ -479,7 +480,7 @@ class Model(Layer):
             metric.reset_state()
 
     def get_metrics_result(self) -> dict[str, Any]:
-        """Name -> what each metric says now."""
+        """The name of each metric -> its result."""
         results: dict[str, Any] = {}
         for metric in self.metrics:
             result = metric.result()
@@ -497,7 +498,7 @@ class Model(Layer):
             "optimizer_variables" and "metrics_variables".
 
         Raises:
-            ValueError: another format; two variables with one path.
+            ValueError: unknown format; two variables with one path.
         """
         return state_trees.tree_of(self, value_format)
 
@@ -505,7 +506,7 @@ class Model(Layer):
         """Set variables to the values from `get_state_tree`.
 
         Args:
-            state_tree: as `get_state_tree` gives it; it may lack variables, and paths that no
+            state_tree: the result of `get_state_tree`; it may lack variables, and paths that no
                 variable has are passed over.
 
         Raises:
@@ -533,7 +534,7 @@ class Model(Layer):
             training: whether this is a training step.
 
         Raises:
-            ValueError: there is no loss, neither from `compile` nor from `add_loss`.
+            ValueError: the model has no loss, neither from `compile` nor from `add_loss`.
         """
         del x, training
         return self._compilation.total_loss(y, y_pred, sample_weight)
@@ -555,7 +556,7 @@ class Model(Layer):
         sample_weight: Any = None,
         training: bool = True,
     ) -> tuple[Any, tuple[Any, Any, Any]]:
-        """`compute_loss` with other values for the variables, which are not changed.
+        """`compute_loss` with given values instead of the variables', which are unchanged.
 
         Args:
             trainable_variables: a value for each of `trainable_variables`.
@@ -568,10 +569,10 @@ class Model(Layer):
             training: whether this is a training step.
 
         Returns:
-            The loss, and the three lists of values after it was computed.
+            The loss, and the three lists of values after its computation.
 
         Raises:
-            ValueError: another number of values, or one of another shape.
+            ValueError: wrong number of values, or one of another shape.
         """
         return stateless.loss_of_model(
             self,
@@ -584,7 +585,7 @@ class Model(Layer):
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
-        """Update all metrics with one batch; returns their results."""
+        """Update all metrics with a batch, and return their results."""
         del x
         self._compilation.update_metrics(y, y_pred, sample_weight)
         return self.get_metrics_result()
@@ -596,7 +597,7 @@ class Model(Layer):
             data: x, (x, y) or (x, y, sample_weight).
 
         Returns:
-            What the progress bar shows.
+            The values that the progress bar shows.
         """
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         variables = self.trainable_variables
@@ -613,7 +614,7 @@ class Model(Layer):
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def test_step(self, data: Any) -> dict[str, Any]:
-        """Test on one batch; a subclass may do it otherwise."""
+        """Test on one batch; subclasses may override it."""
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         y_pred = self(x, training=False)
         loss = self._compute_loss(x, y, y_pred, sample_weight, False)
@@ -621,7 +622,7 @@ class Model(Layer):
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def predict_step(self, data: Any) -> Any:
-        """The outputs for one batch; a subclass may do it otherwise."""
+        """The outputs for one batch; subclasses may override it."""
         x, _, _ = unpack_x_y_sample_weight(data)
         return self(x, training=False)
 
@@ -658,20 +659,20 @@ class Model(Layer):
     def make_train_function(self, force: bool = False) -> Callable[[Any], Any]:
         """A function that trains on the next batches of an iterator, as `train_function` too.
 
-        A subclass that defines it otherwise, and sets `train_function`, has `fit` call that, with
-        an iterator of one batch.
+        If a subclass overrides it and sets `train_function`, `fit` calls that, with an iterator of
+        one batch.
 
         Args:
             force: whether it is made anew.
 
         Returns:
-            Takes an iterator, gives what `train_step` gave for the last of `steps_per_execution`
-            batches.
+            A function from an iterator to the result of `train_step` for the last of
+            `steps_per_execution` batches.
         """
         return self._step_functions.over_iterator("train", force)
 
     def make_test_function(self, force: bool = False) -> Callable[[Any], Any]:
-        """As `make_train_function`, for `test_step`.
+        """See `make_train_function`; calls `test_step`.
 
         Args:
             force: whether it is made anew.
@@ -695,7 +696,7 @@ class Model(Layer):
     def compiled_loss(
         self, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
     ) -> Any:
-        """`compute_loss`, by its older name; warns.
+        """The older name of `compute_loss`; warns.
 
         Args:
             y: truths.
@@ -716,7 +717,7 @@ class Model(Layer):
         """The compiled metrics, with `update_state(y, y_pred)`."""
         return OlderMetrics(self)
 
-    # Over many batches.
+    # Loops over batches.
 
     @tracebacks.entry
     def fit(
@@ -739,14 +740,14 @@ class Model(Layer):
         validation_freq: Any = 1,
         **kwargs: Unpack[OlderOptions],
     ) -> History:
-        """Train.
+        """Train the model.
 
         Args:
             x: inputs: an array, or a list or dict of arrays; or what gives batches (x, y) or
                 (x, y, sample_weight): a generator, a dataset, an object with `__getitem__` and
                 `__len__`.
             y: truths, if `x` are arrays.
-            batch_size: of arrays; 32 if None.
+            batch_size: batch size for arrays; 32 if None.
             epochs: number of the epoch to end before.
             verbose: 0 says nothing, 1 shows a bar, 2 a line per epoch; "auto" is 1.
             callbacks: Callbacks.
@@ -759,8 +760,8 @@ class Model(Layer):
             steps_per_epoch: batches in an epoch; None takes all.
             validation_steps: batches to test on; None takes all.
             validation_batch_size: `batch_size` if None.
-            validation_freq: test every so many epochs, or after the epochs in a list.
-            **kwargs: none are known.
+            validation_freq: epochs between tests, or a list of the epochs to test after.
+            **kwargs: must be empty.
 
         Returns:
             A History: `history.history` is name -> one number per epoch.
@@ -806,13 +807,13 @@ class Model(Layer):
         Args:
             x: inputs: arrays, a generator, a dataset; see `fit`.
             y: truths, if `x` are arrays.
-            batch_size: of arrays; 32 if None.
+            batch_size: batch size for arrays; 32 if None.
             verbose: 0 says nothing, 1 shows a bar, 2 a line; "auto" is 1.
             sample_weight: factors of the samples.
             steps: batches to take; None takes all.
             callbacks: Callbacks.
             return_dict: whether to answer a dict.
-            **kwargs: none are known.
+            **kwargs: must be empty.
 
         Returns:
             The loss, a list of it and the metrics if there are any, or a dict.
@@ -835,14 +836,14 @@ class Model(Layer):
 
         Args:
             x: inputs: arrays, a generator, a dataset; see `fit`.
-            batch_size: of arrays; 32 if None.
+            batch_size: batch size for arrays; 32 if None.
             verbose: 0 says nothing, 1 shows a bar, 2 a line; "auto" is 1.
             steps: batches to take; None takes all.
             callbacks: Callbacks.
         """
         return self._model_evaluator.predict(x, batch_size, verbose, steps, callbacks)
 
-    # Weights in few bits.
+    # Quantization.
 
     def quantize(  # type: ignore[override]  # Keras' quantize of a model takes other arguments
         self,
@@ -855,14 +856,14 @@ class Model(Layer):
 
         Args:
             mode: "int8" or "int4"; that of `config` if None.
-            config: which quantizers are used; see `keras.quantizers`.
-            filters: which layers: a regular expression that is found in their names, several, or a
+            config: the quantizers used; see `keras.quantizers`.
+            filters: the layers: a regular expression that is found in their names, several, or a
                 function of a layer; all if None.
             **kwargs: `type_check`: whether subclasses of such layers are left alone.
 
         Raises:
             ValueError: arguments that contradict each other; other ones.
-            NotImplementedError: another mode.
+            NotImplementedError: unknown mode.
         """
         quantizing.quantize_layers(self, mode, config, filters, **kwargs)
         self._step_functions.clear()
@@ -870,15 +871,15 @@ class Model(Layer):
     def get_quantization_layer_structure(
         self, mode: str | None = None
     ) -> dict[str, list[Any]] | None:
-        """None: a model may override it with the layers before and in its blocks.
+        """None; a model may override it to return the layers before and in its blocks.
 
         Args:
-            mode: of quantization.
+            mode: mode of quantization.
         """
         del mode
         return None
 
-    # Saving it.
+    # Saving.
 
     def save(
         self,
@@ -892,7 +893,7 @@ class Model(Layer):
         Args:
             filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older
                 one; else it is the folder of a SavedModel.
-            overwrite: whether what is there may be replaced.
+            overwrite: whether an existing file may be replaced.
             zipped: whether a `.keras` file is one archive; False writes its members as the files
                 of a folder, whose name has no ending.
             **kwargs: `include_optimizer`; of a SavedModel `save_format`, `signatures`, `options`.
@@ -916,7 +917,7 @@ class Model(Layer):
         Args:
             filepath: ends in `.weights.h5` for Keras 3's format; without an ending it
                 is a TensorFlow checkpoint.
-            overwrite: whether what is there may be replaced.
+            overwrite: whether an existing file may be replaced.
             max_shard_size: gigabytes of variables in one file: `filepath` ends in `.weights.json`
                 and says which of the files beside it has what. None writes one file.
             **kwargs: `objects_to_skip`: layers that are left out.
@@ -940,8 +941,8 @@ class Model(Layer):
                 `objects_to_skip`: layers that are left as they are.
 
         Returns:
-            For a checkpoint a status with `assert_consumed()` and the like: what is not built yet
-            gets its values when it is. None for other files.
+            For a checkpoint, a status with `assert_consumed()` and the like; unbuilt layers get
+            their values when they are built. None for other files.
 
         Raises:
             ValueError: weights that do not fit; another argument.
@@ -949,7 +950,7 @@ class Model(Layer):
         return weight_files.load_weights(self, filepath, skip_mismatch, **kwargs)
 
     def export(self, filepath: str | Path, format: str = "tf_saved_model", **kwargs: Any) -> None:
-        """Export the model's inference function, for serving.
+        """Export the model's inference function for serving.
 
         Args:
             filepath: a folder, or a file for ONNX.
@@ -959,7 +960,7 @@ class Model(Layer):
                 whether to print the endpoints then; `opset_version`: of ONNX; others: the writer's.
 
         Raises:
-            ValueError: another format.
+            ValueError: unknown format.
         """
         export_model(self, filepath, format, kwargs)
 
@@ -979,7 +980,7 @@ class Model(Layer):
         return children
 
     def _children_elsewhere(self) -> dict[str, Trackable]:
-        # Keras calls the layers of a functional model so.
+        # Keras stores the layers of a functional model under this name.
         others = super()._children_elsewhere()
         layers = self._trackable_children().get("_layers")
         if layers is not None and self._topology is not None:
@@ -987,7 +988,7 @@ class Model(Layer):
         return {**others, **self._as_in_keras_2()}
 
     def _as_in_keras_2(self) -> dict[str, Trackable]:
-        """The layers that have weights, by the names that Keras 2 has for them in checkpoints."""
+        """The layers with weights, under their names in Keras 2's checkpoints."""
         if not (self._lists_layers or self._topology is not None):
             return {}
         layers = [layer for layer in self.layers if layer.weights]
@@ -1000,7 +1001,7 @@ class Model(Layer):
         return saved_functions.functions_for_saving(self)
 
     def get_config(self) -> dict[str, Any]:
-        """See Layer; the graph of a functional one whose class is made from inputs and outputs."""
+        """See Layer; for a functional model created from inputs and outputs, its graph."""
         if self._topology is not None and graph_config.is_made_of_tensors(type(self)):
             return graph_config.configuration(self, self._topology)
         return super().get_config()
@@ -1012,13 +1013,13 @@ class Model(Layer):
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
-        """The model with that configuration, with new weights; the graph of a functional one."""
+        """The model with a configuration, with new weights; a functional one from its graph."""
         if "input_layers" not in config:
             return super().from_config(config)
         return graph_config.from_graph(cls, config, custom_objects)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The history is that of this model's training.
+        # Training history and compiled functions are not copied.
         made = ("history", "train_function", "test_function", "predict_function")
         return {**super().__getstate__(), **dict.fromkeys(made)}
 
@@ -1030,7 +1031,7 @@ class Model(Layer):
 
 
 def _named_spec(x: KerasTensor) -> Any:
-    """The spec of an input, with its name if it was given one and is a tensor's."""
+    """The spec of a tensor input, with its name if one was given."""
     if not isinstance(x.spec, TensorSpec):
         return x.spec
     given = x.node is not None and getattr(x.node.layer, "_given_name", None)
@@ -1038,7 +1039,7 @@ def _named_spec(x: KerasTensor) -> Any:
 
 
 def _open_spec(x: Any) -> Any:
-    """The spec of a tensor, the batch axis left open."""
+    """The spec of a tensor, with an open batch axis."""
     return with_open_batch(spec_of(x))
 
 
@@ -1063,6 +1064,6 @@ def _functional_arguments(
 
 
 def _shapes(tensors: list[KerasTensor]) -> Any:
-    """Their shapes as tuples; for a single tensor, its shape."""
+    """The shapes as tuples; for a single tensor, its shape."""
     found = [x.shape for x in tensors]
     return found[0] if len(found) == 1 else found

@@ -1,4 +1,4 @@
-"""The layers of a model that are quantized, by `Model.quantize`."""
+"""The choice of layers to quantize, for `Model.quantize`."""
 
 from __future__ import annotations
 

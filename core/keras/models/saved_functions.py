@@ -71,19 +71,19 @@ def functions_for_saving(model: Model) -> dict[str, Any]:
 
 
 def _forms(specs: Any) -> list[Any]:
-    """The specs as they are and, if some are sparse or ragged, all of them dense."""
+    """The specs and, if some are sparse or ragged, also all of them dense."""
     composite = any(isinstance(spec, CompositeSpec) for spec in structure.flatten(specs))
     return [specs, structure.map_structure(dense_spec, specs)] if composite else [specs]
 
 
 def _has_functions(model: Model) -> bool:
-    """Whether some methods or attributes were made by `function`."""
+    """Whether some methods or attributes are the result of `function`."""
     own = [vars(kind).values() for kind in type(model).__mro__]
     return any(isinstance(x, Function) for x in itertools.chain(vars(model).values(), *own))
 
 
 def _loss_functions(model: Model) -> list[Function]:
-    """The penalties of the weights, each as a function."""
+    """The weights' penalties as functions."""
 
     def function(index: int) -> Function:
         return Function(lambda: model._penalty_store.of_weights()[index], [], name=f"loss_{index}")
@@ -131,7 +131,7 @@ def _named_inputs(model: Model) -> tuple[dict[str, TensorSpec], Callable[[dict[s
 
 
 def _name_of(model: Model, index: int, spec: Any) -> str:
-    """The name that an input was given; empty if it was given none."""
+    """The name given to an input; empty if none was given."""
     if not isinstance(spec, CompositeSpec):
         return spec.name or ""
     inputs = model._topology.flat_inputs if model._topology is not None else []

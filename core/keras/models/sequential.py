@@ -1,4 +1,4 @@
-"""Sequential: layers one after the other."""
+"""Sequential: a linear stack of layers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sequential(Model):
     Args:
         layers: to begin with.
         trainable: whether training changes its weights.
-        name: of the model.
+        name: name of the model.
         **kwargs: see Layer.
     """
 
@@ -114,7 +114,7 @@ class Sequential(Model):
         """Remove the last layer, and return it.
 
         Raises:
-            ValueError: there is none.
+            ValueError: the model has no layers.
         """
         if not self._layers:
             raise ValueError(f"{self._described()}: there is no layer to remove")
@@ -125,7 +125,7 @@ class Sequential(Model):
             self._build_if_known()
         return layer
 
-    # Building it.
+    # Building.
 
     def _build_if_known(self) -> None:
         given = self._input
@@ -134,7 +134,7 @@ class Sequential(Model):
                 self._connect(given)
 
     def _connect(self, given: KerasTensor) -> None:
-        """Call every layer on KerasTensors, which creates the weights and infers shapes."""
+        """Call all layers on KerasTensors, which creates weights and infers shapes."""
         x: Any = given
         for layer in self._layers:
             try:
@@ -142,7 +142,7 @@ class Sequential(Model):
             except NotImplementedError:
                 if layer.built:
                     raise
-                # A layer without a `call` is told when it is called.
+                # Layers without a `call` raise when they are called.
                 return
             except TypeError as error:
                 self._check_takes_one(layer, error)
@@ -155,10 +155,10 @@ class Sequential(Model):
         self.built = True
 
     def _check_takes_one(self, layer: Layer, error: TypeError) -> None:
-        """Say so if a layer failed because its call needs more than one argument.
+        """Explain the error if a layer failed because its call needs more than one argument.
 
         Raises:
-            ValueError: it does.
+            ValueError: its call needs more than one argument.
         """
         needed = [
             p.name
@@ -175,7 +175,7 @@ class Sequential(Model):
         """Create all weights, for inputs of that shape; for None, of its Input's shape.
 
         Raises:
-            ValueError: there are no layers; no shape is given and there is no Input.
+            ValueError: the model has no layers; no shape is given and there is no Input.
         """
         if not self._layers:
             raise ValueError(f"{self._described()} has no layers: add one")
@@ -205,7 +205,7 @@ class Sequential(Model):
         self._connect(self._input)
 
     def _build_for_features(self, specs: Any) -> None:
-        """Create all weights, for a dict of features, by the layers' inferred shapes."""
+        """Create all weights for a dict of features, using the layers' inferred shapes."""
         x = structure.map_structure(lambda spec: KerasTensor(spec.shape, spec.dtype), specs)
         for layer in self._layers:
             x = layer(x)
@@ -237,7 +237,7 @@ class Sequential(Model):
         x = inputs
         given = self._input
         if given is not None and not structure.is_nested(x):
-            # Keras: the layers alone say which sizes they take, whatever the model was built for.
+            # Keras: only the layers restrict sizes, not the shape that the model was built for.
             x = fitted(x, given, any_sizes=True)
         for layer in self._layers:
             x = layer(x)
@@ -252,7 +252,7 @@ class Sequential(Model):
     # Configuration.
 
     def get_config(self) -> dict[str, Any]:
-        """Name and layers."""
+        """The name and the layers."""
         given = self._input
         layers: list[Layer] = list(self._layers)
         if given is not None:
@@ -268,7 +268,7 @@ class Sequential(Model):
         return config
 
     def _stored(self, layer: Layer) -> Any:
-        """The configuration of a layer; for which shapes it was built if the model cannot tell."""
+        """The configuration of a layer, with the shapes it was built for if they are not known."""
         config = registry.serialize_keras_object(layer)
         if not self.built and layer.built and "build_config" not in config:
             told = layer.get_build_config()
@@ -280,7 +280,7 @@ class Sequential(Model):
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
-        """The model with that configuration, with new weights."""
+        """The model with a configuration, with new weights."""
         if not {"name", "layers"} <= set(config):
             raise ValueError(
                 "Sequential.from_config: A Sequential model configuration must be a dictionary "
@@ -303,7 +303,7 @@ class Sequential(Model):
 
 
 def _alone(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of a call, where a list of one tensor is that tensor, as in Keras."""
+    """The arguments of a call, with a list of one tensor replaced by the tensor, as in Keras."""
     first = args[0] if args else None
     if not (type(first) is list or type(first) is tuple) or len(first) != 1:
         return args
@@ -312,7 +312,7 @@ def _alone(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _shapes_of(specs: Any) -> Any:
-    """The sizes of a spec, or of each in a dict of features; None of anything else."""
+    """The sizes of a spec, or of each spec in a dict of features; None for other values."""
     if isinstance(specs, dict):
         return {key: _shapes_of(spec) for key, spec in specs.items()}
     shape = getattr(specs, "shape", None)
@@ -326,14 +326,14 @@ def _named(given: KerasTensor) -> Any:
 
 
 class _AsFunctional(Trackable):
-    """The model inside of a model, as checkpoints of Keras have it."""
+    """The functional model inside of the model in Keras' checkpoints."""
 
     def __init__(self, operations: Trackable) -> None:
         self._track("_operations", operations)
 
 
 class _Operations(Trackable):
-    """The input and the current layers, read at each use."""
+    """The input and the current layers, evaluated at each access."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self._layers = layers

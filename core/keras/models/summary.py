@@ -32,11 +32,11 @@ def print_summary(
     """Print a model's layers: a rich table on a terminal, plain text elsewhere.
 
     Args:
-        model: what to show.
+        model: the model to show.
         line_length: width of the table.
         print_fn: takes the text, instead of printing it.
         expand_nested: whether layers inside layers are shown.
-        show_trainable: whether a column says what is trainable.
+        show_trainable: whether to show which layers are trainable, in a column.
         layer_range: names of the first and the last layer to show, as patterns.
 
     Raises:
@@ -66,7 +66,7 @@ def table_of(
     trainable: bool = False,
     layer_range: Sequence[str] | None = None,
 ) -> tuple[Row, list[Row]]:
-    """The heads and the rows of a model's table."""
+    """The header and the rows of a model's table."""
     heads: Row = ("Layer (type)", "Output Shape", "Param #")
     sources = _sources(model)
     if sources is not None:

@@ -1,4 +1,4 @@
-"""Topology: the calls of layers between the inputs and the outputs of a functional model."""
+"""Topology: the calls of layers between a functional model's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Topology:
         self.nodes = self._ordered()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for pickle and deepcopy: the calls, from which the tensors are recreated."""
+        """The state for pickle and deepcopy: the calls, from which tensors are recreated."""
         first = [x.node for x in self.flat_inputs]
         return {"inputs": self.inputs, "outputs": self.outputs, "nodes": self.nodes, "first": first}
 
@@ -70,7 +70,7 @@ class Topology:
                 node.layer._inbound_nodes.append(node)
 
     def _ordered(self) -> list[Node]:
-        """The nodes between, each after those it needs."""
+        """The nodes between inputs and outputs, in topological order."""
 
         def refuse(x: KerasTensor) -> None:
             raise ValueError(
@@ -81,7 +81,7 @@ class Topology:
         return _between(self.flat_outputs, self._begin, refuse)
 
     def _output_needing(self, missing: KerasTensor) -> str:
-        """`Output with path …`: the first of the outputs that cannot be had without a tensor."""
+        """`Output with path …`: the first output that cannot be computed without a tensor."""
         for path, output in structure.flatten_with_paths(self.outputs):
             waiting, seen = [output], set[int]()
             while waiting:
@@ -116,7 +116,7 @@ class Topology:
         return sorted(layers.values(), key=lambda x: (-far.get(id(x), 0), met.get(id(x), -1)))
 
     def _met(self) -> tuple[dict[int, int], list[Node]]:
-        """Layers in the order found from the outputs; nodes in topological order."""
+        """Layers in the order of their discovery from the outputs; nodes in topological order."""
         met: dict[int, int] = {}
         done: set[int] = set()
         ordered: list[Node] = []
@@ -153,7 +153,7 @@ class Topology:
         """The outputs for these inputs.
 
         Raises:
-            ValueError: another number of inputs, or a missing name.
+            ValueError: wrong number of inputs, or a missing name.
         """
         ordered = in_order(self.inputs, self.flat_inputs, given)
         values = {
@@ -170,7 +170,7 @@ class Topology:
             args = structure.map_structure(value_of, node.args)
             kwargs = structure.map_structure(value_of, node.kwargs) if node.kwargs else {}
             if told and "training" in kwargs:
-                # Keras: the model's argument counts, not what a layer was called with before.
+                # Keras: the model's `training` overrides the value a layer was called with before.
                 del kwargs["training"]
             results = node.layer(*args, **kwargs)
             for x, result in zip(
@@ -231,7 +231,7 @@ def _between(
     """The nodes from some tensors to the outputs, each after those it needs.
 
     Args:
-        outputs: where they end.
+        outputs: the outputs where they end.
         begin: the ids of the tensors where they begin.
         unconnected: is told each other tensor that no node gives.
     """
@@ -256,7 +256,7 @@ def _between(
 
 
 def _twin(x: KerasTensor, node: Node) -> KerasTensor:
-    """A tensor like that, which another call gives."""
+    """A tensor like this one, as another call's output."""
     made = copy.copy(x)
     made.name = f"{x.name}_clone"
     made.node = node
@@ -269,7 +269,7 @@ def fitted(
     """A value with the rank of the input it is for, if a last axis of size 1 is all that differs.
 
     Args:
-        value: what the model is called on.
+        value: the model's input.
         x: the input.
         any_sizes: whether axes may have other sizes than those of the input.
         place: the inputs of the model in their structure, and which of them it is, for the message.

@@ -1,4 +1,4 @@
-"""Functions of tensors under Keras' names, which functional models may be made of."""
+"""Functions of tensors under Keras' names, which can be nodes of functional models."""
 
 from pinnace.keras.ops import image as image
 from pinnace.keras.ops import linalg as linalg

@@ -12,14 +12,14 @@ from pinnace.keras.ops.promotion import floating
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# Keras: other names of the same functions.
+# Keras' aliases.
 swish = silu
 hard_swish = hard_silu
 
 
 @operation("nn", "Celu", "alpha")
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x above 0, alpha (exp(x / alpha) - 1) below.
+    """x where positive, else alpha (exp(x / alpha) - 1).
 
     Args:
         x: [...]; integers become floats.
@@ -64,13 +64,13 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
 
 @operation("nn", "HardTanh")
 def hard_tanh(x: Any) -> Tensor:
-    """x, but not outside of -1 to 1."""
+    """x clipped to [-1, 1]."""
     return piecewise.hard_tanh(floating(x))
 
 
 @operation("nn", "SoftShrink", "threshold")
 def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
-    """x moved towards 0 by the threshold, and 0 where it would get past.
+    """x moved towards 0 by the threshold, at most to 0.
 
     Args:
         x: [...]; integers become floats.
@@ -96,11 +96,11 @@ def sparse_sigmoid(x: Any) -> Tensor:
 
 @operation("nn", "Sparsemax", "axis")
 def sparsemax(x: Any, axis: int = -1) -> Tensor:
-    """The probabilities nearest to x along an axis, many of which are 0.
+    """The projection of x onto probabilities along an axis, many of which are 0.
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they add up to 1.
+        axis: the axis along which they add up to 1.
 
     Returns:
         The shape of `x`.
@@ -134,7 +134,7 @@ def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        threshold: what `x` must be above.
+        threshold: the value that `x` must exceed.
         default_value: the other value.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Functions that move, join, cut and pick elements."""
+"""Functions that move, join, split and select elements."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def get_item(x: Any, key: Any) -> Tensor:
 
 @operation("numpy", "Reshape", "newshape", sparse="reshape")
 def reshape(x: Any, newshape: Any) -> Tensor:
-    """Reshape; one size may be -1 or None, which is inferred.
+    """x in another shape; one size may be -1 or None, which is inferred.
 
     Args:
         x: a tensor.
-        newshape: a size or several; -1 or None, once, is what is left over.
+        newshape: a size or several; -1 or None, once, is the remaining size.
 
     Returns:
         The shape `newshape`, dtype of `x`.
@@ -63,7 +63,7 @@ def reshape(x: Any, newshape: Any) -> Tensor:
 
 @operation("numpy", "Transpose", "axes", sparse="transpose")
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
-    """The axes in another order; the other way round if None.
+    """The axes in another order; reversed if None.
 
     Args:
         x: a tensor.
@@ -74,7 +74,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
 
 @operation("numpy", "Swapaxes", "axis1", "axis2")
 def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
-    """Exchange two axes.
+    """x with two axes swapped.
 
     Args:
         x: a tensor of known rank.
@@ -86,12 +86,12 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
 
 @operation("numpy", "Moveaxis", "source", "destination")
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """Move axes to other positions.
+    """x with axes moved to other positions.
 
     Args:
         x: a tensor of known rank.
         source: an axis or several.
-        destination: as many new places.
+        destination: as many new positions.
     """
     x = as_tensor(x)
     rank = len(x.shape)
@@ -104,11 +104,11 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
 
 @operation("numpy", "ExpandDims", "axis", sparse="expand_dims")
 def expand_dims(x: Any, axis: Any) -> Tensor:
-    """Insert axes of size 1.
+    """x with axes of size 1 inserted.
 
     Args:
         x: a tensor.
-        axis: where the new axis is in the result, or several.
+        axis: position of the new axis, or of several, in the result.
     """
     x = as_tensor(x)
     if isinstance(axis, int):
@@ -140,13 +140,13 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Ravel")
 def ravel(x: Any) -> Tensor:
-    """All elements as one axis."""
+    """All elements along one axis."""
     return reshaping.reshape(x, [-1])
 
 
 @operation("numpy", "BroadcastTo", "shape")
 def broadcast_to(x: Any, shape: Any) -> Tensor:
-    """Repeated along axes of size 1 until it has the shape.
+    """x repeated along axes of size 1 up to the shape.
 
     Args:
         x: a tensor.
@@ -164,7 +164,7 @@ def concatenate(xs: Any, axis: int = 0) -> Tensor:
 
     Args:
         xs: tensors with equal sizes but along `axis`; promoted to one dtype.
-        axis: along which they follow each other.
+        axis: the axis of concatenation.
     """
     return joining.concat(list(alike(*xs)), axis)
 
@@ -175,19 +175,19 @@ def stack(x: Any, axis: int = 0) -> Tensor:
 
     Args:
         x: tensors of one shape; promoted to one dtype.
-        axis: where the new axis is in the result.
+        axis: position of the new axis in the result.
     """
     return joining.stack(list(alike(*x)), axis)
 
 
 @operation("core", "Unstack", "num", "axis")
 def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
-    """The parts along an axis, without it.
+    """The slices along an axis, without that axis.
 
     Args:
         x: a tensor.
         num: size of `axis`; needed if it is not known.
-        axis: along which it is taken apart.
+        axis: the axis to unstack.
 
     Returns:
         A list of tensors.
@@ -197,12 +197,12 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
 
 @operation("numpy", "Split", "indices_or_sections", "axis")
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Parts along an axis: so many equal ones, or cut at these places.
+    """Parts along an axis: a number of equal ones, or split at these indices.
 
     Args:
         x: a tensor.
         indices_or_sections: a number of equal parts, or the places to cut at.
-        axis: along which it is cut.
+        axis: the axis to split.
 
     Returns:
         A list of tensors.
@@ -222,19 +222,19 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 
 @operation("numpy", "Repeat", "repeats", "axis")
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element several times.
+    """Each element repeated.
 
     Args:
         x: a tensor.
         repeats: how often, for all elements or for each along `axis`.
-        axis: along which; the flat tensor if None.
+        axis: the axis; the flat tensor if None.
     """
     return tiling.repeat(x, repeats, axis)
 
 
 @operation("numpy", "Tile", "repeats")
 def tile(x: Any, repeats: Any) -> Tensor:
-    """The whole several times, along each axis.
+    """The whole repeated along each axis.
 
     Args:
         x: a tensor of known rank.
@@ -252,7 +252,7 @@ def tile(x: Any, repeats: Any) -> Tensor:
 
 @operation("numpy", "Flip", "axis")
 def flip(x: Any, axis: Any = None) -> Tensor:
-    """The other way round along axes; along all if None.
+    """The elements in reverse order along axes; along all if None.
 
     Args:
         x: a tensor of known rank.
@@ -268,11 +268,11 @@ def flip(x: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Roll", "shift", "axis")
 def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
-    """Moved along axes, what leaves one end comes in at the other.
+    """x rolled along axes.
 
     Args:
         x: a tensor.
-        shift: by how many places, one number or one per axis.
+        shift: number of places, one number or one per axis.
         axis: an axis or several; the flat tensor if None.
 
     Returns:
@@ -292,7 +292,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
         constant_values: the constant; 0 if None.
 
     Raises:
-        ValueError: another mode, or a constant with a mode that takes none.
+        ValueError: unknown mode, or a constant with a mode that takes none.
     """
     if mode != "constant" and constant_values is not None:
         raise ValueError(
@@ -318,12 +318,12 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
 
 @operation("numpy", "Take", "axis", sparse="take")
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """The elements at these places along an axis; of the flat tensor if None. -1 is the last.
+    """The elements at these indices along an axis; of the flat tensor if None. -1 is the last.
 
     Args:
         x: a tensor.
         indices: integers of any shape; negative ones count from the end.
-        axis: along which; the flat tensor if None.
+        axis: the axis; the flat tensor if None.
 
     Returns:
         `axis` is replaced by the axes of `indices`; dtype of `x`.
@@ -336,16 +336,16 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 @operation("numpy", "TakeAlongAxis", "axis")
 def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """At each place the element of its row that `indices` names there.
+    """The elements that `indices` selects along an axis.
 
     Args:
         x: a tensor of known rank.
         indices: the rank of `x`; negative ones count from the end. Sizes of 1 of either are
             repeated where the other's are larger, but along `axis`.
-        axis: along which; the flat tensor if None.
+        axis: the axis; the flat tensor if None.
 
     Returns:
-        The shape of `indices`, repeated like that; dtype of `x`.
+        The shape of `indices`, repeated likewise; dtype of `x`.
     """
     x = as_tensor(x)
     if axis is None:
@@ -390,7 +390,7 @@ def _from_the_front(x: Tensor, indices: Any, axis: int) -> Tensor:
 
 @operation("core", "Slice", "shape")
 def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
-    """The block of that shape that begins there.
+    """The block of that shape starting at given indices.
 
     Args:
         inputs: a tensor.
@@ -439,7 +439,7 @@ def triu(x: Any, k: int = 0) -> Tensor:
 
 @operation("core", "StopGradient")
 def stop_gradient(variable: Any) -> Tensor:
-    """The same values, which no gradient flows through."""
+    """The same values, without a gradient."""
     return identities.stop_gradient(variable)
 
 
@@ -447,10 +447,10 @@ def stop_gradient(variable: Any) -> Tensor:
 def convert_to_tensor(
     x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None
 ) -> Any:
-    """`x` as a tensor, of that dtype if it is given.
+    """`x` as a tensor, in the given dtype if any.
 
     Args:
-        x: what a tensor can be made of; a sparse or ragged tensor.
+        x: convertible to a tensor; or a sparse or ragged tensor.
         dtype: to cast to; whatever it has if None.
         sparse: whether a sparse tensor stays one; only False makes it dense.
         ragged: whether a ragged tensor stays one; only False fills it up with zeros.
@@ -481,12 +481,12 @@ def copy(x: Any) -> Tensor:
 
 @operation("numpy", "FullLike", "dtype")
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One value in the shape of x.
+    """A constant in the shape of x.
 
     Args:
         x: a tensor.
         fill_value: a number.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
 
     Returns:
         The shape of `x`.

@@ -1,4 +1,4 @@
-"""Functions of the bits of integers; the same bytes as another dtype."""
+"""Bitwise functions of integers, and reinterpretation of bytes as another dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @operation("numpy", "BitwiseAnd")
 def bitwise_and(x: Any, y: Any) -> Tensor:
-    """The bits that both have.
+    """The bitwise and.
 
     Args:
         x: [...], an integer type.
@@ -32,7 +32,7 @@ def bitwise_and(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "BitwiseOr")
 def bitwise_or(x: Any, y: Any) -> Tensor:
-    """The bits that one of them has, or both.
+    """The bitwise or.
 
     Args:
         x: [...], an integer type.
@@ -47,7 +47,7 @@ def bitwise_or(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "BitwiseXor")
 def bitwise_xor(x: Any, y: Any) -> Tensor:
-    """The bits that one of them has, but not both.
+    """The bitwise exclusive or.
 
     Args:
         x: [...], an integer type.
@@ -62,13 +62,13 @@ def bitwise_xor(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "BitwiseInvert")
 def bitwise_invert(x: Any) -> Tensor:
-    """Every bit the other way; of integers."""
+    """Every bit inverted, for integers."""
     return bits.invert(x)
 
 
 @operation("numpy", "BitwiseNot")
 def bitwise_not(x: Any) -> Tensor:
-    """Every bit the other way; of integers."""
+    """Every bit inverted, for integers."""
     return bits.invert(x)
 
 
@@ -82,7 +82,7 @@ def _shifted(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 @operation("numpy", "BitwiseLeftShift")
 def bitwise_left_shift(x: Any, y: Any) -> Tensor:
-    """Every bit moved up by y places.
+    """The bits shifted up by y places.
 
     Args:
         x: [...], an integer type.
@@ -96,13 +96,13 @@ def bitwise_left_shift(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "LeftShift")
 def left_shift(x: Any, y: Any) -> Tensor:
-    """Every bit moved up by y places; see `bitwise_left_shift`."""
+    """The bits shifted up by y places; see `bitwise_left_shift`."""
     return bits.left_shift(*_shifted(x, y))
 
 
 @operation("numpy", "BitwiseRightShift")
 def bitwise_right_shift(x: Any, y: Any) -> Tensor:
-    """Every bit moved down by y places; the sign stays.
+    """The bits shifted down by y places, preserving the sign.
 
     Args:
         x: [...], an integer type.
@@ -116,17 +116,17 @@ def bitwise_right_shift(x: Any, y: Any) -> Tensor:
 
 @operation("numpy", "RightShift")
 def right_shift(x: Any, y: Any) -> Tensor:
-    """Every bit moved down by y places; see `bitwise_right_shift`."""
+    """The bits shifted down by y places; see `bitwise_right_shift`."""
     return bits.right_shift(*_shifted(x, y))
 
 
 @operation("numpy", "View", "dtype")
 def view(x: Any, dtype: Any = None) -> Tensor:
-    """The same bytes as another dtype.
+    """The bytes reinterpreted as another dtype.
 
     Args:
         x: [..., n], of any fixed-size type.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
 
     Returns:
         [..., n · bytes of `x`'s type / bytes of `dtype`].

@@ -1,4 +1,4 @@
-"""Branches, loops and functions of rows; gradients of one's own."""
+"""Branches, loops, mapped functions, and custom gradients."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     Args:
         index: which, a scalar, int32; the first or the last if it is below or above.
         branches: functions that give tensors of one structure.
-        *operands: what each takes.
+        *operands: the operands of each.
 
     Raises:
-        ValueError: there is no branch.
+        ValueError: no branches are given.
     """
     if not branches:
         raise ValueError("keras.ops.switch: branches must have one function at least, got none")
@@ -110,34 +110,34 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
 @operation("core", "Map")
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """A function of each row, one after the other.
+    """A function applied to each row, one after the other.
 
     Args:
         f: takes a row of each tensor, gives a structure of tensors.
         xs: tensors [n, ...] in a structure.
 
     Returns:
-        What the function gives, each tensor [n, ...].
+        The function's results, each tensor [n, ...].
     """
     return mapping.map_fn(f, structure.map_structure(convert_to_tensor, xs))
 
 
 @operation("core", "VectorizedMap", "function")
 def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
-    """A function of each row, all at once.
+    """A function applied to all rows at once.
 
     Args:
         function: takes a row of each tensor, gives a structure of tensors.
         elements: tensors [n, ...] in a structure.
 
     Returns:
-        What the function gives, each tensor [n, ...].
+        The function's results, each tensor [n, ...].
     """
     return mapping.vectorized_map(function, elements)
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with a gradient of its own.
+    """The function with a custom gradient.
 
     Args:
         f: gives a pair: its result, and the function that makes the gradients of its arguments
@@ -155,14 +155,14 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     Args:
         fun: takes tensors, gives a structure of them.
         primals: its arguments, a tuple or list.
-        tangents: the direction: as many tensors of their shapes.
+        tangents: the direction: one tensor of the same shape for each.
         has_aux: whether the function gives a pair, of which only the first is differentiated.
 
     Returns:
         The result and its change, of one structure; with `has_aux` the second of the pair too.
 
     Raises:
-        ValueError: not as many tangents as primals.
+        ValueError: the numbers of tangents and primals differ.
     """
     points = [convert_to_tensor(x) for x in structure.flatten(primals)]
     given = structure.flatten(tangents)

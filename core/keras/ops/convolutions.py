@@ -54,7 +54,7 @@ def conv_transpose(
         kernel: [*window, outputs, channels].
         strides: a number, or one per spatial axis.
         padding: "valid" or "same".
-        output_padding: what is added to the sizes of the output; None lets strides decide.
+        output_padding: sizes added to the output; None lets strides decide.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
         dilation_rate: distance of the taps, a number or one per spatial axis.
 
@@ -62,7 +62,7 @@ def conv_transpose(
         [batch, *spatial', outputs].
 
     Raises:
-        ValueError: another padding, or a setting for another number of axes.
+        ValueError: unknown padding, or a setting for another number of axes.
     """
     x, kept = channels_last("conv_transpose", inputs, data_format)
     weights: Tensor = convert_to_tensor(kernel)
@@ -115,7 +115,7 @@ def depthwise_conv(
         [batch, *spatial', channels · multiplier].
 
     Raises:
-        ValueError: another padding, more axes, or a setting for another number of axes.
+        ValueError: unknown padding, more axes, or a setting for another number of axes.
     """
     name = "depthwise_conv"
     x, kept = channels_last(name, inputs, data_format)
@@ -148,7 +148,7 @@ def separable_conv(
         [batch, *spatial', outputs].
 
     Raises:
-        ValueError: another padding, more axes, or a setting for another number of axes.
+        ValueError: unknown padding, more axes, or a setting for another number of axes.
     """
     name = "separable_conv"
     x, kept = channels_last(name, inputs, data_format)
@@ -187,7 +187,7 @@ def _depthwise(
 
 
 def _padded(x: Tensor, kernel: Tensor, steps: list[int], rates: list[int]) -> Tensor:
-    """The padding of a convolution with these strides and "same"."""
+    """The padding for "same" of a convolution with these strides."""
     pads: list[Any] = [[0, 0]]
     sizes = shapes.axis_sizes(x)
     for axis in (0, 1):

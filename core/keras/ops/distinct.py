@@ -1,4 +1,4 @@
-"""Distinct values: `unique`, of all elements or of slices along an axis."""
+"""`unique`: distinct elements, or distinct slices along an axis."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def unique(
         x: [...].
         sorted: whether they come in ascending order, slices by their first elements first; else
             in the order of their first appearance.
-        return_index: whether the place of the first appearance of each is given too.
-        return_inverse: whether it is given which of them each value is.
-        return_counts: whether it is given how often each occurs.
-        axis: of the slices; all elements if None.
+        return_index: whether to return the index of the first occurrence of each.
+        return_inverse: whether to return, for each value, its index among them.
+        return_counts: whether to return the number of occurrences of each.
+        axis: axis of the slices; all elements if None.
         size: how many are given: the first ones, or `fill_value` behind them.
-        fill_value: what fills up to `size`; 0 if None.
+        fill_value: the value that fills up to `size`; 0 if None.
 
     Returns:
-        The values [n] or slices, and in a tuple with them, int32, what else is asked for: places
-        [n], numbers (the shape of `x`, or [its size along `axis`]), counts [n].
+        The values [n] or slices; with options, a tuple of them and, int32, the requested indices
+        [n], inverse indices (the shape of `x`, or [its size along `axis`]) and counts [n].
     """
     given: Tensor = convert_to_tensor(x)
     tensor = reshaping.reshape(given, [-1]) if axis is None else given
@@ -74,7 +74,7 @@ def unique(
         inverse = gathering.gather(permutations.invert_permutation(order), inverse)
     if size is not None:
         values = _sized(values, at, size, 0 if fill_value is None else fill_value)
-        # Keras: the place of what only fills up is 1, and its count 0.
+        # Keras: padding entries have index 1 and count 0.
         firsts, counts = _sized(firsts, 0, size, 1), _sized(counts, 0, size, 0)
     if axis is None:
         inverse = reshaping.reshape(inverse, shapes.sizes(given))
@@ -84,7 +84,7 @@ def unique(
 
 
 def _order(values: Tensor, axis: int) -> Tensor:
-    """The places of slices in ascending order; the first elements count most."""
+    """The indices of slices in lexicographic order."""
     if values.dtype is dtypes.bool:
         values = casting.cast(values, dtypes.int32)
     rank = values.shape.rank or 1
@@ -103,7 +103,7 @@ def _order(values: Tensor, axis: int) -> Tensor:
         keys = gathering.gather(gathering.gather(rows, column, axis=1), order)
         return column - 1, gathering.gather(order, sorting.argsort(keys, stable=True))
 
-    # The last column first: a stable order keeps what the columns behind have decided.
+    # A stable sort from the last column to the first keeps the order of later columns among ties.
     start = shapes.shape(rows)[1] - 1
     found: Tensor = looping.while_loop(left, by_column, [start, ranges.range(count)])[1]
     return found

@@ -1,4 +1,4 @@
-"""Functions of each element: arithmetic, comparison, exponents, trigonometry."""
+"""Elementwise functions: arithmetic, comparison, exponents, trigonometry."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def true_divide(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "DivideNoNan", takes=_FLOATS)
 def divide_no_nan(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2, 0 where x2 is 0."""
+    """x1 / x2; 0 where x2 is 0."""
     return division.divide_no_nan(*float_pair(x1, x2))
 
 
 @operation("numpy", "FloorDivide", takes=_PAIR)
 def floor_divide(x1: Any, x2: Any) -> Tensor:
-    """The largest whole number that is not above x1 / x2."""
+    """The largest integer that is not above x1 / x2."""
     return division.floordiv(*pair(x1, x2))
 
 
@@ -100,7 +100,7 @@ def mod(x1: Any, x2: Any) -> Tensor:
 def power(x1: Any, x2: Any) -> Tensor:
     """x1 to the power x2."""
     a, b = pair(x1, x2)
-    if a.dtype.is_unsigned:  # the op has none of them
+    if a.dtype.is_unsigned:  # the op does not support unsigned integers
         kind = result_type(a.dtype)
         power = exponents.pow(casting.cast(a, dtypes.int32), casting.cast(b, dtypes.int32))
         return casting.cast(power, kind)
@@ -145,7 +145,7 @@ def sign(x: Any) -> Tensor:
 
 @operation("numpy", "Square", sparse="of_values")
 def square(x: Any) -> Tensor:
-    """x times x."""
+    """x²."""
     return arithmetic.square(x)
 
 
@@ -224,7 +224,7 @@ def ceil(x: Any) -> Tensor:
 
 @operation("numpy", "Round", "decimals", sparse="of_values")
 def round(x: Any, decimals: int = 0) -> Tensor:
-    """The nearest number with so many decimals; of two, the one with an even last digit.
+    """Round to a number of decimals; ties go to the even digit.
 
     Args:
         x: [...], a number type.
@@ -241,7 +241,7 @@ def round(x: Any, decimals: int = 0) -> Tensor:
 
 @operation("numpy", "Clip", "x_min", "x_max")
 def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
-    """x, or the nearer end where it is outside.
+    """x clipped to an interval.
 
     Args:
         x: [...], a real number type.
@@ -337,25 +337,25 @@ def not_equal(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Greater", takes=_COMPARED)
 def greater(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 is greater, element by element."""
+    """Whether x1 > x2, element by element."""
     return comparison.greater(*pair(x1, x2))
 
 
 @operation("numpy", "GreaterEqual", takes=_COMPARED)
 def greater_equal(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 is greater or equal, element by element."""
+    """Whether x1 >= x2, element by element."""
     return comparison.greater_equal(*pair(x1, x2))
 
 
 @operation("numpy", "Less", takes=_COMPARED)
 def less(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 is less, element by element."""
+    """Whether x1 < x2, element by element."""
     return comparison.less(*pair(x1, x2))
 
 
 @operation("numpy", "LessEqual", takes=_COMPARED)
 def less_equal(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 is less or equal, element by element."""
+    """Whether x1 <= x2, element by element."""
     return comparison.less_equal(*pair(x1, x2))
 
 
@@ -405,13 +405,13 @@ def isinf(x: Any) -> Tensor:
 def nan_to_num(
     x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Numbers in the place of NaN and the infinities; the dtype's ends if None.
+    """x with NaN and infinities replaced by numbers; by the dtype's limits for None.
 
     Args:
         x: [...]; integers stay as they are.
-        nan: in the place of NaN.
-        posinf: in the place of ∞; the largest number of the dtype if None.
-        neginf: in the place of -∞; the least number of the dtype if None.
+        nan: replacement of NaN.
+        posinf: replacement of ∞; the largest number of the dtype if None.
+        neginf: replacement of -∞; the least number of the dtype if None.
 
     Returns:
         The shape and dtype of `x`.
@@ -484,7 +484,7 @@ def zeros_like(x: Any, dtype: Any = None) -> Tensor:
 
     Args:
         x: [...], any dtype.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
 
     Returns:
         The shape of `x`.
@@ -498,7 +498,7 @@ def ones_like(x: Any, dtype: Any = None) -> Tensor:
 
     Args:
         x: [...], any dtype.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
 
     Returns:
         The shape of `x`.

@@ -1,4 +1,4 @@
-"""Data formats: ops compute with channels last, whatever the caller's format."""
+"""Data formats: ops compute with channels last, and convert the caller's format."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def channels_last(name: str, x: Any, data_format: str | None) -> tuple[Tensor, bool]:
-    """`x` with its channels last, and whether they were first.
+    """`x` with channels last, and whether they were first.
 
     Args:
-        name: of the function, for messages.
+        name: name of the function, for messages.
         x: [batch, *spatial, channels], or channels first.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Raises:
-        ValueError: another format, or not one to three spatial axes.
+        ValueError: unknown format, or not one to three spatial axes.
     """
     chosen = checked_format(f"keras.ops.{name}", data_format)
     tensor: Tensor = convert_to_tensor(x)
@@ -45,10 +45,10 @@ def channels_restored(x: Tensor, first: bool) -> Tensor:
 
 
 def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor, bool, bool]:
-    """`images` as a batch with its channels last, whether they were first, and whether it was one.
+    """`images` as a channels-last batch, and whether channels were first and it was a batch.
 
     Args:
-        name: of the function, for messages.
+        name: name of the function, for messages.
         images: [batch, height, width, channels], one image without `batch`, or channels first.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
@@ -56,7 +56,7 @@ def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor
         [batch, height, width, channels]; channels were first; there was no batch.
 
     Raises:
-        ValueError: another format or number of axes.
+        ValueError: unknown format or number of axes.
     """
     tensor: Tensor = convert_to_tensor(images)
     single = tensor.shape.rank == 3
@@ -71,6 +71,6 @@ def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor
 
 
 def images_restored(x: Tensor, first: bool, single: bool) -> Tensor:
-    """A batch with its channels last in the form that `images_last` was given."""
+    """A channels-last batch in the form that `images_last` was given."""
     restored = channels_restored(x, first)
     return reshaping.squeeze(restored, [0]) if single else restored

@@ -1,4 +1,4 @@
-"""Colours of images: grey, and hue, saturation and value."""
+"""Colour conversion: grey scale, and hue, saturation and value."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
 
-# Shares of red, green and blue in what the eye takes for brightness (ITU-R BT.601).
+# Weights of red, green and blue in the luma (ITU-R BT.601).
 _SHARES = (0.2989, 0.5870, 0.1140)
 
 
 @operation("image", "RGBToGrayscale", "data_format")
 def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
-    """Images without their colours.
+    """Images in grey scale.
 
     Args:
         images: [batch, height, width, 3] or one image without `batch`, any real dtype; what has one
@@ -33,7 +33,7 @@ def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
         The shape with one channel, dtype of `images`; integers are cut off, not rounded.
 
     Raises:
-        ValueError: another number of axes or channels.
+        ValueError: wrong number of axes or channels.
     """
     x, first, single = images_last("rgb_to_grayscale", images, data_format)
     channels = x.shape[-1]
@@ -62,7 +62,7 @@ def rgb_to_hsv(images: Any, data_format: str | None = None) -> Tensor:
         Shape and dtype of `images`, from 0 to 1.
 
     Raises:
-        ValueError: another dtype, number of axes or of channels.
+        ValueError: unsupported dtype, number of axes or of channels.
     """
     return _exchanged("rgb_to_hsv", images, data_format, colour.rgb_to_hsv)
 
@@ -80,7 +80,7 @@ def hsv_to_rgb(images: Any, data_format: str | None = None) -> Tensor:
         Shape and dtype of `images`, from 0 to 1.
 
     Raises:
-        ValueError: another dtype, number of axes or of channels.
+        ValueError: unsupported dtype, number of axes or of channels.
     """
     return _exchanged("hsv_to_rgb", images, data_format, colour.hsv_to_rgb)
 

@@ -1,4 +1,4 @@
-"""Images in other sizes: resized, padded, cropped, scaled along chosen axes."""
+"""Images of other sizes: resized, padded, cropped, scaled along chosen axes."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def resize(
     fill_value: float = 0.0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images with another height and width.
+    """Images resized to another height and width.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`, any real dtype.
         size: the new height and width, in pixels.
         interpolation: "bilinear", "nearest", "bicubic", "area", "lanczos3" or "lanczos5".
-        antialias: whether what is made smaller is smoothed first.
+        antialias: whether to smooth before shrinking.
         crop_to_aspect_ratio: whether the middle in the new ratio is cut out first, so that nothing
             is distorted.
         pad_to_aspect_ratio: whether the whole image is kept in its ratio instead, with `fill_value`
@@ -71,7 +71,7 @@ def resize(
         The shape with the new height and width, dtype of `images`; integers are rounded.
 
     Raises:
-        ValueError: another interpolation, fill mode or number of axes, or both ways to keep the
+        ValueError: unknown interpolation, fill mode or number of axes, or both ways to keep the
             ratio.
     """
     who = "keras.ops.image.resize"
@@ -106,7 +106,7 @@ def resize(
 
 
 def _scaled(length: Any, factor: int, divisor: int) -> Any:
-    """length · factor / divisor, cut off."""
+    """length · factor / divisor, truncated."""
     if isinstance(length, int):
         return length * factor // divisor
     whole = casting.cast(length * factor, "float32") / float(divisor)
@@ -126,12 +126,12 @@ def _most(a: Any, b: Any) -> Any:
 
 
 def cropped_to_ratio(x: Tensor, height: int, width: int) -> Tensor:
-    """The largest part around the middle of images that has the ratio of a size.
+    """The largest centred part of images that has the aspect ratio of a size.
 
     Args:
         x: [batch, height, width, channels].
-        height: of the ratio.
-        width: of the ratio.
+        height: height in the ratio.
+        width: width in the ratio.
     """
     _, tall, broad, _ = shapes.axis_sizes(x)
     rows = _most(_least(tall, _scaled(broad, height, width)), 1)
@@ -141,18 +141,18 @@ def cropped_to_ratio(x: Tensor, height: int, width: int) -> Tensor:
 
 
 def padded_to_ratio(x: Tensor, height: int, width: int, fill_value: float) -> Tensor:
-    """Images with a border that gives them the ratio of a size.
+    """Images padded to the aspect ratio of a size.
 
     Args:
         x: [batch, height, width, channels].
-        height: of the ratio.
-        width: of the ratio.
-        fill_value: of the border.
+        height: height in the ratio.
+        width: width in the ratio.
+        fill_value: value of the border.
     """
     _, tall, broad, _ = shapes.axis_sizes(x)
     rows = _most(tall, _scaled(broad, height, width))
     columns = _most(broad, _scaled(tall, width, height))
-    # Keras: both sides get the same, so that an odd row or column is left out.
+    # Keras: both sides are cropped equally, so that an odd row or column is lost.
     top, left = (rows - tall) // 2, (columns - broad) // 2
     return _padded(x, [[0, 0], [top, top], [left, left], [0, 0]], fill_value)
 
@@ -165,7 +165,7 @@ def _padded(x: Tensor, sides: list[list[Any]], fill_value: float = 0.0) -> Tenso
 
 
 def _two_of_three(name: str, given: dict[str, Any]) -> None:
-    """Raise unless two of three sizes are given, and none is below 0."""
+    """Raise unless two of three sizes are given and none is negative."""
     told = ", ".join(f"{key}={value}" for key, value in given.items())
     if [*given.values()].count(None) != 1:
         raise ValueError(
@@ -196,7 +196,7 @@ def pad_images(
     target_width: int | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images with zeros around them. Of each direction, two of the three sizes must be given.
+    """Images padded with zeros. Two of three sizes are needed for each direction.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`.
@@ -204,8 +204,8 @@ def pad_images(
         left_padding: columns of zeros on the left.
         bottom_padding: rows of zeros below.
         right_padding: columns of zeros on the right.
-        target_height: of the result.
-        target_width: of the result.
+        target_height: height of the result.
+        target_width: width of the result.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
@@ -250,7 +250,7 @@ def crop_images(
     target_width: int | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images without their edges. Of each direction, two of the three sizes must be given.
+    """Images cropped. Two of three sizes are needed for each direction.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`.
@@ -258,8 +258,8 @@ def crop_images(
         left_cropping: columns that are left out on the left.
         bottom_cropping: rows that are left out below.
         right_cropping: columns that are left out on the right.
-        target_height: of the result.
-        target_width: of the result.
+        target_height: height of the result.
+        target_width: width of the result.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
@@ -316,7 +316,7 @@ def _lanczos(radius: float) -> Callable[[Tensor], Tensor]:
     def kernel(x: Tensor) -> Tensor:
         waves = trigonometry.sin(math.pi * x) * trigonometry.sin(math.pi * x / radius) * radius
         ones = constants.ones_like(x)
-        # Towards 0 the quotient loses all its digits.
+        # Near 0 the quotient loses all its digits.
         squares = selecting.where(x > 1e-3, math.pi**2 * x * x, ones)
         inner = selecting.where(x > 1e-3, waves / squares, ones)
         return selecting.where(x > radius, constants.zeros_like(x), inner)
@@ -342,15 +342,15 @@ def scale_and_translate(
     method: str,
     antialias: bool = True,
 ) -> Tensor:
-    """Images scaled by a factor and moved, along chosen axes.
+    """Images scaled and translated along chosen axes.
 
     A place x of the input lands at scale · x + translation, both counted from the edge.
 
     Args:
         images: [...], any real dtype.
-        output_shape: of the result; other axes than `spatial_dims` must stay as they are.
+        output_shape: shape of the result; other axes than `spatial_dims` must stay as they are.
         scale: a factor for each of `spatial_dims`, floats.
-        translation: of each of them, in pixels of the result, floats.
+        translation: translation of each of them, in pixels of the result, floats.
         spatial_dims: the axes.
         method: "linear", "bilinear", "trilinear", "cubic", "bicubic", "tricubic", "lanczos3" or
             "lanczos5".
@@ -361,7 +361,7 @@ def scale_and_translate(
         largest of `images`.
 
     Raises:
-        ValueError: there is no such method.
+        ValueError: the method is unknown.
     """
     if method not in _KERNELS:
         raise ValueError(
@@ -409,7 +409,7 @@ def _weights(
     found = kernel(polar.abs(places[None, :] - own[:, None]) / widened)
     total = reduction.reduce_sum(found, 0, keepdims=True)
     zeros = constants.zeros_like(found)
-    # What a kernel's negative parts cancel is no sum to divide by.
+    # If the kernel's negative lobes cancel the sum, it must not be divided by.
     enough = polar.abs(total) > 1000.0 * float(np.finfo(np.float32).eps)
     safe = selecting.where(enough, total, constants.ones_like(total))
     found = selecting.where(enough, found / safe, zeros)

@@ -78,7 +78,7 @@ def affine_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images turned, moved, scaled or sheared.
+    """Images rotated, moved, scaled or sheared.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`.
@@ -86,16 +86,16 @@ def affine_transform(
             result comes from ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) of the image, where
             k = c0 x + c1 y + 1.
         interpolation: "nearest" or "bilinear".
-        fill_mode: what is outside of an image: "constant", "nearest" (the edge pixel), "wrap" (the
+        fill_mode: values outside of an image: "constant", "nearest" (the edge pixel), "wrap" (the
             image again) or "reflect" (its mirror image).
-        fill_value: for "constant".
+        fill_value: the value for "constant".
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`.
 
     Raises:
-        ValueError: another interpolation, fill mode or number of axes.
+        ValueError: unknown interpolation, fill mode or number of axes.
     """
     _one_of("affine_transform", "interpolation", interpolation, INTERPOLATIONS)
     _one_of("affine_transform", "fill_mode", fill_mode, FILL_MODES)
@@ -121,21 +121,21 @@ def perspective_transform(
     fill_value: float = 0,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images as seen from elsewhere: four points of each are moved to four others.
+    """Images transformed so that four points move to four others.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`.
         start_points: [4, 2] or [batch, 4, 2], x and y of points in `images`, in pixels.
         end_points: as `start_points`: where they are in the result.
         interpolation: "nearest" or "bilinear".
-        fill_value: what is outside of an image.
+        fill_value: the value outside of an image.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`.
 
     Raises:
-        ValueError: another interpolation or number of axes; points of another or of two shapes.
+        ValueError: unknown interpolation or number of axes; points of another or of two shapes.
     """
     name = "perspective_transform"
     _one_of(name, "interpolation", interpolation, INTERPOLATIONS)
@@ -163,7 +163,7 @@ def perspective_transform(
 
 
 def homography(start: Tensor, end: Tensor) -> Tensor:
-    """The projections that take the end points back to the start points.
+    """The projections that map the end points back to the start points.
 
     Args:
         start: [batch, 4, 2], x and y of points.
@@ -187,22 +187,22 @@ def homography(start: Tensor, end: Tensor) -> Tensor:
 def map_coordinates(
     inputs: Any, coordinates: Any, order: int, fill_mode: str = "constant", fill_value: float = 0
 ) -> Tensor:
-    """An array at places between its elements.
+    """An array sampled at positions between its elements.
 
     Args:
         inputs: [*sizes], of n known axes, any real dtype.
         coordinates: [n, ...], the places; the middle of the first element is 0.
         order: 0 takes the nearest element, 1 interpolates linearly.
-        fill_mode: what is outside: "constant", "nearest" (the last element), "wrap" (the array
+        fill_mode: values outside: "constant", "nearest" (the last element), "wrap" (the array
             again), "mirror" (c b | a b c) or "reflect" (b a | a b c).
-        fill_value: for "constant".
+        fill_value: the value for "constant".
 
     Returns:
         [...], dtype of `inputs`; integers are rounded.
 
     Raises:
-        NotImplementedError: another order.
-        ValueError: another fill mode, or other numbers of axes.
+        NotImplementedError: unknown order.
+        ValueError: unknown fill mode, or other numbers of axes.
 
     Source:
         Keras `map_coordinates` with TensorFlow: before the array, "reflect" is as "mirror".
@@ -235,14 +235,14 @@ def interpolated(
     fill_value: float,
     batch_dims: int = 0,
 ) -> Tensor:
-    """`x` at places between its elements, along as many axes as there are places.
+    """`x` at positions between its elements, along as many axes as there are coordinates.
 
     Args:
         x: [*batch, *sizes, *rest].
-        places: of each of the sizes, [*batch, ...].
+        places: coordinates along each of the sizes, [*batch, ...].
         order: 0 or 1.
         fill_mode: see `map_coordinates`.
-        fill_value: for "constant".
+        fill_value: the value for "constant".
         batch_dims: how many axes `batch` has.
 
     Returns:
@@ -277,7 +277,7 @@ def _widened(x: Tensor, axes: int) -> Tensor:
 
 
 def _neighbours(place: Tensor, order: int) -> list[tuple[Tensor, Any]]:
-    """The elements that count at a place, and how much."""
+    """The neighbouring elements of a position, and their weights."""
     if order == 0:
         whole = rounding.round(place) if place.dtype.is_floating else place
         return [(casting.cast(whole, dtypes.int32), None)]
@@ -289,7 +289,7 @@ def _neighbours(place: Tensor, order: int) -> list[tuple[Tensor, Any]]:
 
 
 def _inside(index: Tensor, size: Any, fill_mode: str) -> tuple[Tensor, Tensor]:
-    """A place in the array for each index, and whether that was inside."""
+    """The index inside the array for each position, and whether the position was inside."""
     kept = clipping.clip_by_value(index, 0, size - 1)
     valid = comparison.equal(index, kept)
     if fill_mode == "wrap":
@@ -299,7 +299,7 @@ def _inside(index: Tensor, size: Any, fill_mode: str) -> tuple[Tensor, Tensor]:
         return arithmetic.minimum(around, 2 * size - 1 - around), valid
     if fill_mode == "mirror":
         period = 2 * (size - 1)
-        # An array of one element has only that.
+        # An array of one element has period 1.
         period = arithmetic.maximum(period, 1) if isinstance(size, Tensor) else max(period, 1)
         around = division.floormod(index, period)
         return arithmetic.minimum(around, polar.abs(period - around)), valid
@@ -321,15 +321,15 @@ def elastic_transform(
     seed: Any = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Images whose pixels are moved at random, neighbours alike.
+    """Images whose pixels are displaced by smooth random offsets.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`, a float dtype.
         alpha: how far pixels are moved.
         sigma: in how wide a neighbourhood they are moved alike, in pixels.
         interpolation: "nearest" or "bilinear".
-        fill_mode: what is outside of an image: "constant", "nearest", "wrap" or "reflect".
-        fill_value: for "constant".
+        fill_mode: values outside of an image: "constant", "nearest", "wrap" or "reflect".
+        fill_value: the value for "constant".
         seed: a number, for which all draws are the same; a `SeedGenerator`; None takes a new one.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
@@ -337,7 +337,7 @@ def elastic_transform(
         Shape and dtype of `images`.
 
     Raises:
-        ValueError: another dtype, interpolation, fill mode or number of axes.
+        ValueError: unsupported dtype, interpolation, fill mode or number of axes.
 
     Source:
         Keras `elastic_transform`: with a seed, a pixel moves as far down as it moves right.
@@ -368,7 +368,7 @@ def elastic_transform(
 
 
 def _taps(sigma: Any) -> Any:
-    """The number of taps of a Gaussian: three standard deviations to each side, and one."""
+    """The taps of a Gaussian: three standard deviations on each side, and one."""
     if isinstance(sigma, Tensor):
         return casting.cast(sigma, dtypes.int32) * 6 + 1
     return 6 * int(sigma) + 1

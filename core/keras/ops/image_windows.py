@@ -1,4 +1,4 @@
-"""Windows of images: patches, blurs, edges, and likeness of two images."""
+"""Windows of images: patches, blurring, edges, and similarity of two images."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def extract_patches(
 
     Raises:
         TypeError: `size` is no number, tuple or list.
-        ValueError: another number of sizes or axes.
+        ValueError: wrong number of sizes or axes.
     """
     name = "extract_patches"
     if isinstance(size, (tuple, list)) and len(size) == 3:
@@ -111,7 +111,7 @@ def extract_patches_3d(
 
     Raises:
         TypeError: `size` is no number, tuple or list.
-        ValueError: another number of sizes or axes.
+        ValueError: wrong number of sizes or axes.
     """
     name = "extract_patches_3d"
     return _volumes(name, volumes, size, strides, dilation_rate, padding, data_format)
@@ -160,7 +160,7 @@ def gaussian_blur(
     sigma: Any = (1.0, 1.0),
     data_format: str | None = None,
 ) -> Tensor:
-    """Images smoothed by a normal distribution.
+    """Images smoothed by a Gaussian.
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`, a float dtype.
@@ -172,7 +172,7 @@ def gaussian_blur(
         Shape and dtype of `images`.
 
     Raises:
-        ValueError: another dtype or number of axes.
+        ValueError: unsupported dtype or number of axes.
     """
     x, first, single = images_last("gaussian_blur", images, data_format)
     if not x.dtype.is_floating:
@@ -183,7 +183,7 @@ def gaussian_blur(
 
 
 def blurred(x: Tensor, kernel_size: Any, sigma: Any) -> Tensor:
-    """[batch, height, width, channels] smoothed; sizes and deviations may be scalar tensors."""
+    """[batch, height, width, channels], smoothed; sizes and deviations may be scalar tensors."""
     kind = x.dtype
     rows, columns = (_bell(kernel_size[i], convert_to_tensor(sigma[i], kind)) for i in (0, 1))
     # Keras: the outer product is columns by rows, and is read as rows by columns.
@@ -200,7 +200,7 @@ def _size(given: Any) -> Any:
 
 
 def _bell(size: Any, sigma: Tensor) -> Tensor:
-    """The shares of a normal distribution at `size` places around its mean."""
+    """The weights of a normal distribution at `size` places around its mean."""
     kind = sigma.dtype
     count = casting.cast(size, kind)
     places = (ranges.range(count, dtype=kind) - (count - 1) / 2) / sigma
@@ -220,7 +220,7 @@ def sobel_edges(images: Any, data_format: str | None = None) -> Tensor:
         The shape of `images` with two numbers at its end: the change downwards and to the right.
 
     Raises:
-        ValueError: another number of axes.
+        ValueError: wrong number of axes.
     """
     tensor: Tensor = convert_to_tensor(images)
     if tensor.shape.rank != 4:
@@ -261,7 +261,7 @@ def ssim(
         [batch], or a scalar for one image; dtype of `image1`.
 
     Raises:
-        ValueError: another number of axes, or images smaller than the window.
+        ValueError: wrong number of axes, or images smaller than the window.
     """
     x, _, single = images_last("ssim", image1, data_format)
     y, _, _ = images_last("ssim", image2, data_format)

@@ -1,4 +1,4 @@
-"""Crossentropies of each sample, connectionist temporal classification, rows of several ones."""
+"""Cross-entropies per sample, connectionist temporal classification, multi-hot rows."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 def categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """-sum(target log(output)) along the axis of the classes.
+    """-sum(target log(output)) along the class axis.
 
     Args:
         target: [..., classes], one-hot or probabilities.
         output: the shape of `target`: probabilities, or logits.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes.
+        axis: axis of the classes.
 
     Returns:
         [...] without the axis of the classes.
@@ -72,19 +72,19 @@ def categorical_crossentropy(
 def sparse_categorical_crossentropy(
     target: Any, output: Any, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
-    """-log(output of the class that target says).
+    """-log(output of the target class).
 
     Args:
         target: [...], class numbers; a last axis of size 1 is dropped.
         output: [..., classes]: probabilities, or logits.
         from_logits: whether softmax is still to be applied to `output`.
-        axis: of the classes: the last one.
+        axis: axis of the classes: the last one.
 
     Returns:
         [...] without the axis of the classes.
 
     Raises:
-        ValueError: another axis.
+        ValueError: unsupported axis.
     """
     return probabilities.sparse_categorical_crossentropy(target, output, from_logits, axis=axis)
 
@@ -93,14 +93,14 @@ def sparse_categorical_crossentropy(
 def ctc_loss(
     target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0
 ) -> Tensor:
-    """-log of the probability of the labels, over all ways to say them in the given steps.
+    """-log p(labels), summed over all alignments with the given steps.
 
     Args:
         target: [batch, length], labels.
         output: [batch, steps, classes], logits.
         target_length: [batch], how many labels count.
         output_length: [batch], how many steps count.
-        mask_index: the class that stands for no label.
+        mask_index: the blank class.
 
     Returns:
         [batch], a float type.
@@ -134,7 +134,7 @@ def ctc_decode(
     merge_repeated: bool = True,
     mask_index: int | None = 0,
 ) -> tuple[Tensor, Tensor]:
-    """The labels that steps say most probably.
+    """The most probable labels of the steps.
 
     Args:
         inputs: [batch, steps, classes], logits.
@@ -143,7 +143,7 @@ def ctc_decode(
         beam_width: how many beginnings are followed at a time.
         top_paths: how many readings are given, of "beam_search".
         merge_repeated: whether one label in neighbouring steps is one, of "greedy".
-        mask_index: the class that stands for no label; the last one if None.
+        mask_index: the blank class; the last one if None.
 
     Returns:
         The labels [top_paths, batch, steps], int32, filled up with -1; and the scores
@@ -151,7 +151,7 @@ def ctc_decode(
         logits.
 
     Raises:
-        ValueError: another strategy.
+        ValueError: unknown strategy.
     """
     from pinnace.ops.composites import ctc  # late: few models have it
     from pinnace.ops.composites.sparse.functions import to_dense
@@ -191,13 +191,13 @@ def multi_hot(
     sparse: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """1 at each class number of a row, else 0.
+    """1 at each class index of a row, else 0.
 
     Args:
         inputs: [n], or [batch, n]: class numbers; negative ones count for nothing.
         num_classes: size of the new axis.
-        axis: where the new axis is in the result.
-        dtype: of the result; the default float type if None.
+        axis: position of the new axis in the result.
+        dtype: dtype of the result; the default float type if None.
         sparse: whether the result is a SparseTensor.
         **kwargs: `num_tokens`, the older name of `num_classes`.
 
@@ -206,7 +206,7 @@ def multi_hot(
 
     Raises:
         ValueError: `num_classes` is not given.
-        TypeError: another keyword.
+        TypeError: unknown keyword.
     """
     num_classes = kwargs.pop("num_tokens", None) if num_classes is None else num_classes
     if kwargs:

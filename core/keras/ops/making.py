@@ -1,4 +1,4 @@
-"""Tensors made of sizes and ends: zeros, ones, ranges, grids, unit matrices."""
+"""Creation of tensors: zeros, ones, ranges, grids, unit matrices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def zeros(shape: Any, dtype: Any = None) -> Tensor:
 
     Args:
         shape: sizes.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
     """
     return constants.zeros(shape, _kind(dtype))
 
@@ -41,7 +41,7 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
 
     Args:
         shape: sizes.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
     """
     return constants.ones(shape, _kind(dtype))
 
@@ -51,7 +51,7 @@ def empty(shape: Any, dtype: Any = None) -> Tensor:
 
     Args:
         shape: sizes.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
     """
     return constants.zeros(shape, _kind(dtype))
 
@@ -62,7 +62,7 @@ def empty_like(x: Any, dtype: Any = None) -> Tensor:
 
     Args:
         x: a tensor.
-        dtype: of the result; that of `x` if None.
+        dtype: dtype of the result; that of `x` if None.
     """
     return constants.zeros_like(x, dtype)
 
@@ -74,7 +74,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     Args:
         shape: sizes.
         fill_value: a number, or a tensor that is broadcast.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
     """
     return broadcasting.broadcast_to(as_kind(fill_value, _kind(dtype)), shape)
 
@@ -96,9 +96,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
 
     Args:
         start: the first number; where to stop if `stop` is None.
-        stop: what no number reaches.
+        stop: the exclusive end.
         step: distance of neighbours; 1 if None.
-        dtype: of the result; what the numbers meet in if None.
+        dtype: dtype of the result; the common dtype of the numbers if None.
 
     Returns:
         [ceil((stop - start) / step)].
@@ -108,7 +108,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
         dtype = result_type(*(getattr(x, "dtype", type(x)) for x in given))
     kind = dtypes.as_dtype(dtype)
     first, last = (0, start) if stop is None else (start, stop)
-    # Small types have no range of their own.
+    # `range` does not support small types.
     inner = kind if kind.size > 3 and not kind.name.startswith("u") else dtypes.float32
     low, high, stride = (as_kind(x, inner) for x in (first, last, 1 if step is None else step))
     return casting.cast(ranges.range(low, high, stride), kind)
@@ -136,11 +136,11 @@ def linspace(
     Args:
         start: the first number, or a tensor of them.
         stop: the end, broadcastable to `start`.
-        num: how many, not negative.
+        num: the number of values, not negative.
         endpoint: whether `stop` is the last number; else it is what comes after the last.
         retstep: whether their distance is given too.
-        dtype: of the result; a float type if None.
-        axis: where the new axis is in the result.
+        dtype: dtype of the result; a float type if None.
+        axis: position of the new axis in the result.
 
     Returns:
         [num, ...]; with `retstep` that and the distance.
@@ -185,11 +185,11 @@ def logspace(
     Args:
         start: the first exponent, or a tensor of them.
         stop: the last exponent, broadcastable to `start`.
-        num: how many, not negative.
+        num: the number of values, not negative.
         endpoint: whether `stop` is the last exponent; else it is what comes after the last.
         base: a number.
-        dtype: of the result; a float type if None.
-        axis: where the new axis is in the result.
+        dtype: dtype of the result; a float type if None.
+        axis: position of the new axis in the result.
 
     Returns:
         [num, ...].
@@ -207,15 +207,15 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Tensor:
-    """Numbers from start to stop in geometric progression.
+    """Numbers from start to stop in a geometric progression.
 
     Args:
         start: the first number, not 0, or a tensor of them.
         stop: the end, of the sign of `start`, broadcastable to it.
-        num: how many, not negative.
+        num: the number of values, not negative.
         endpoint: whether `stop` is the last number; else it is what comes after the last.
-        dtype: of the result, a float type; the default one if None.
-        axis: where the new axis is in the result.
+        dtype: dtype of the result, a float type; the default one if None.
+        axis: position of the new axis in the result.
 
     Returns:
         [num, ...], with the sign of `start`.
@@ -249,7 +249,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
         N: rows.
         M: columns; `N` if None.
         k: the diagonal: 0 is the main one, positive ones lie above it.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
 
     Returns:
         [N, M].
@@ -275,7 +275,7 @@ def identity(n: int, dtype: Any = None) -> Tensor:
 
     Args:
         n: rows and columns.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
 
     Returns:
         [n, n].
@@ -290,7 +290,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
         N: rows.
         M: columns; `N` if None.
         k: the diagonal: 0 is the main one, positive ones lie above it.
-        dtype: of the result; the default float type if None.
+        dtype: dtype of the result; the default float type if None.
 
     Returns:
         [N, M].

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _matrices(name: str, x: Any, square: bool = False, leading: bool = True) -> Tensor:
-    """`x`, if it holds matrices."""
+    """`x` as a tensor; raises unless it contains matrices."""
     tensor: Tensor = convert_to_tensor(x)
     rank = tensor.shape.rank
     if rank is not None and (rank < 2 or (rank > 2 and not leading)):
@@ -42,7 +42,7 @@ def _matrices(name: str, x: Any, square: bool = False, leading: bool = True) -> 
         raise ValueError(f"keras.ops.{name}: x must be {wanted}, got shape {tensor.shape.text}")
     if square and rank is not None:
         rows, columns = tensor.shape[-2], tensor.shape[-1]
-        if rows != columns:  # Keras: also if just one of them is known
+        if rows != columns:  # Keras: also refused if only one of them is known
             raise ValueError(
                 f"keras.ops.{name}: the matrices must be square, got shape {tensor.shape.text}"
             )
@@ -62,7 +62,7 @@ def cholesky(x: Any, upper: bool = False) -> Tensor:
 
     Raises:
         ValueError: the matrices are not square.
-        InvalidArgumentError: they are not positive definite.
+        InvalidArgumentError: a matrix is not positive definite.
     """
     found = factorization.cholesky(_matrices("cholesky", x, square=True))
     found = identities.check_numerics(found, "Cholesky")
@@ -71,7 +71,7 @@ def cholesky(x: Any, upper: bool = False) -> Tensor:
 
 @operation("linalg", "CholeskyInverse", "upper")
 def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
-    """The inverse of the matrix that a Cholesky factor belongs to.
+    """The inverse of the matrix with a given Cholesky factor.
 
     Args:
         x: [..., n, n], triangular.
@@ -112,7 +112,7 @@ def det(x: Any) -> Tensor:
 
 @operation("numpy", "Slogdet")
 def slogdet(x: Any) -> tuple[Tensor, Tensor]:
-    """The sign of the determinant, and the logarithm of its size.
+    """The sign of the determinant, and the logarithm of its absolute value.
 
     Args:
         x: [..., n, n], a float or complex type.
@@ -196,7 +196,7 @@ def inv(x: Any) -> Tensor:
 
 @operation("linalg", "LuFactor")
 def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
-    """The triangles L and U with L U = the rows of x in another order.
+    """The triangular factors L and U, with L U the rows of x in another order.
 
     Args:
         x: [..., n, n], a float or complex type.
@@ -209,7 +209,7 @@ def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
         ValueError: the matrices are not square.
     """
     factors, order = triangles.lu(_matrices("lu_factor", x, square=True))
-    # What sorts a permutation is its inverse.
+    # The argsort of a permutation is its inverse.
     return factors, sorting.argsort(order, axis=-1)
 
 
@@ -225,7 +225,7 @@ def qr(x: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
         Q and R, dtype of `x`.
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
     if mode not in {"reduced", "complete"}:
         raise ValueError(f"keras.ops.qr: mode must be reduced or complete, got {mode!r}")
@@ -253,7 +253,7 @@ def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def _columns(a: Tensor, b: Tensor) -> bool:
-    """Whether `b` is one vector for each matrix."""
+    """Whether `b` contains one vector per matrix."""
     return b.shape.rank is not None and b.shape.rank == (a.shape.rank or 0) - 1
 
 
@@ -315,7 +315,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
         [n, k] or [n], dtype of `a`.
 
     Raises:
-        ValueError: `a` is no matrix, or `b` has not as many rows.
+        ValueError: `a` is no matrix, or the rows of `b` differ in number.
     """
     matrix, right = _matrices("lstsq", a, leading=False), convert_to_tensor(b)
     m, n = matrix.shape.as_list()
@@ -325,7 +325,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
             f"{matrix.shape.text} and {right.shape.text}"
         )
     columns = right if right.shape.rank == 2 else reshaping.expand_dims(right, -1)
-    # The precision also where `rcond` is negative, as Keras has it.
+    # A negative `rcond` means machine precision, as in Keras.
     eps = float(np.finfo(matrix.dtype.numpy).eps)
     share = eps * max(m, n) if rcond is None else eps if rcond < 0 else rcond
     u, s, vh = svd(matrix, full_matrices=False)

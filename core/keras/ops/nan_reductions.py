@@ -1,4 +1,4 @@
-"""Functions along axes that pass over NaN."""
+"""Reductions that ignore NaN."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _without(x: Tensor, value: float) -> Tensor:
-    """x with NaN replaced by a number."""
+    """x with NaN replaced by a value."""
     return selecting.where(comparison.is_nan(x), constants.constant(value, x.dtype), x)
 
 
@@ -89,7 +89,7 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def _count(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
-    """The number of values that are not NaN, dtype of `x`."""
+    """The number of values that are not NaN, in the dtype of `x`."""
     seen = casting.cast(logic.logical_not(comparison.is_nan(x)), x.dtype)
     return reduction.reduce_sum(seen, _axes(axis), keepdims)
 
@@ -108,7 +108,7 @@ def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """
     tensor = floating(x)
     mean: Tensor = nanmean(tensor, axis, True)
-    # NaN before the difference is taken: behind it, its gradient would be NaN.
+    # NaN is replaced before the subtraction; replacing it afterwards would make the gradient NaN.
     missing = comparison.is_nan(tensor)
     centred = selecting.where(missing, mean, tensor) - mean
     apart = selecting.where(missing, constants.zeros_like(tensor), arithmetic.square(centred))
@@ -184,7 +184,7 @@ def _place(which: Any, x: Any, least: float, axis: int | None, keepdims: bool) -
 
 @operation("numpy", "Nanargmax", *_AXES)
 def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the largest that is not NaN; -1 where all is.
+    """The index of the largest element that is not NaN; -1 where all are.
 
     Args:
         x: [...], a real number type.
@@ -199,7 +199,7 @@ def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 @operation("numpy", "Nanargmin", *_AXES)
 def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the smallest that is not NaN; -1 where all is.
+    """The index of the smallest element that is not NaN; -1 where all are.
 
     Args:
         x: [...], a real number type.
@@ -214,7 +214,7 @@ def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 @operation("numpy", "Nancumsum", "axis", "dtype")
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The sums so far along an axis, NaN as 0 and infinities as the largest numbers.
+    """The cumulative sums along an axis, NaN as 0 and infinities as the largest numbers.
 
     Args:
         x: [...], a number type.
@@ -230,7 +230,7 @@ def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 @operation("numpy", "Nancumprod", "axis", "dtype")
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The products so far along an axis, NaN as 1 and infinities as the largest numbers.
+    """The cumulative products along an axis, NaN as 1 and infinities as the largest numbers.
 
     Args:
         x: [...], a number type.

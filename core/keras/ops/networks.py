@@ -1,4 +1,4 @@
-"""Functions of networks: activations, products, pooling, one-hot rows."""
+"""Functions of networks: activations, products, pooling, one-hot encoding."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def log_sigmoid(x: Any) -> Tensor:
 
 @operation("nn", "LeakyRelu", "negative_slope")
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
-    """x where it is positive, else negative_slope x.
+    """x where positive, else negative_slope x.
 
     Args:
         x: [...], a float type.
@@ -91,7 +91,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
 
 @operation("nn", "Elu", "alpha")
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else alpha (exp(x) - 1).
+    """x where positive, else alpha (exp(x) - 1).
 
     Args:
         x: [...]; integers become floats.
@@ -105,13 +105,13 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
 
 @operation("nn", "Selu")
 def selu(x: Any) -> Tensor:
-    """A scaled `elu` that keeps mean 0 and variance 1."""
+    """A scaled `elu` that preserves mean 0 and variance 1."""
     return activations.selu(floating(x))
 
 
 @operation("nn", "Gelu", "approximate")
 def gelu(x: Any, approximate: bool = True) -> Tensor:
-    """x times the normal distribution's share below x.
+    """x times the standard normal distribution function of x.
 
     Args:
         x: [...]; integers become floats.
@@ -129,8 +129,8 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they are normalised, or several that are normalised together; all if
-            None.
+        axis: the axis along which they are normalised, or several that are normalised together; all
+            if None.
 
     Returns:
         The shape of `x`.
@@ -146,7 +146,7 @@ def log_softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they are normalised, or several that are normalised together.
+        axis: the axis along which they are normalised, or several that are normalised together.
 
     Returns:
         The shape of `x`.
@@ -168,13 +168,13 @@ def _normalised_logarithm(x: Any, axes: Any) -> Tensor:
 def one_hot(
     x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
 ) -> Any:
-    """1 at the place of each class number, else 0.
+    """1 at each class index, else 0.
 
     Args:
         x: integers of any shape.
         num_classes: size of the new axis.
-        axis: where the new axis is in the result.
-        dtype: of the result; the default float type if None.
+        axis: position of the new axis in the result.
+        dtype: dtype of the result; the default float type if None.
         sparse: whether the result is a SparseTensor, which holds the ones alone.
     """
     dense = indicators.one_hot(
@@ -189,12 +189,12 @@ def one_hot(
 
 @operation("nn", "Normalize", "axis", "order", "epsilon")
 def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
-    """Divided by its length along an axis, which counts as `epsilon` at least.
+    """x divided by its norm along an axis, but at least by `epsilon`.
 
     Args:
         x: [...]; integers become floats.
-        axis: along which the length is measured.
-        order: of the norm, at least 1.
+        axis: the axis of the vectors.
+        order: order of the norm, at least 1.
         epsilon: least length; 1e-7 if None.
 
     Returns:
@@ -235,7 +235,7 @@ def moments(
     over = [axes] if isinstance(axes, int) else list(axes)
     if x.dtype is not dtypes.float16:
         return batch_moments(x, over, synchronized=synchronized, keepdims=keepdims)
-    # Keras: sums of squares are too large for it; results are the nearest that it holds.
+    # Keras: float16 overflows in sums of squares; compute in float32 and saturate.
     wide = casting.cast(x, dtypes.float32)
     mean, variance = batch_moments(wide, over, synchronized=synchronized, keepdims=keepdims)
     return saturate_cast(mean, x.dtype), saturate_cast(variance, x.dtype)
@@ -249,7 +249,7 @@ def max_pool(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:
-    """The largest of each window.
+    """The maximum of each window.
 
     Args:
         inputs: [batch, *spatial, channels].
@@ -345,7 +345,7 @@ def matmul(x1: Any, x2: Any) -> Tensor:
     a, b = alike(x1, x2)
     kind = None
     if a.dtype.is_bool or (a.dtype.is_integer and a.dtype not in {dtypes.int32, dtypes.int64}):
-        # Keras: through floats, and of two matrices of bytes the sums have four times their bits.
+        # Keras: computed in floats; the product of two int8 matrices is int32.
         bytes_ = a.dtype is dtypes.int8 and min(len(a.shape), len(b.shape)) > 1
         kind = "int32" if bytes_ and _are_int8(x1, x2) else result_type(a.dtype)
         a, b = casting.cast(a, floatx()), casting.cast(b, floatx())
@@ -411,7 +411,7 @@ def einsum(subscripts: str, *operands: Any) -> Tensor:
 
 @operation("numpy", "Outer")
 def outer(x1: Any, x2: Any) -> Tensor:
-    """The products of each element with each.
+    """The outer product: each element of one times each of the other.
 
     Args:
         x1: a tensor of m elements.

@@ -1,4 +1,4 @@
-"""Normalizations with given statistics or their own, and attention."""
+"""Normalizations with given or computed statistics, and attention."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def batch_normalization(
         x: [..., n, ...], a float type.
         mean: [n].
         variance: [n].
-        axis: that of size n.
+        axis: the axis of size n.
         offset: [n]; 0 if None.
         scale: [n]; 1 if None.
         epsilon: added to the variance.
@@ -77,7 +77,7 @@ def layer_normalization(
         The shape and dtype of `x`.
 
     Raises:
-        TypeError: another keyword.
+        TypeError: unknown keyword.
     """
     rms_scaling = kwargs.pop("rms_scaling", False)
     if kwargs:
@@ -118,7 +118,7 @@ def _layer_normalization(
 
 
 def _widened(x: Any) -> tuple[Any, Tensor]:
-    """The dtype of `x`, and `x` of 32 bits at least."""
+    """The dtype of `x`, and `x` in at least 32 bits."""
     tensor: Tensor = convert_to_tensor(x)
     return tensor.dtype, casting.cast(tensor, result_type(tensor.dtype, "float32"))
 
@@ -161,15 +161,15 @@ def dot_product_attention(
     flash_attention: bool | None = None,
     attn_logits_soft_cap: float | None = None,
 ) -> Tensor:
-    """Values weighted by how much their keys are like each query.
+    """Values weighted by the similarity of their keys to each query.
 
     Args:
         query: [batch, targets, heads, depth].
         key: [batch, sources, heads or a divisor of them, depth].
         value: the shape of `key`; all three are promoted to one dtype.
         bias: added to the scores, broadcastable to [batch, heads, targets, sources].
-        mask: which sources count, likewise, bool; all if None.
-        scale: of the scores; 1 / sqrt(depth) if None.
+        mask: whether each source counts, likewise, bool; all if None.
+        scale: scale of the scores; 1 / sqrt(depth) if None.
         is_causal: whether each target sees only the sources up to its own place.
         flash_attention: None or False: there is one way of computing it here.
         attn_logits_soft_cap: has no effect on TensorFlow, which a warning says.
@@ -218,5 +218,5 @@ def _masked(scores: Tensor, mask: Any, is_causal: bool) -> Tensor:
         seen = earlier if seen is None else logic.logical_and(seen, earlier)
     if seen is None:
         return scores
-    # Not -inf: a row of which nothing is seen has equal shares, no NaN.
+    # Finite instead of -inf: a fully masked row gets equal weights, not NaN.
     return selecting.where(seen, scores, constants.constant(-2.3726e38, scores.dtype))

@@ -1,4 +1,4 @@
-"""Norms: lengths of vectors, sizes of matrices."""
+"""Norms of vectors and matrices."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
     Args:
         x: [...]; integers become floats.
-        ord: of a vector: None (Euclidean) or a number p, for the p-th root of the sum of the
-            sizes to the power p; 0 counts what is not 0, infinity is the largest size, -infinity
-            the smallest. Of a matrix: None or "fro" (Euclidean), "nuc" (the sum of the singular
-            values), 1 or infinity (the largest sum of sizes of a column or row), 2 (the largest
-            singular value), or one of these numbers below 0, for the smallest.
+        ord: order of a vector norm: None (Euclidean) or a number p, for the p-th root of the sum of
+            the sizes to the power p; 0 counts what is not 0, infinity is the largest size,
+            -infinity the smallest. Of a matrix: None or "fro" (Euclidean), "nuc" (the sum of the
+            singular values), 1 or infinity (the largest sum of sizes of a column or row), 2 (the
+            largest singular value), or one of these numbers below 0, for the smallest.
         axis: an axis, or two; None: all axes, which may be more than two without an `ord`.
         keepdims: reduced axes stay, with size 1.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @operation("numpy", "Angle")
 def angle(x: Any) -> Tensor:
-    """The angle of a complex number, in radians; 0 or π of a real one.
+    """The angle of a complex number, in radians; 0 or π for a real one.
 
     Args:
         x: [...], a number type; integers become floats.
@@ -52,7 +52,7 @@ def arcsinh(x: Any) -> Tensor:
 
 @operation("numpy", "Arctanh", sparse="of_values")
 def arctanh(x: Any) -> Tensor:
-    """The number whose hyperbolic tangent is x; NaN outside of -1 to 1."""
+    """The number whose hyperbolic tangent is x; NaN outside of [-1, 1]."""
     return trigonometry.atanh(floating(x))
 
 
@@ -185,7 +185,8 @@ def sinc(x: Any) -> Tensor:
     tensor = floating(x)
     turned = tensor * math.pi
     at_zero = comparison.equal(tensor, constants.zeros_like(tensor))
-    # 1 in the place of 0, for the gradient of what `where` leaves out is multiplied by 0.
+    # Divide by 1 at 0: `where` multiplies the gradient of the other branch by 0, and 0 · inf is
+    # NaN.
     divisor = selecting.where(at_zero, constants.ones_like(turned), turned)
     return selecting.where(
         at_zero, constants.ones_like(turned), trigonometry.sin(divisor) / divisor
@@ -194,7 +195,7 @@ def sinc(x: Any) -> Tensor:
 
 @operation("numpy", "Trunc")
 def trunc(x: Any) -> Tensor:
-    """The whole number next to x on the side of 0; integers as they are."""
+    """x rounded towards 0; integers unchanged."""
     tensor: Tensor = convert_to_tensor(x)
     if not tensor.dtype.is_floating:
         return tensor
@@ -208,7 +209,7 @@ def saturate_cast(x: Any, dtype: Any) -> Tensor:
 
     Args:
         x: [...], a real number type.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Returns:
         The shape of `x`.
@@ -219,7 +220,7 @@ def saturate_cast(x: Any, dtype: Any) -> Tensor:
     if tensor.dtype is dtypes.bool:
         tensor = casting.cast(tensor, dtypes.uint8)
     if dtypes.as_dtype(dtype) is dtypes.bool:
-        # Keras: the range of bool is 0 to 1, so that negative values become False.
+        # Keras: bool is clipped to [0, 1], so that negative values become False.
         return comparison.greater(tensor, constants.zeros_like(tensor))
     return saturation.saturate_cast(tensor, dtypes.as_dtype(dtype))
 

@@ -1,4 +1,4 @@
-"""Elementwise functions of two arguments: isclose, divisors, extremes without NaN, polar."""
+"""Elementwise functions of two arguments: isclose, divisors, NaN-ignoring extremes, polar."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def fmod(x1: Any, x2: Any) -> Tensor:
 
 
 def _whole(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """Two operands without signs, of one shape and one integer dtype."""
+    """The absolute values of two operands, broadcast and in one integer dtype."""
     a, b = met(x1, x2)
     if not a.dtype.is_integer:
         raise TypeError(f"keras.ops.{name}: x1 and x2 must be integers, got {a.dtype.name}")
@@ -155,7 +155,7 @@ def _whole(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 
 
 def _common_divisor(a: Tensor, b: Tensor) -> Tensor:
-    """Euclid's algorithm, on all pairs at once until the last one is done."""
+    """Euclid's algorithm on all pairs at once, until the last one is done."""
 
     def left(one: Tensor, other: Tensor) -> Tensor:
         del one
@@ -164,7 +164,7 @@ def _common_divisor(a: Tensor, b: Tensor) -> Tensor:
     def step(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
         done = comparison.equal(other, constants.zeros_like(other))
         divisor = selecting.where(done, constants.ones_like(other), other)
-        # Division by 1 leaves 0, so that pairs that are done stay as they are.
+        # A remainder by 1 is 0, so pairs that are done stay as they are.
         return selecting.where(done, one, other), division.floormod(one, divisor)
 
     found: Tensor = looping.while_loop(left, step, [a, b])[0]
@@ -173,7 +173,7 @@ def _common_divisor(a: Tensor, b: Tensor) -> Tensor:
 
 @operation("numpy", "Gcd")
 def gcd(x1: Any, x2: Any) -> Tensor:
-    """The greatest common divisor, not negative; of 0 and a number that number.
+    """The greatest common divisor, not negative; for 0 and a number, that number.
 
     Args:
         x1: [...], an integer type.
@@ -183,14 +183,14 @@ def gcd(x1: Any, x2: Any) -> Tensor:
         The broadcast shape, the common dtype.
 
     Raises:
-        TypeError: they are no integers.
+        TypeError: the numbers are no integers.
     """
     return _common_divisor(*_whole("gcd", x1, x2))
 
 
 @operation("numpy", "Lcm")
 def lcm(x1: Any, x2: Any) -> Tensor:
-    """The least common multiple, not negative; 0 where one of them is.
+    """The least common multiple, not negative; 0 if one of them is 0.
 
     Args:
         x1: [...], an integer type.
@@ -200,10 +200,10 @@ def lcm(x1: Any, x2: Any) -> Tensor:
         The broadcast shape, the common dtype.
 
     Raises:
-        TypeError: they are no integers.
+        TypeError: the numbers are no integers.
     """
     a, b = _whole("lcm", x1, x2)
-    # At least 1: the divisor of two zeros is 0, and their multiple is 0 whatever divides it.
+    # At least 1: for two zeros the divisor is 0, and the multiple is 0 with any divisor.
     divisor = _common_divisor(a, b)
     divisor = arithmetic.maximum(divisor, constants.ones_like(divisor))
     return a * division.floordiv(b, divisor)
@@ -211,7 +211,7 @@ def lcm(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Heaviside")
 def heaviside(x1: Any, x2: Any) -> Tensor:
-    """0 below 0, 1 above, and x2 at 0.
+    """0 for negative x1, 1 for positive x1, and x2 at 0.
 
     Args:
         x1: [...], a real number type.
@@ -283,7 +283,7 @@ def logaddexp2(x1: Any, x2: Any) -> Tensor:
     apart = a - b
     log2 = math.log(2.0)
     more = exponents.log1p(exponents.exp(absolutes.abs(apart) * -log2)) / log2
-    # The difference of equal infinities is NaN: their sum is needed.
+    # The difference of equal infinities is NaN; their sum is the result.
     return selecting.where(comparison.is_nan(apart), a + b, arithmetic.maximum(a, b) + more)
 
 
@@ -323,7 +323,7 @@ def _next_of_16_bits(a: Tensor, b: Tensor) -> Tensor:
 
 @operation("nn", "Polar")
 def polar(abs_: Any, angle: Any) -> Tensor:
-    """The complex number of that size at that angle.
+    """The complex number with that absolute value and angle.
 
     Args:
         abs_: [...], float32 or float64.

@@ -1,4 +1,4 @@
-"""The namespace `keras.ops.numpy`: functions that NumPy has as well."""
+"""The namespace `keras.ops.numpy`: functions that exist in NumPy too."""
 
 from pinnace.keras.ops.arrays import broadcast_to as broadcast_to
 from pinnace.keras.ops.arrays import concatenate as concatenate

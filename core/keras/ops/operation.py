@@ -1,4 +1,4 @@
-"""A function of tensors that is also a node of functional models, under Keras' name."""
+"""The decorator for functions that are also nodes of functional models, under Keras' names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLASSES: dict[tuple[str, str], type[FunctionOperation]] = {}
 
 
 class FunctionOperation(Operation):
-    """One call of a function in a functional model.
+    """A call of a function in a functional model.
 
     Args:
         name: unique if None.
@@ -31,15 +31,15 @@ class FunctionOperation(Operation):
 
     _untracked = frozenset({"_settings"})
 
-    # Module and class in Keras: what files call it.
+    # Module and class in Keras, as files name them.
     keras_class: ClassVar[tuple[str, str]] = ("", "")
     function: ClassVar[Callable[..., Any]]
-    # Settings that the function takes before its tensors.
+    # Settings that precede the tensors among the function's arguments.
     leads: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str | None = None, **settings: Any) -> None:
         super().__init__(name=name)
-        # Not a plain attribute: its content is not a child.
+        # Wrapped, so that nested values do not become children.
         self._settings = settings
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -49,7 +49,7 @@ class FunctionOperation(Operation):
         """The function's result."""
         settings = self._settings
         if type(self).leads:
-            # The arguments that precede the tensors.
+            # The settings that precede the tensors.
             args = (*(settings[name] for name in type(self).leads), *args)
             settings = {key: x for key, x in settings.items() if key not in type(self).leads}
         return type(self).function(*args, **kwargs, **settings)
@@ -60,7 +60,7 @@ class FunctionOperation(Operation):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The operation with that configuration."""
+        """The operation with a configuration."""
         made = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
         for key in ("trainable", "dtype") if cls.function_takes("dtype") is None else ():
             made.pop(key, None)
@@ -77,7 +77,7 @@ class FunctionOperation(Operation):
 
 
 def _of_class(module: str, name: str) -> FunctionOperation:
-    """An operation without its state, for pickle: the decorator makes its class, under no name."""
+    """An operation without its state, for pickle: its class, made by the decorator, has no name."""
     kind = _CLASSES[module, name]
     return kind.__new__(kind)
 
@@ -85,11 +85,11 @@ def _of_class(module: str, name: str) -> FunctionOperation:
 def operation(
     module: str, keras_name: str, *settings: str, sparse: str = "", takes: str = ""
 ) -> Callable[[F], F]:
-    """A decorator: the function gives KerasTensors when it is given some.
+    """A decorator: the function returns KerasTensors if it is given some.
 
     Args:
-        module: of the class in Keras, below `keras.src.ops`.
-        keras_name: of the class.
+        module: module of the class in Keras, below `keras.src.ops`.
+        keras_name: name of the class.
         *settings: the parameters that Keras keeps in the operation's configuration; the others are
             arguments of the call.
         sparse: the rule for sparse operands, see `takes_sparse`; empty if it takes none.
@@ -135,7 +135,7 @@ def _parted(
     settings: tuple[str, ...],
     leads: tuple[str, ...],
 ) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
-    """The settings of a call, and its other arguments by place and by name."""
+    """The settings of a call, and its other arguments by position and by name."""
     kept: dict[str, Any] = {}
     given: list[Any] = []
     named: dict[str, Any] = {}
@@ -148,7 +148,7 @@ def _parted(
         elif (
             kind is inspect.Parameter.KEYWORD_ONLY
             or (name in kwargs and named)
-            or not kept.keys() <= set(leads)  # behind what is not handed on in order
+            or not kept.keys() <= set(leads)  # it follows a setting that is not passed by position
         ):
             named[name] = value
         else:
@@ -159,7 +159,7 @@ def _parted(
 def _complete(
     kept: dict[str, Any], parameters: inspect.Signature, settings: tuple[str, ...]
 ) -> dict[str, Any]:
-    """The settings with their defaults: Keras' classes want all of them."""
+    """The settings with their defaults, all of which Keras' classes require."""
     return {
         name: kept.get(name, parameters.parameters[name].default)
         for name in settings
@@ -168,11 +168,11 @@ def _complete(
 
 
 def operation_class(module: str, name: str) -> type[FunctionOperation] | None:
-    """The class of an operation that Keras calls so; None if there is none.
+    """The class of the operation with this name in Keras; None if there is none.
 
     Args:
         module: in Keras; empty if it is not known.
-        name: of the class.
+        name: name of the class.
     """
     if module:
         return _CLASSES.get((module, name))

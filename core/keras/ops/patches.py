@@ -1,4 +1,4 @@
-"""Windows of images: adaptive pooling, im2col and back, depth to space."""
+"""Windows of images: adaptive pooling, im2col and its inverse, depth to space."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @operation("nn", "AdaptiveAveragePool", "output_size", "data_format")
 def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None = None) -> Tensor:
-    """The mean of each of as many windows as the output has places.
+    """The mean of each window, with one window per output position.
 
     Args:
         inputs: [batch, *spatial, channels], a float type; one to three spatial axes, of known size.
@@ -31,7 +31,7 @@ def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None
         [batch, *output_size, channels], dtype of `inputs`.
 
     Raises:
-        ValueError: sizes are not known, or there are not as many in `output_size`.
+        ValueError: sizes are unknown, or `output_size` has another length.
     """
     way = reduction.reduce_mean
     return _adaptive("adaptive_average_pool", inputs, output_size, data_format, way)
@@ -39,7 +39,7 @@ def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None
 
 @operation("nn", "AdaptiveMaxPool", "output_size", "data_format")
 def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = None) -> Tensor:
-    """The largest of each of as many windows as the output has places.
+    """The maximum of each window, with one window per output position.
 
     Args:
         inputs: [batch, *spatial, channels], a float type; one to three spatial axes, of known size.
@@ -50,7 +50,7 @@ def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = N
         [batch, *output_size, channels], dtype of `inputs`.
 
     Raises:
-        ValueError: sizes are not known, or there are not as many in `output_size`.
+        ValueError: sizes are unknown, or `output_size` has another length.
     """
     way = reduction.reduce_max
     return _adaptive("adaptive_max_pool", inputs, output_size, data_format, way)
@@ -59,7 +59,7 @@ def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = N
 def _adaptive(
     name: str, inputs: Any, output_size: Any, data_format: str | None, way: Callable[..., Tensor]
 ) -> Tensor:
-    """A window for each place i of n: from floor(i size / n) up to ceil((i + 1) size / n)."""
+    """Window i of n, for each i: from floor(i size / n) to ceil((i + 1) size / n)."""
     x, first = channels_last(name, inputs, data_format)
     rank = len(x.shape) - 2
     counts = [output_size] * rank if isinstance(output_size, int) else list(output_size)
@@ -136,21 +136,21 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """The sum of windows, given as columns, each in its place of a picture.
+    """The sum of windows, given as columns, at their positions in a picture.
 
     Args:
         x: [batch, channels · rows · columns, windows].
         output_size: height and width of the pictures, a number or two.
         kernel_size: rows and columns of a window, likewise.
         dilation: distance of the places in a window, likewise.
-        padding: what is cut off around the pictures, likewise.
+        padding: the border cut off around the pictures, likewise.
         stride: distance of the windows, likewise.
 
     Returns:
         [batch, channels, height, width], dtype of `x`.
 
     Raises:
-        ValueError: not as many rows or windows as the sizes say.
+        ValueError: the number of rows or windows contradicts the sizes.
     """
     tensor: Tensor = convert_to_tensor(x)
     (rows, columns), rates, steps = _pair(kernel_size), _pair(dilation), _pair(stride)
@@ -180,7 +180,7 @@ def fold(
 
 
 def _spread(x: Tensor, steps: tuple[int, int]) -> Tensor:
-    """[batch, channels, m, n] with zeros between neighbours."""
+    """[batch, channels, m, n] with zeros inserted between neighbours."""
     for axis, step in zip((2, 3), steps, strict=True):
         if step == 1:
             continue
@@ -197,7 +197,7 @@ def _spread(x: Tensor, steps: tuple[int, int]) -> Tensor:
 
 @operation("nn", "DepthToSpace", "block_size", "data_format")
 def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
-    """Channels as blocks of places.
+    """Channels rearranged to blocks of pixels.
 
     Args:
         x: [batch, height, width, channels].
@@ -213,7 +213,7 @@ def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") 
 
 @operation("nn", "SpaceToDepth", "block_size", "data_format")
 def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
-    """Blocks of places as channels.
+    """Blocks of pixels rearranged to channels.
 
     Args:
         x: [batch, height, width, channels].

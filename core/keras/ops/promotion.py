@@ -1,4 +1,4 @@
-"""Promotion: the dtype that operands of different dtypes meet in, as Keras decides it."""
+"""Promotion of operands of different dtypes, by Keras' rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def alike(*values: Any) -> tuple[Tensor, ...]:
-    """Operands in one dtype: floats win over integers, integers over bools; Python's numbers yield.
+    """Operands in one dtype: floats win over integers, integers over bools; Python numbers yield.
 
     Args:
         *values: tensors, arrays, numbers.
@@ -57,7 +57,7 @@ def float_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 
 
 def floating(x: Any) -> Tensor:
-    """`x` as a tensor of floats; integers become `floatx()`."""
+    """`x` as a float tensor; integers become `floatx()`."""
     tensor: Tensor = convert_to_tensor(x)
     if tensor.dtype.is_floating or tensor.dtype.is_complex:
         return tensor
@@ -65,7 +65,7 @@ def floating(x: Any) -> Tensor:
 
 
 def met(*values: Any) -> tuple[Tensor, ...]:
-    """Operands in the one dtype that `result_type` says; Python's numbers are int32 and float32.
+    """Operands in their `result_type`; Python numbers count as int32 and float32.
 
     Args:
         *values: tensors, arrays, numbers.
@@ -76,14 +76,14 @@ def met(*values: Any) -> tuple[Tensor, ...]:
 
 
 def met_floats(*values: Any) -> tuple[Tensor, ...]:
-    """Operands in one float dtype, as `met`."""
+    """Like `met`, with a float as the common dtype."""
     tensors = [_given(x) for x in values]
     kind = result_type(*(x.dtype for x in tensors), float)
     return tuple(casting.cast(x, kind) for x in tensors)
 
 
 def measured(*values: Any) -> tuple[Tensor, ...]:
-    """As `met`, but small integers become `floatx()` and int64 becomes float64."""
+    """Like `met`, but small integers become `floatx()`, and int64 becomes float64."""
     tensors = met(*values)
     kind = tensors[0].dtype
     if kind.is_integer or kind is dtypes.bool:
@@ -93,7 +93,7 @@ def measured(*values: Any) -> tuple[Tensor, ...]:
 
 
 def as_kind(x: Any, kind: Any) -> Tensor:
-    """`x` in a dtype; Python's numbers with all their digits."""
+    """`x` in a dtype; Python numbers are converted without loss of digits."""
     if isinstance(x, (bool, int, float)):
         number: Tensor = convert_to_tensor(x, kind)
         return number
@@ -101,7 +101,7 @@ def as_kind(x: Any, kind: Any) -> Tensor:
 
 
 def summable(x: Any) -> Tensor:
-    """`x` in the dtype that sums have: bools and small integers become 32 bits wide."""
+    """`x` in the dtype of sums: bools and small integers become 32 bits wide."""
     tensor = _given(x)
     if tensor.dtype is dtypes.bool:
         return casting.cast(tensor, dtypes.int32)

@@ -33,13 +33,13 @@ _SETTINGS = ("axis", "method", "keepdims")
 def quantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """The values that the shares q of all values along axes lie below; NaN where there is one.
+    """The q-quantiles of the values along axes; NaN where a value is.
 
     Args:
         x: [...], a real number type; integers become floats.
         q: shares from 0 to 1, a number or a tensor.
         axis: an axis or several; all if None.
-        method: what is between two values: "linear" between them by its distance, the "lower",
+        method: the value between two others: "linear" between them by its distance, the "lower",
             "higher" or "nearest" one, or their "midpoint".
         keepdims: reduced axes stay, with size 1.
 
@@ -47,12 +47,12 @@ def quantile(
         The axes of `q`, then [...] without the reduced axes; a float type.
 
     Raises:
-        ValueError: another method.
+        ValueError: unknown method.
     """
     tensor = floating(x)
     rows, form = _rows(tensor, axis)
     last = casting.cast(shapes.shape(rows)[-1] - 1, dtypes.float64)
-    # Keras: the shares have 32 bits first, which tells what "lower" and "higher" are.
+    # Keras: quantiles are rounded to float32 first, which decides ties for "lower" and "higher".
     shares = casting.cast(convert_to_tensor(q), dtypes.float64)
     found = _at(sorting.sort(rows), reshaping.reshape(shares, [-1]) * last, method)
     lost = reduction.reduce_any(comparison.is_nan(rows), -1, keepdims=True)
@@ -64,7 +64,7 @@ def quantile(
 def percentile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """The values that q percent of all values along axes lie below; see `quantile`.
+    """The q-percentiles of the values along axes; see `quantile`.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -100,7 +100,7 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 def nanquantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `quantile`, ignoring NaN; NaN if all values are NaN.
+    """Quantiles of the values that are not NaN; NaN if there are none. See `quantile`.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -114,7 +114,7 @@ def nanquantile(
     """
     rows, form = _rows(floating(x), axis)
     missing = comparison.is_nan(rows)
-    # NaN behind all the others, where no place is.
+    # NaN sorts to the end, beyond the positions that are read.
     ends = constants.constant(math.inf, rows.dtype)
     ordered = sorting.sort(selecting.where(missing, ends, rows))
     many = casting.cast(logic.logical_not(missing), dtypes.float64)
@@ -131,7 +131,7 @@ def nanquantile(
 def nanpercentile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `percentile`, ignoring NaN; NaN if all values are NaN.
+    """Percentiles of the values that are not NaN; NaN if there are none. See `percentile`.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -149,7 +149,7 @@ def nanpercentile(
 
 @operation("numpy", "Nanmedian", "axis", "keepdims")
 def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The value in the middle of those that are not NaN; NaN where all are.
+    """The median of the values that are not NaN; NaN where all are.
 
     Args:
         x: [...], a real number type; integers become floats.
@@ -167,7 +167,7 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def _rows(x: Tensor, axis: Any) -> tuple[Tensor, tuple[list[Any], list[int]]]:
-    """The values of the axes as a last one; all sizes, and which axes those are."""
+    """The values of the axes as one last axis; all sizes, and which axes these are."""
     rank = x.shape.rank or 0
     sizes = shapes.axis_sizes(x)
     if axis is None:
@@ -198,7 +198,7 @@ def _at(ordered: Tensor, places: Tensor, method: str) -> Tensor:
     share = casting.cast(places - low, ordered.dtype)
     below = _picked(ordered, low)
     between = below * (1.0 - share) + _picked(ordered, high) * share
-    # An infinity that counts nothing would be NaN.
+    # 0 · inf would be NaN, so a fraction of 0 takes the lower value unchanged.
     return selecting.where(comparison.equal(share, 0.0), below, between)
 
 

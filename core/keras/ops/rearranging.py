@@ -1,4 +1,4 @@
-"""Functions that rotate, stack and split arrays, and take their diagonals."""
+"""Functions that rotate, stack and split arrays, and extract diagonals."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @operation("numpy", "Append", "axis")
 def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
-    """Concatenate along an axis; flatten both if None.
+    """The arrays concatenated along an axis; flattened first if it is None.
 
     Args:
         x1: [...].
         x2: the sizes of `x1` but along `axis`; both are promoted to one dtype.
-        axis: along which they follow each other; None flattens both.
+        axis: the axis of concatenation; None flattens both.
 
     Returns:
         [...], the common dtype.
@@ -46,7 +46,7 @@ def array_split(x: Any, indices_or_sections: int, axis: int = 0) -> list[Tensor]
     Args:
         x: a tensor.
         indices_or_sections: how many parts.
-        axis: along which it is cut, of known size.
+        axis: the axis to split, of known size.
 
     Returns:
         A list of tensors.
@@ -132,7 +132,7 @@ def _with_axes(x: Tensor, least: int, front: bool = False) -> Tensor:
 
 @operation("numpy", "Fliplr")
 def fliplr(x: Any) -> Tensor:
-    """The second axis the other way round."""
+    """x with its second axis reversed."""
     return permutations.reverse(x, [1])
 
 
@@ -144,7 +144,7 @@ def flipud(x: Any) -> Tensor:
 
 @operation("numpy", "Rot90", "k", "axes")
 def rot90(array: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
-    """Turned by right angles in the plane of two axes, from the first towards the second.
+    """x rotated by right angles in the plane of two axes, from the first towards the second.
 
     Args:
         array: [...], of two axes at least.
@@ -222,8 +222,8 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     Args:
         x: [...], of two axes at least.
         offset: the diagonal: 0 is the main one, positive ones lie above it.
-        axis1: of the rows.
-        axis2: of the columns.
+        axis1: axis of the rows.
+        axis2: axis of the columns.
 
     Returns:
         The other axes, then that of the diagonal; empty if there is none so far off.
@@ -239,8 +239,8 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     Args:
         x: [...], of two axes at least; small integers are widened.
         offset: the diagonal: 0 is the main one, positive ones lie above it.
-        axis1: of the rows.
-        axis2: of the columns.
+        axis1: axis of the rows.
+        axis2: axis of the columns.
 
     Returns:
         The other axes.
@@ -249,14 +249,13 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 
 def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
-    """The axes in another order, joined and taken apart as a pattern of their names says.
+    """The axes permuted, merged and split according to a pattern.
 
     Args:
         tensor: a tensor.
         pattern: names of its axes, `->`, and the names as they are in the result; axes in
             brackets are one: "b (h w) c -> b c h w".
-        **axes_lengths: sizes of axes that only the names in brackets tell; one of each bracket
-            may be left out.
+        **axes_lengths: sizes of the axes named in brackets; one of each bracket may be left out.
 
     Returns:
         The axes on the right of the pattern, dtype of `tensor`.

@@ -1,4 +1,4 @@
-"""Functions along axes: sums, means, extremes, where they are, sums so far."""
+"""Reductions: sums, means, extremes, their positions, and cumulative sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _summed(x: Any) -> Tensor:
-    """Keras' sum: small integers and bools become int32."""
+    """Keras' sum, in which small integers and bools become int32."""
     x = convert_to_tensor(x)
     small = x.dtype is dtypes.bool or (x.dtype.is_integer and x.dtype.size < 4)
     return casting.cast(x, dtypes.int32) if small else x
@@ -175,7 +175,7 @@ def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @operation("numpy", "All", *_AXES)
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether it holds everywhere along axes.
+    """Whether all elements are true along axes.
 
     Args:
         x: [...], cast to bool.
@@ -190,7 +190,7 @@ def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @operation("numpy", "Any", *_AXES)
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether it holds anywhere along axes.
+    """Whether any element is true along axes.
 
     Args:
         x: [...], cast to bool.
@@ -232,7 +232,7 @@ def _place(which: Any, x: Any, axis: int | None, keepdims: bool) -> Tensor:
 
 @operation("numpy", "Argmax", *_AXES)
 def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the largest along an axis, int32; in the flat tensor if None.
+    """The index of the largest along an axis, int32; in the flat tensor if None.
 
     Args:
         x: [...], a real number type.
@@ -247,7 +247,7 @@ def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
 
 @operation("numpy", "Argmin", *_AXES)
 def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the smallest along an axis, int32; in the flat tensor if None.
+    """The index of the smallest along an axis, int32; in the flat tensor if None.
 
     Args:
         x: [...], a real number type.
@@ -262,7 +262,7 @@ def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
 
 @operation("numpy", "Cumsum", "axis", "dtype")
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The sums so far along an axis; of the flat tensor if None.
+    """The cumulative sums along an axis; of the flat tensor if None.
 
     Args:
         x: [...], a number type.
@@ -280,7 +280,7 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 @operation("numpy", "Cumprod", "axis", "dtype")
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The products so far along an axis; of the flat tensor if None.
+    """The cumulative products along an axis; of the flat tensor if None.
 
     Args:
         x: [...], a number type.
@@ -298,7 +298,7 @@ def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 @operation("numpy", "Sort", "axis")
 def sort(x: Any, axis: int = -1) -> Tensor:
-    """Ascending along an axis.
+    """The elements in ascending order along an axis.
 
     Args:
         x: [...], a real number type.
@@ -312,7 +312,7 @@ def sort(x: Any, axis: int = -1) -> Tensor:
 
 @operation("numpy", "Argsort", "axis")
 def argsort(x: Any, axis: int = -1) -> Tensor:
-    """The places that sort along an axis, int32; equal ones in their order.
+    """The indices that sort along an axis, int32; equal elements keep their order.
 
     Args:
         x: [...], a real number type.
@@ -326,7 +326,7 @@ def argsort(x: Any, axis: int = -1) -> Tensor:
 
 @operation("math", "TopK", "k", "sorted")
 def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The k largest of the last axis, and their places.
+    """The k largest of the last axis, and their indices.
 
     Args:
         x: [..., n], a real number type.

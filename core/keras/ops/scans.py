@@ -88,7 +88,7 @@ def _in_graph(step: Step, carry: Any, count: Any, reverse: bool) -> tuple[Any, A
     def probe(index: Any, *parts: Any) -> Any:
         return step(index, structure.pack_sequence_as(carry, list(parts)))[1]
 
-    # What it gives is known when it has been called; the loop must know it before.
+    # The loop needs the structure of the outputs in advance: trace the function once.
     form = branches.trace_branch(probe, "scan_probe", [*first, *specs]).results
     kinds = [] if form is None else structure.flatten(form)
     arrays = [TensorArray(x.dtype, count, element_shape=x.shape) for x in kinds]
@@ -119,7 +119,7 @@ def associative_scan(
         f: joins two structures of slices, all pairs at once: f(a, f(b, c)) = f(f(a, b), c).
         elems: tensors of one known size along `axis`, in a structure.
         reverse: whether each is joined with all behind it.
-        axis: along which.
+        axis: the axis.
 
     Returns:
         Tensors of the shapes of `elems`, in their structure.
@@ -147,7 +147,7 @@ def associative_scan(
         return [x[(slice(None),) * place + (cut,)] for x, place in zip(parts, places, strict=True)]
 
     def scanned(parts: Parts, count: int) -> Parts:
-        """All of `count` elements joined with those before: by pairs, then the rest."""
+        """The cumulative results of `count` elements: of pairs first, then of the rest."""
         if count < 2:
             return parts
         half = count // 2
@@ -179,7 +179,7 @@ def associative_scan(
 
 
 def _alternating(a: Tensor, b: Tensor, axis: int) -> Tensor:
-    """Elements of one and the other by turns."""
+    """The elements of both, interleaved."""
     sizes = shapes.axis_sizes(a)
     sizes[axis] = 2 * sizes[axis]
     return reshaping.reshape(joining.stack([a, b], axis + 1), sizes)

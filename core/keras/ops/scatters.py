@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @operation("core", "Scatter", "shape")
 def scatter(indices: Any, values: Any, shape: Any) -> Tensor:
-    """Zeros, and at places values; where places are named twice, their sum.
+    """Zeros with values at indices; values of duplicate indices are added.
 
     Args:
         indices: [..., k], integers: the first k coordinates of each place.
@@ -45,7 +45,7 @@ def scatter(indices: Any, values: Any, shape: Any) -> Tensor:
 
 @operation("core", "ScatterUpdate", "reduction")
 def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Tensor:
-    """The input with other values at places.
+    """The input with other values at given indices.
 
     Args:
         inputs: [...].
@@ -58,7 +58,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
         The shape and dtype of `inputs`.
 
     Raises:
-        ValueError: another reduction.
+        ValueError: unknown reduction.
     """
     ways: dict[str | None, Callable[..., Tensor]] = {
         None: scattering.tensor_scatter_nd_update,
@@ -76,7 +76,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
 
 
 def _multiplied(inputs: Any, indices: Any, updates: Any) -> Tensor:
-    """One after the other, so that repeated indices are multiplied repeatedly."""
+    """Multiply one update after the other, so that repeated indices multiply repeatedly."""
     places, factors = convert_to_tensor(indices), convert_to_tensor(updates)
     count = shapes.shape(places)[0]
 
@@ -98,7 +98,7 @@ def _multiplied(inputs: Any, indices: Any, updates: Any) -> Tensor:
 
 @operation("core", "SliceUpdate")
 def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Tensor:
-    """The input with another block in it.
+    """The input with a block replaced.
 
     Args:
         inputs: [...].
@@ -140,8 +140,7 @@ def _by_segments(
         return in_order(data, segment_ids)
     ids: Tensor = convert_to_tensor(segment_ids)
     if num_segments is None:
-        # Keras: sums have as many segments as there are different numbers, the others reach up to
-        # the largest.
+        # Keras: sums get one segment per distinct id; other reductions get max(id) + 1 segments.
         if name == "segment_sum":
             num_segments = shapes.shape(duplicates.unique(ids).y)[0]
         else:
@@ -153,7 +152,7 @@ def _by_segments(
 def segment_sum(
     data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The sums of rows that have one number.
+    """The sums of the rows of each segment.
 
     Args:
         data: [n, ...], a number type.
@@ -172,7 +171,7 @@ def segment_sum(
 def segment_max(
     data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The largest of rows that have one number; the smallest number there is where none has.
+    """The maxima of the rows of each segment; the dtype's lowest value for an empty one.
 
     Args:
         data: [n, ...], a real number type.
@@ -191,7 +190,7 @@ def segment_max(
 def segment_min(
     data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The smallest of rows that have one number; the largest number there is where none has.
+    """The minima of the rows of each segment; the dtype's highest value for an empty one.
 
     Args:
         data: [n, ...], a real number type.
@@ -210,7 +209,7 @@ def segment_min(
 def segment_prod(
     data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The products of rows that have one number.
+    """The products of the rows of each segment.
 
     Args:
         data: [n, ...], a number type.

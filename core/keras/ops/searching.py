@@ -1,4 +1,4 @@
-"""Searching, counting, partitioning, distinct values."""
+"""Searching, counting, partitioning, histograms."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @operation("numpy", "Argpartition", "kth", "axis")
 def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
-    """Places in an order that has nothing larger before place kth, and nothing smaller behind it.
+    """Indices in an order with nothing larger before position kth and nothing smaller after it.
 
     Args:
         x: [...], a real number type.
         kth: the place that is as in sorted order.
-        axis: along which; the flat tensor if None.
+        axis: the axis; the flat tensor if None.
 
     Returns:
         The shape of `x`, int32; here all places are in sorted order.
@@ -42,7 +42,7 @@ def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
     Raises:
         ValueError: kth is no integer.
     """
-    # What is sorted is partitioned at every place.
+    # A sorted array is partitioned at every index.
     if not isinstance(kth, int):
         raise ValueError(  # noqa: TRY004 (Keras' class)
             f"keras.ops.argpartition: kth must be an integer. Received: kth={kth!r}"
@@ -66,8 +66,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
         sparse: whether the result is a SparseTensor.
 
     Returns:
-        [largest value + 1] or [rows, largest value + 1]: int32, or with weights what `x` and
-        they are promoted to.
+        [largest value + 1] or [rows, largest value + 1]: int32; with weights, the dtype that `x`
+        and they are promoted to.
     """
     values: Tensor = convert_to_tensor(x)
     kind: Any = dtypes.int32
@@ -103,7 +103,7 @@ def count_nonzero(x: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Digitize", sparse="of_values")
 def digitize(x: Any, bins: Any) -> Tensor:
-    """The number of the bin that each value falls in: how many ends are not above it.
+    """The index of the bin of each value: the number of edges that are not above it.
 
     Args:
         x: [...], a real number type.
@@ -114,7 +114,7 @@ def digitize(x: Any, bins: Any) -> Tensor:
     """
     values: Tensor = convert_to_tensor(x)
     inner = dtypes.float64 if values.dtype is dtypes.float64 else dtypes.float32
-    # Keras: the ends are 32 bits wide whatever `x` is.
+    # Keras: bin edges are rounded to float32 whatever the dtype of `x` is.
     ends = casting.cast(casting.cast(bins, dtypes.float32), inner)
     flat = reshaping.reshape(casting.cast(values, inner), [-1])
     return reshaping.reshape(sorting.searchsorted(ends, flat, side="right"), shapes.sizes(values))
@@ -161,7 +161,7 @@ def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
     Args:
         targets: [batch], class numbers.
         predictions: [batch, classes], float32.
-        k: how many.
+        k: the number.
 
     Returns:
         [batch], bool.
@@ -177,7 +177,7 @@ def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) ->
         x1: [...].
         x2: values, of any shape; both are promoted to one dtype.
         assume_unique: whether no value occurs twice, which changes nothing here.
-        invert: whether it is asked where it is none of them.
+        invert: whether to invert the result.
 
     Returns:
         The shape of `x1`, bool.
@@ -236,7 +236,7 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tenso
 
 @operation("numpy", "Select")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
-    """At each position the value of the first condition that holds there.
+    """At each position, the value for the first condition that holds there.
 
     Args:
         condlist: conditions, bool.
@@ -247,7 +247,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         The broadcast shape, the common dtype.
 
     Raises:
-        ValueError: not as many conditions as values, or none.
+        ValueError: the numbers of conditions and values differ, or are 0.
     """
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(
@@ -262,7 +262,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 @operation("numpy", "UnravelIndex", "shape")
 def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Tensor, ...]:
-    """The places along each axis of elements that are counted row by row.
+    """The indices along each axis for row-major indices.
 
     Args:
         indices: [...], integers; negative ones count from the end.

@@ -1,4 +1,4 @@
-"""Sums, products and quotients of which an operand is a SparseTensor or IndexedSlices.
+"""Sums, products and quotients with a SparseTensor or IndexedSlices as an operand.
 
 The first argument of each is the function of dense tensors. A sum of two sparse tensors has the
 indices of both, a product those common to both; a sum of a sparse and a dense one is dense.
@@ -49,7 +49,7 @@ def dense(x: Any) -> Any:
 
 
 def of_values(function: Function, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function of the values, at their places."""
+    """A function of the stored values, at unchanged indices."""
     return with_values(x, function(x.values, *args, **kwargs))
 
 
@@ -81,7 +81,7 @@ def minimum(function: Function, x1: Any, x2: Any) -> Any:
 
 
 def multiply(function: Function, x1: Any, x2: Any) -> Any:
-    """x1 x2: only where both have values."""
+    """x1 x2, at indices that both have."""
     if isinstance(x1, SparseTensor) and isinstance(x2, SparseTensor):
         if x1.indices is x2.indices:
             return x1.with_values(function(x1.values, x2.values))
@@ -100,12 +100,12 @@ def multiply(function: Function, x1: Any, x2: Any) -> Any:
 
 
 def divide(function: Function, x1: Any, x2: Any) -> Any:
-    """x1 / x2: sparse if x1 is and x2 is not, with the places where x2 is 0 or no number, too."""
+    """x1 / x2; sparse if x1 is and x2 is not, with indices added where x2 is 0 or NaN."""
     if isinstance(x2, (SparseTensor, IndexedSlices)):
         return function(dense(x1), dense(x2))
     if not _is_scalar(x2):
         divisor = convert_to_tensor(x2)
-        missing = comparison.not_equal(divisor, divisor)  # what is no number
+        missing = comparison.not_equal(divisor, divisor)  # NaN
         x1 = _with_places(x1, logic.logical_or(comparison.equal(divisor, 0), missing))
         x2 = divisor
     return _shaped(with_values(x1, function(x1.values, _there(x2, x1))), x1, x2)
@@ -151,22 +151,22 @@ def _there(x: Any, sparse: Any) -> Any:
 
 
 def _keys(x: SparseTensor) -> Tensor:
-    """A number for each place: how far it is from the first in row-major order."""
+    """A number for each index: its row-major position."""
     steps = cumulation.cumprod(x.dense_shape, exclusive=True, reverse=True)
     return reduction.reduce_sum(x.indices * steps, axis=1)
 
 
 def _shared(x: SparseTensor, other: SparseTensor) -> SparseTensor:
-    """The part of `x` whose places `other` has, too."""
+    """The part of `x` at indices that `other` has, too."""
     mine, theirs = _keys(x), sorting.sort(_keys(other))
-    # A sentinel at the end: values larger than all others find it.
+    # A sentinel at the end, for keys larger than all others.
     theirs = joining.concat([theirs, reduction.reduce_prod(x.dense_shape, keepdims=True)], 0)
     place = sorting.searchsorted(theirs, mine)
     return retain(x, comparison.equal(gathering.gather(theirs, place), mine))
 
 
 def _rows(x1: IndexedSlices, x2: IndexedSlices, both: Function) -> Tensor:
-    """The rows that one has, or both have, in order."""
+    """The sorted indices of rows that one or both have."""
     shape = convert_to_tensor(x1.dense_shape)[:1]
 
     def has(x: IndexedSlices) -> Tensor:
@@ -180,7 +180,7 @@ def _rows(x1: IndexedSlices, x2: IndexedSlices, both: Function) -> Tensor:
 
 
 def _with_places(x: Any, marked: Tensor) -> Any:
-    """x with stored zeros at marked indices that have no value."""
+    """x with zeros stored at marked indices without a value."""
     if isinstance(x, IndexedSlices):
         axes = list(range(1, len(marked.shape)))
         rows = selecting.where(reduction.reduce_any(marked, axis=axes))[:, 0]

@@ -23,7 +23,7 @@ def takes_sparse(rule: str, function: F) -> F:
 
     Args:
         rule: the function of `sparse_pairs` or `sparse_shapes` that does it then.
-        function: of tensors.
+        function: a function of tensors.
     """
 
     @functools.wraps(function)

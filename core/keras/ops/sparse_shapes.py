@@ -1,4 +1,4 @@
-"""SparseTensors and IndexedSlices in other shapes, joined, multiplied as matrices and reduced.
+"""SparseTensors and IndexedSlices: reshaping, joining, matrix products, reductions.
 
 The first argument of each is the function of dense tensors.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def concatenate(function: Function, xs: Any, axis: int = 0) -> Any:
-    """The sparse ones one after the other; dense if one is."""
+    """The concatenation; dense if one input is."""
     if all(isinstance(x, SparseTensor) for x in xs):
         kind = result_type(*(x.dtype for x in xs))
         alike = [x.with_values(casting.cast(x.values, kind)) for x in xs]
@@ -115,7 +115,7 @@ def transpose(function: Function, x: Any, axes: Any = None) -> Any:
 
 
 def total(function: Function, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The sum along axes; of a sparse tensor it is one."""
+    """The sum along axes; sparse for a sparse tensor."""
     if isinstance(x, IndexedSlices):
         return function(dense(x), axis, keepdims)
     axes = _axes(axis, len(x.shape))
@@ -130,7 +130,7 @@ def total(function: Function, x: Any, axis: Any = None, keepdims: bool = False) 
 
 
 def take(function: Function, x: Any, indices: Any, axis: int | None = None) -> Any:
-    """The values at sparse indices; 0 where there are none."""
+    """The values at sparse indices; 0 where there is no index."""
     return function(dense(x), dense(indices), axis)
 
 
@@ -147,7 +147,7 @@ def _reduced(sizes: list[int | None], axes: list[int], keepdims: bool) -> list[i
 
 
 def mean(function: Function, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The mean along axes: slices as long as the first axis and another one stay."""
+    """The mean along axes; for IndexedSlices, other axes than the first keep the slices."""
     rank = len(x.shape)
     axes = _axes(axis, rank)
     if isinstance(x, SparseTensor):

@@ -1,4 +1,4 @@
-"""Fourier transforms, of whole signals and of short frames."""
+"""Fourier transforms of whole signals and of short frames."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _lengths(length: Any) -> Any:
 
 @operation("math", "RFFT", "fft_length")
 def rfft(x: Any, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
-    """The half of the Fourier transform of real numbers that tells the other half.
+    """The non-redundant half of the Fourier transform of real numbers.
 
     Args:
         x: [..., n], float32 or float64.
@@ -112,7 +112,7 @@ def irfft(x: Any, fft_length: int | None = None) -> Tensor:
 
     Args:
         x: a pair of real and imaginary parts [..., n], float32 or float64.
-        fft_length: of the result; 2 (n - 1) if None.
+        fft_length: length of the result; 2 (n - 1) if None.
 
     Returns:
         [..., fft_length], real.
@@ -129,7 +129,7 @@ def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Ten
 
     Args:
         x: [..., n].
-        sequence_length: of each piece.
+        sequence_length: length of each piece.
         sequence_stride: how far the next one begins behind the one before.
 
     Returns:
@@ -141,7 +141,7 @@ def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Ten
 def _window(
     name: str, window: Any, sequence_length: int, fft_length: int, dtype: Any
 ) -> Callable[..., Tensor] | None:
-    """The window padded on both sides to `fft_length`, as `tf.signal` takes it."""
+    """The window, padded on both sides to `fft_length`, as `tf.signal` expects it."""
     if fft_length < sequence_length:
         raise ValueError(
             f"keras.ops.{name}: `fft_length` must equal or be larger than sequence_length, got "
@@ -182,18 +182,18 @@ def stft(
 
     Args:
         x: [..., n], float32 or float64.
-        sequence_length: of each piece.
+        sequence_length: length of each piece.
         sequence_stride: how far the next one begins behind the one before.
-        fft_length: of the transform, not below `sequence_length`.
-        window: what each piece is multiplied by: "hann", "hamming", numbers [sequence_length], or
-            None.
+        fft_length: length of the transform, not below `sequence_length`.
+        window: window function that each piece is multiplied by: "hann", "hamming", numbers
+            [sequence_length], or None.
         center: whether each piece is around its place; then both ends are reflected.
 
     Returns:
         A pair of real and imaginary parts [..., pieces, fft_length / 2 + 1].
 
     Raises:
-        TypeError: another dtype.
+        TypeError: unsupported dtype.
         ValueError: `fft_length` or `sequence_stride` is too small, or there is no such window.
     """
     tensor: Tensor = convert_to_tensor(x)
@@ -228,15 +228,15 @@ def istft(
     window: Any = "hann",
     center: bool = True,
 ) -> Tensor:
-    """The signal that `stft` gives x for.
+    """The inverse of `stft`: the signal with the transform x.
 
     Args:
         x: a pair of real and imaginary parts [..., pieces, fft_length / 2 + 1].
-        sequence_length: of each piece.
+        sequence_length: length of each piece.
         sequence_stride: how far the next one begins behind the one before.
-        fft_length: of the transform, not below `sequence_length`.
-        length: of the signal; what the pieces cover if None.
-        window: what each piece was multiplied by.
+        fft_length: length of the transform, not below `sequence_length`.
+        length: length of the signal; what the pieces cover if None.
+        window: window function that each piece was multiplied by.
         center: whether each piece was around its place.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Statistics: weighted means, spreads, differences, correlations, areas under curves."""
+"""Statistics: weighted means, ranges, differences, correlations, integrals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _axes(axis: Any) -> Any:
 
 @operation("numpy", "Average", "axis")
 def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
-    """The mean along axes, in which each element counts as much as its weight.
+    """The weighted mean along axes.
 
     Args:
         x: [...]; integers become floats.
@@ -69,7 +69,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     Args:
         a: [..., m, ...], a number type; of bools it is where neighbours differ.
         n: how many times, not negative.
-        axis: along which.
+        axis: the axis.
 
     Returns:
         [..., m - n, ...], dtype of `a`.
@@ -97,9 +97,9 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
 
     Args:
         y: [..., n, ...], a real number type; integers become floats.
-        x: where the points are, [n] or the shape of `y`; at equal distances if None.
+        x: positions of the points, [n] or the shape of `y`; at equal distances if None.
         dx: their distance, if `x` is None.
-        axis: along which they follow each other.
+        axis: the axis of concatenation.
 
     Returns:
         [...] without `axis`, a float type.
@@ -115,7 +115,7 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
 
 @operation("numpy", "Corrcoef")
 def corrcoef(x: Any) -> Tensor:
-    """Pearson's correlation of each row with each.
+    """Pearson's correlation of each pair of rows.
 
     Args:
         x: [variables, samples], or [samples] of one variable; a real number type.
@@ -138,7 +138,7 @@ def corrcoef(x: Any) -> Tensor:
 
 @operation("numpy", "Correlate", "mode")
 def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
-    """The sums of products of a sequence with another that is moved along it.
+    """The correlation of a sequence with a shifted one, for each shift.
 
     Args:
         x1: [n], a real number type.
@@ -150,7 +150,7 @@ def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
         [abs(n - m) + 1], [n + m - 1] or [max(n, m)], a float type.
 
     Raises:
-        ValueError: another mode, or not one axis of known size each.
+        ValueError: unknown mode, or not one axis of known size each.
     """
     a, b = met(x1, x2)
     if not a.dtype.is_floating:

@@ -1,4 +1,4 @@
-"""Functions of scalars or small arrays, made into functions of arrays of them."""
+"""Vectorization of functions of scalars or small arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def vectorize(
     excluded: Collection[int] | None = None,
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """A function of arrays that gives what a function gives for each of their elements.
+    """A function of arrays that applies a function to each of their elements.
 
     Args:
         pyfunc: takes and gives tensors, scalars if there is no `signature`.
@@ -38,7 +38,7 @@ def vectorize(
         signature: the axes of what `pyfunc` takes and gives, as "(m,n),(n)->(m)".
 
     Returns:
-        A function whose arguments have further axes in front, which broadcast, as its results have.
+        A function whose arguments and results have further leading axes, which broadcast.
 
     Raises:
         ValueError: `pyfunc` is no function, or `signature` of another form.
@@ -109,7 +109,7 @@ def _mapped(
     axes: Sequence[tuple[str, ...]],
     given: _Axes | None,
 ) -> Any:
-    """`one` of the elements of tensors whose leading axes are broadcast."""
+    """`one`, applied to the elements of tensors with broadcast leading axes."""
     lead: Any = None
     for x, names in zip(tensors, axes, strict=True):
         own = x.shape[: len(x.shape) - len(names)]

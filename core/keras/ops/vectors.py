@@ -1,4 +1,4 @@
-"""Products of vectors: inner, cross, Kronecker; distances of each with each."""
+"""Products of vectors: inner, cross, Kronecker; pairwise distances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _summing(x1: Any, x2: Any) -> tuple[Tensor, Tensor, Any]:
-    """Both in a dtype that sums of products fit in, and the dtype of the result."""
+    """Both in a dtype for sums of products, and the dtype of the result."""
     a, b = met(x1, x2)
     kind = a.dtype
     if kind is dtypes.bool or (kind.is_integer and kind.size < 4):
@@ -63,18 +63,18 @@ def vdot(x1: Any, x2: Any) -> Tensor:
 def cross(
     x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Tensor:
-    """The vector at right angles to both, as long as the area between them.
+    """The cross product: the vector orthogonal to both, as long as the area between them.
 
     Args:
         x1: [..., 2 or 3].
         x2: [..., 2 or 3]; both are promoted to one dtype; a third element that lacks is 0.
-        axisa: of the vectors in `x1`.
-        axisb: of the vectors in `x2`.
-        axisc: of the vectors in the result.
+        axisa: axis of the vectors in `x1`.
+        axisb: axis of the vectors in `x2`.
+        axisc: axis of the vectors in the result.
         axis: all three at once.
 
     Returns:
-        [..., 3]; of two vectors in a plane only what is not 0, [...].
+        [..., 3]; for two vectors in a plane, only the component that is not 0, [...].
 
     Raises:
         ValueError: vectors of another length.
@@ -106,7 +106,7 @@ def _with_third(x: Tensor) -> Tensor:
 
 @operation("numpy", "Kron")
 def kron(x1: Any, x2: Any) -> Tensor:
-    """The whole of x2 times each element of x1, in its place.
+    """The Kronecker product: x2 times each element of x1, in its place.
 
     Args:
         x1: [m, n], or of any rank.
@@ -126,7 +126,7 @@ def kron(x1: Any, x2: Any) -> Tensor:
 
 @operation("math", "CDist")
 def cdist(x: Any, y: Any) -> Tensor:
-    """The Euclidean distance of each point with each.
+    """The Euclidean distance of each point of one set from each of the other.
 
     Args:
         x: [..., m, d], a float type.

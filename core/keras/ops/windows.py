@@ -1,4 +1,4 @@
-"""Windows: weights that fall off towards both ends."""
+"""Window functions, which taper towards both ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _places(x: Any) -> tuple[Tensor, Tensor]:
-    """0, 1, 2 and so on, and the last of them, which counts as 1 at least."""
+    """0, 1, 2, …, and the last index, but at least 1."""
     count = casting.cast(x, "int32")
     last = casting.cast(arithmetic.maximum(count - 1, 1), floatx())
     return casting.cast(ranges.range(count), floatx()), last

@@ -53,7 +53,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The optimizer with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

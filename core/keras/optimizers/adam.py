@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class _Moments(Optimizer):
-    """Optimizers that follow mean and size of each gradient.
+    """The base of optimizers that track the mean and size of each gradient.
 
     Args:
         learning_rate: factor of the step.
@@ -54,7 +54,7 @@ class _Moments(Optimizer):
         self.epsilon = epsilon
 
     def _power(self, beta: float, dtype: Any, ahead: int = 1) -> Any:
-        """Beta to the power of the step number; the same for all variables."""
+        """Beta to the power of the step number, computed once for all variables."""
 
         def make() -> Any:
             step = casting.cast(self._steps_so_far() + ahead, dtype)
@@ -69,7 +69,7 @@ class _Moments(Optimizer):
 
 
 class Adam(_Moments):
-    """Steps of the size of the learning rate, whatever that of the gradients.
+    """Steps whose size is the learning rate, whatever the size of the gradients.
 
         m += (g - m)(1 - beta_1);  v += (g² - v)(1 - beta_2)
         w -= rate sqrt(1 - beta_2^t) / (1 - beta_1^t) · m / (sqrt(v) + epsilon)
@@ -243,7 +243,7 @@ class Nadam(_Moments):
         momentum, velocity = self.slot("momentum", variable), self.slot("velocity", variable)
         mean = self._moved(momentum, gradient, self.beta_1)
         size = self._moved(velocity, squares, self.beta_2)
-        # Scalars first: then the array expression has few operands, and is one pass.
+        # Combine the scalars first: the array expression then has few operands and is one pass.
         ahead, here = rate * after / (1.0 - product * after), rate * (1.0 - now) / (1.0 - product)
         unbiased = size / (1.0 - self._power(self.beta_2, kind))
         step = (mean * ahead + gradient * here) / (exponents.sqrt(unbiased) + self.epsilon)

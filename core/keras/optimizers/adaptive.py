@@ -1,4 +1,4 @@
-"""Optimizers that divide by the size of past gradients, and Lion, which takes their signs."""
+"""Optimizers that divide by the size of past gradients, and Lion, which uses their signs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RMSprop(Optimizer):
-    """w -= rate g / sqrt(v + epsilon), v the mean of g², recent steps counting more.
+    """w -= rate g / sqrt(v + epsilon), with v the decaying mean of g².
 
     Args:
         learning_rate: factor of the step.
@@ -88,11 +88,11 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """w -= rate g / sqrt(a + epsilon), a the sum of all g².
+    """w -= rate g / sqrt(a + epsilon), with a the sum of all g².
 
     Args:
         learning_rate: factor of the step.
-        initial_accumulator_value: what a begins with.
+        initial_accumulator_value: the initial value of a.
         epsilon: see above.
         **options: see Optimizer.
 
@@ -131,7 +131,7 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Steps of the size of past steps over that of past gradients.
+    """Steps of the size of past steps divided by that of past gradients.
 
     Args:
         learning_rate: factor of the step.
@@ -186,7 +186,7 @@ class Adadelta(Optimizer):
 
 
 class Lion(Optimizer):
-    """w -= rate sign(beta_1 m + (1 - beta_1) g), m the mean of g.
+    """w -= rate sign(beta_1 m + (1 - beta_1) g), with m the mean of g.
 
     Args:
         learning_rate: size of the step.

@@ -1,7 +1,7 @@
-"""`keras.optimizers.legacy`: the optimizers under the names that programs for Keras 2 use.
+"""`keras.optimizers.legacy`: optimizers by the names of programs for Keras 2.
 
-Keras 3 has these names and refuses them; here they are the present optimizers, so their steps and
-arguments are Keras 3's. `decay` is refused, as by those: a schedule says more.
+Keras 3 has these names but refuses them; here they are the current optimizers, so their steps and
+arguments are Keras 3's. `decay` is refused, as by those; schedules replace it.
 """
 
 from pinnace.keras.optimizers.adam import Adam as Adam

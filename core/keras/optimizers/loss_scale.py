@@ -1,4 +1,4 @@
-"""LossScaleOptimizer: gradients of a loss that is made large, so that float16 can hold them."""
+"""LossScaleOptimizer: scales the loss so that float16 can represent the gradients."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class LossScaleOptimizer(Optimizer):
 
     @property
     def variables(self) -> list[Variable]:
-        """Its own, then those of the inner optimizer."""
+        """Its own variables, followed by those of the inner optimizer."""
         return [*self._variables, *self.inner_optimizer.variables]
 
     def build(self, var_list: Sequence[Variable]) -> None:
@@ -107,11 +107,11 @@ class LossScaleOptimizer(Optimizer):
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
     ) -> None:
-        """One step of the optimizer inside, if all gradients are finite.
+        """Apply one step of the inner optimizer if all gradients are finite.
 
         Args:
             grads: a gradient of the scaled loss per variable, None where there is none.
-            trainable_variables: those the optimizer was built with if None.
+            trainable_variables: the variables to update; those it was built with if None.
         """
         variables = self._known(grads, trainable_variables)
         if not any(gradient is not None for gradient in grads):
@@ -130,7 +130,7 @@ class LossScaleOptimizer(Optimizer):
     def _apply_on_all(
         self, strategy: Any, finite: Any, grads: Sequence[Any], variables: Sequence[Variable]
     ) -> None:
-        """The step between the replicas: a gradient of any of them decides for all."""
+        """Step in cross-replica context, where all replicas' gradients decide together."""
         flags = strategy.gather(finite, 0)
 
         def step() -> None:
@@ -182,7 +182,7 @@ class LossScaleOptimizer(Optimizer):
         self.inner_optimizer.learning_rate = value
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
-        """Have the inner optimizer finish its variables, at the end of training."""
+        """Have the inner optimizer finalize its variables at the end of training."""
         self.inner_optimizer.finalize_variable_values(var_list)
 
     def get_config(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class LossScaleOptimizer(Optimizer):
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
-        """The optimizer with that configuration."""
+        """The optimizer with a configuration."""
         inner = registry.deserialize_keras_object(config["inner_optimizer"], custom_objects)
         return cls(**{**config, "inner_optimizer": inner})
 

@@ -1,4 +1,4 @@
-"""Muon: steps along orthogonal matrices for weights with two axes, AdamW for the others."""
+"""Muon: orthogonalized steps for weights with two axes, AdamW for others."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _SMALLEST_NORM = 1e-7
 
 
 class Muon(Optimizer):
-    """Momentum with orthogonalised updates of matrices, so that all directions are learned.
+    """Momentum with orthogonalized updates of matrices, so that all directions are learned.
 
-    Weights that have not two axes, embeddings, and what `exclude_layers` names get steps of AdamW.
+    Weights without exactly two axes, embeddings, and layers named by `exclude_layers` get steps of
+    AdamW.
 
     Args:
         learning_rate: factor of the step.
-        adam_beta_1: of AdamW: share of the old mean that stays per step.
-        adam_beta_2: of AdamW: share of the old size that stays per step.
+        adam_beta_1: AdamW's decay rate of the first moment.
+        adam_beta_2: AdamW's decay rate of the second moment.
         adam_weight_decay: the weight decay where AdamW's steps are taken; None for none.
-        epsilon: of AdamW: keeps the denominator above 0.
+        epsilon: AdamW's constant that keeps the denominator above 0.
         weight_decay: the weight decay where Muon's steps are taken; None for none.
         clipnorm: see Optimizer.
         clipvalue: see Optimizer.
@@ -50,9 +51,9 @@ class Muon(Optimizer):
         adam_lr_ratio: AdamW's learning rate, as a multiple of this one.
         momentum: share of the old mean gradient that stays per step.
         ns_steps: the number of rounds.
-        nesterov: whether the gradient is added once more to what is made orthogonal.
+        nesterov: whether the gradient is added once more before orthogonalisation.
         rms_rate: a matrix [m, n] is multiplied with this and sqrt(max(m, n)); None leaves it.
-        **kwargs: none are known.
+        **kwargs: must be empty.
 
     Source:
         Jordan et al. 2024, Muon; Liu et al. 2025, arXiv 2502.16982; Keras `Muon`.
@@ -124,7 +125,7 @@ class Muon(Optimizer):
         self.rms_rate = rms_rate
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Create a momentum for each variable, and a second moment for those that AdamW updates."""
+        """Create a momentum per variable, and a second moment for those that AdamW updates."""
         super().build(var_list)
         means, sizes = [], []
         for variable in var_list:

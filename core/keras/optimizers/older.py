@@ -1,4 +1,4 @@
-"""The state of optimizers of Keras 2: which of its values is for which variable of today's."""
+"""The state of Keras 2's optimizers, mapped to today's variables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def listed(optimizer: Any) -> list[Variable]:
     without momentum are missing.
 
     Args:
-        optimizer: whose variables they are.
+        optimizer: the optimizer with the variables.
     """
     rate = optimizer._learning_rate
     return [v for v in optimizer.variables if v is not rate]
@@ -33,7 +33,7 @@ def taken(optimizer: Any, count: int) -> list[tuple[int, Variable]]:
 
     Args:
         optimizer: built.
-        count: of the values in the file.
+        count: number of values in the file.
 
     Raises:
         ValueError: these are not the values of such an optimizer.
@@ -78,7 +78,7 @@ class ListedInKeras2(Trackable):
     """The variables of an optimizer, as children in Keras 2's order.
 
     Args:
-        optimizer: whose variables they are.
+        optimizer: the optimizer with the variables.
     """
 
     def __init__(self, optimizer: Any) -> None:
@@ -98,8 +98,8 @@ def by_kind(
 
     Args:
         optimizer: built.
-        names: of the values, in the order of the file.
-        shapes: of the values.
+        names: names of the values, in the order of the file.
+        shapes: shapes of the values.
 
     Returns:
         The number of a value and its variable; None if the names are not of such a file.
@@ -137,7 +137,7 @@ def by_variable(names: Sequence[str]) -> list[int]:
     Up to version 2.10 they are grouped by slot name: `…/kernel/m:0`, `…/bias/m:0`, `…/kernel/v:0`.
 
     Args:
-        names: of the values, in the order of the file.
+        names: names of the values, in the order of the file.
     """
     plain = list(range(len(names)))
     kinds = [name.partition(":")[0].rpartition("/")[2] for name in names[1:]]

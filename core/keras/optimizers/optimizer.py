@@ -1,4 +1,4 @@
-"""Optimizer: gradients to new values of variables."""
+"""Optimizer: applies gradients to variables."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class OptimizerOptions(TypedDict, total=False):
 
 
 class Optimizer(OptimizerState):
-    """Changes variables by their gradients; a subclass defines `build` and `update_step`.
+    """Changes variables by their gradients; subclasses define `build` and `update_step`.
 
     Args:
         learning_rate: factor of the step: a number, a schedule, or a function without arguments.
@@ -76,7 +76,7 @@ class Optimizer(OptimizerState):
         gradient_accumulation_steps: calls of `apply` whose mean gradient makes one change, at least
             2; None changes the variables at every call.
         name: the class in snake case if None.
-        **kwargs: of older programs: `lr` is the learning rate, `decay` has no effect.
+        **kwargs: arguments of older programs: `lr` is the learning rate, `decay` has no effect.
 
     Raises:
         ValueError: several ways to clip at once, an unknown argument, a weight decay below 0,
@@ -108,7 +108,7 @@ class Optimizer(OptimizerState):
         if "lr" in kwargs:  # its old name
             learning_rate = kwargs.pop("lr")
         if kwargs.pop("decay", None):
-            no_effect(who, "decay", "a schedule as learning_rate does what it did")
+            no_effect(who, "decay", "a schedule as learning_rate replaces it")
         if kwargs:
             known = [*arguments_of(type(self).__init__), *OptimizerOptions.__annotations__]
             raise ValueError(unknown_arguments(who, kwargs, known))
@@ -167,7 +167,7 @@ class Optimizer(OptimizerState):
 
         Args:
             grads: a gradient per variable, None where there is none.
-            trainable_variables: those the optimizer was built with if None.
+            trainable_variables: the variables to update; those it was built with if None.
 
         Raises:
             ValueError: no gradients, an unknown variable, or another number of gradients.
@@ -218,7 +218,7 @@ class Optimizer(OptimizerState):
         return stateless.apply_optimizer(self, optimizer_variables, grads, trainable_variables)
 
     def _step_once(self, gradients: list[Any], variables: Sequence[Variable]) -> None:
-        """Change the variables, once for all replicas, and count the step."""
+        """Change the variables once for all replicas, and count the step."""
         with replicas.first_copies([*variables, *self._variables]):
             self._step(gradients, variables)
 
@@ -257,7 +257,7 @@ class Optimizer(OptimizerState):
         cond(comparison.equal((self._iterations.value() + 1) % steps, 0), change, add)
 
     def _change(self, gradients: list[Any], variables: Sequence[Variable]) -> None:
-        """The changes of a step, before averages and constraints."""
+        """Apply a step, before averages and constraints."""
         if not self._takes_slices:
             gradients = [dense(gradient) for gradient in gradients]
         rate = self._current_learning_rate()
@@ -282,7 +282,7 @@ class Optimizer(OptimizerState):
             self.update_step(gradient, variable, rate)
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
-        """Change one variable; a subclass defines it."""
+        """Change one variable; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} must define update_step")
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
@@ -301,12 +301,12 @@ class Optimizer(OptimizerState):
         name: str | None = None,
         tape: Any = None,
     ) -> Variable:
-        """One step that reduces the loss.
+        """Reduce the loss by one step.
 
         Args:
             loss: a function without arguments, or a tensor with the `tape` that saw it.
             var_list: variables, or a function that gives them.
-            grad_loss: what the loss's gradient is multiplied with.
+            grad_loss: factor of the loss's gradient.
             name: accepted for TensorFlow's sake.
             tape: needed if `loss` is a tensor.
         """
@@ -325,13 +325,13 @@ class Optimizer(OptimizerState):
         return self.apply_gradients(zip(gradients, variables, strict=True), name)
 
     def scale_loss(self, loss: Any) -> Any:
-        """The loss times `loss_scale_factor`, which `apply` takes out of the gradients."""
+        """The loss times `loss_scale_factor`, by which `apply` divides the gradients."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     def _known(
         self, grads: Sequence[Any], variables: Sequence[Variable] | None
     ) -> Sequence[Variable]:
-        """The variables of a step; the first one builds."""
+        """The variables of a step; the first call builds."""
         if variables is None:
             if not self.built:
                 raise ValueError(
@@ -451,7 +451,7 @@ class Optimizer(OptimizerState):
 
 
 def _check_accumulation(who: str, steps: Any) -> None:
-    """Keras: 0 is None."""
+    """Check the number of steps; Keras treats 0 like None."""
     if not steps:
         return
     if not isinstance(steps, int) or steps < 2:

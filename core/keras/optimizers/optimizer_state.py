@@ -29,13 +29,13 @@ LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
 
 
 def is_followed(rate: Any) -> bool:
-    """Whether a learning rate is computed at each step: a schedule, or a function."""
+    """Whether a learning rate is computed at each step, by a schedule or function."""
     # Keras' variables can be called as well, and are values.
     return callable(rate) and not isinstance(rate, Variable)
 
 
 def is_overwritten(variable: Variable) -> bool:
-    """Whether a step replaces the value by the gradient, as Keras does for scales."""
+    """Whether a step replaces the value by the gradient, as for quantization scales."""
     return getattr(variable, "overwrite_with_gradient", False)
 
 
@@ -109,7 +109,7 @@ class OptimizerState(AutoTrackable):
         return found.value() if isinstance(found, Variable) else found
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Create the slot variables; a subclass calls this, then `_add_slots`."""
+        """Create the slot variables; subclasses call this, then `_add_slots`."""
         self._targets = list(var_list)
         self._index = {id(variable): i for i, variable in enumerate(var_list)}
         if self.use_ema:
@@ -124,7 +124,7 @@ class OptimizerState(AutoTrackable):
         self.built = True
 
     def _add_slots(self, *names: str, initializer: Any = "zeros") -> None:
-        """Slots with these names for each optimised variable, grouped by variable."""
+        """Create slots with these names for each variable, grouped by variable."""
         for name in names:
             self._slots[name] = []
         for variable in self._targets:
@@ -134,7 +134,7 @@ class OptimizerState(AutoTrackable):
                 )
 
     def slot(self, name: str, variable: Variable) -> Variable:
-        """The slot with a name for an optimised variable."""
+        """The slot of a name for an optimized variable."""
         return self._slots[name][self._index[id(variable)]]
 
     def add_variable_from_reference(
@@ -145,7 +145,7 @@ class OptimizerState(AutoTrackable):
         Args:
             reference_variable: the other one.
             name: ends the new one's name, which begins with the other's.
-            initializer: of its value.
+            initializer: initializer of its value.
         """
         stem = reference_variable.node_name.replace("/", "_")
         make = initializers.get(initializer)
@@ -165,16 +165,16 @@ class OptimizerState(AutoTrackable):
 
         Args:
             shape: every size known.
-            initializer: of its value.
-            dtype: that of the initializer if None.
-            aggregation: what is made of the values that the replicas of a strategy assign: see
+            initializer: initializer of its value.
+            dtype: the dtype of the initializer if None.
+            aggregation: how values assigned by the replicas of a strategy are aggregated: see
                 `Layer.add_weight`. A step is computed once for all of them, so only what is checked
                 is that there is such a word.
             layout: must be None: tensors are not laid out over several devices here.
-            name: of the variable.
+            name: name of the variable.
 
         Raises:
-            ValueError: another aggregation, or a layout.
+            ValueError: unknown aggregation, or a layout.
         """
         replicas.aggregation_of(f"{type(self).__name__}.add_variable", aggregation)
         if layout is not None:
@@ -193,13 +193,13 @@ class OptimizerState(AutoTrackable):
         Args:
             trainable_variables: the others.
             name: ends the names; a list of names makes as many variables for each of the others.
-            initializer: of the values; a list has one per name.
+            initializer: initializer of the values; a list has one per name.
 
         Returns:
             A list of variables; for a list of names a tuple of lists.
 
         Raises:
-            ValueError: another number of initializers than of names.
+            ValueError: wrong number of initializers than of names.
         """
         names = [name] if isinstance(name, str) else list(name)
         several = isinstance(initializer, (list, tuple))
@@ -226,7 +226,7 @@ class OptimizerState(AutoTrackable):
             variable.assign(value)
 
     def assign_add(self, variable: Variable, value: Any) -> None:
-        """Add to a variable, cast to its dtype; IndexedSlices to the rows they name."""
+        """Add to a variable, cast to its dtype; IndexedSlices add to their rows."""
         value = _like(value, variable)
         if isinstance(value, IndexedSlices):
             variable.scatter_add(value)
@@ -234,7 +234,7 @@ class OptimizerState(AutoTrackable):
             variable.assign_add(value)
 
     def assign_sub(self, variable: Variable, value: Any) -> None:
-        """Subtract from a variable, cast to its dtype; IndexedSlices from the rows they name."""
+        """Subtract from a variable, cast to its dtype; IndexedSlices subtract from their rows."""
         value = _like(value, variable)
         if isinstance(value, IndexedSlices):
             variable.scatter_sub(value)
@@ -244,7 +244,7 @@ class OptimizerState(AutoTrackable):
     def _children_as_stored(
         self, stored: Mapping[str, tuple[int, set[int]]]
     ) -> dict[str, Trackable]:
-        """The variables in the order of the checkpoint: Keras 2 lists no learning rate."""
+        """The variables in checkpoint order; Keras 2 stores no learning rate."""
         if "iter" in stored:  # up to version 2.10
             found: dict[str, Trackable] = {"iter": self._iterations}
             if isinstance(self._learning_rate, Variable):
@@ -312,7 +312,7 @@ class OptimizerState(AutoTrackable):
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
-        """The optimizer with that configuration."""
+        """The optimizer with a configuration."""
         config = dict(config)
         if "learning_rate" in config:
             rate = config["learning_rate"]
@@ -327,7 +327,7 @@ class OptimizerState(AutoTrackable):
         """Give `variables` these values.
 
         Raises:
-            ValueError: another number of values.
+            ValueError: wrong number of values.
         """
         if len(weights) != len(self._variables):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Ftrl for sparse models, Lamb for large batches, Adafactor for little memory."""
+"""Ftrl for sparse models, Lamb for large batches, Adafactor for low memory."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Ftrl(Optimizer):
-    """Follow the regularized leader: weights that matter little become 0.
+    """Follow the regularized leader: weights of little influence become 0.
 
     Args:
         learning_rate: factor of the step.
         learning_rate_power: at most 0; how the step shrinks with the gradients so far.
-        initial_accumulator_value: what the sum of squared gradients begins with.
+        initial_accumulator_value: the initial sum of squared gradients.
         l1_regularization_strength: at least 0.
         l2_regularization_strength: at least 0.
         l2_shrinkage_regularization_strength: at least 0: a penalty of sizes in the gradient.
@@ -109,7 +109,7 @@ def _raised(x: Tensor, power: float) -> Tensor:
 
 
 class Lamb(Optimizer):
-    """Adam, each variable's step scaled to the variable's own length.
+    """Adam with each variable's step scaled to the norm of the variable.
 
     Args:
         learning_rate: factor of the step.
@@ -211,7 +211,7 @@ class Adafactor(Optimizer):
             sizes = variable.shape.as_list()
             stem = variable.node_name.replace("/", "_")
             if len(sizes) < 2:
-                # Keras' files have a scalar in place of each.
+                # Keras' files store a scalar in place of each.
                 rows, columns = (
                     self._own_variable(0, "float32", f"{stem}_{name}") for name in ("row", "column")
                 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LearningRateSchedule(Constructed):
-    """A function of the step; a subclass defines `__call__` and `get_config`."""
+    """A function of the step; subclasses define `__call__` and `get_config`."""
 
     def __call__(self, step: Any) -> Any:
         """The learning rate at that step."""
@@ -28,7 +28,7 @@ class LearningRateSchedule(Constructed):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
-        """The schedule with that configuration."""
+        """The schedule with a configuration."""
         return cls(**config)
 
 
@@ -117,7 +117,7 @@ class InverseTimeDecay(LearningRateSchedule):
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """values[i] from after boundaries[i - 1] up to boundaries[i].
+    """values[i] for steps in (boundaries[i - 1], boundaries[i]].
 
     Args:
         boundaries: steps, ascending.
@@ -159,7 +159,7 @@ class PolynomialDecay(LearningRateSchedule):
         initial_learning_rate: at step 0.
         decay_steps: step at which the end is reached.
         end_learning_rate: from there on.
-        power: of the curve.
+        power: exponent of the curve.
         cycle: whether decay_steps becomes the next multiple instead.
         name: accepted for Keras' sake.
     """
@@ -211,7 +211,7 @@ class CosineDecay(LearningRateSchedule):
         decay_steps: length of the wave.
         alpha: share that is left at the end.
         name: accepted for Keras' sake.
-        warmup_target: where the rise ends; None: there is none.
+        warmup_target: the rate at the end of the warm-up; None for no warm-up.
         warmup_steps: length of the rise.
 
     Source:
@@ -266,8 +266,8 @@ class CosineDecayRestarts(LearningRateSchedule):
     Args:
         initial_learning_rate: at step 0.
         first_decay_steps: length of the first wave.
-        t_mul: each wave is so many times as long as the one before.
-        m_mul: each wave begins at so many times the rate of the one before.
+        t_mul: ratio of the length of each wave to that of the previous one.
+        m_mul: ratio of the initial rate of each wave to that of the previous one.
         alpha: share that is left at the end of a wave.
         name: accepted for Keras' sake.
 
@@ -304,7 +304,7 @@ class CosineDecayRestarts(LearningRateSchedule):
             wave = rounding.floor(share)
             share = share - wave
         else:
-            # The waves before wave n are 1 + t + t² + … = (1 - tⁿ) / (1 - t) first ones long.
+            # Wave n starts after 1 + t + t² + … = (1 - tⁿ) / (1 - t) lengths of the first.
             wave = rounding.floor(exponents.log(1.0 - share * (1.0 - longer)) / math.log(longer))
             length = exponents.pow(_float(longer), wave)
             share = (share - (1.0 - length) / (1.0 - longer)) / length
@@ -344,7 +344,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The schedule with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """

@@ -54,7 +54,7 @@ class SGD(Optimizer):
         self.nesterov = nesterov
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Create a velocity for each variable, with momentum."""
+        """Create a velocity per variable if there is momentum."""
         super().build(var_list)
         if self.momentum:
             self._add_slots("momentum")
@@ -86,7 +86,7 @@ class SGD(Optimizer):
         )
 
     def _assign(self, gradient: Any, variable: Variable, rate: Any) -> None:
-        """The step by assignments, which a stateless scope records."""
+        """Take the step by assignments, which a stateless scope records."""
         if not self.momentum:
             variable.assign_sub(gradient * rate)
             return

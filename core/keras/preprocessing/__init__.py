@@ -1,4 +1,4 @@
-"""`keras.preprocessing`: texts, sequences and pictures before they reach a model."""
+"""`keras.preprocessing`: texts, sequences and images before they reach a model."""
 
 from pinnace.keras.folders import image_dataset_from_directory as image_dataset_from_directory
 from pinnace.keras.folders import text_dataset_from_directory as text_dataset_from_directory

@@ -1,4 +1,4 @@
-"""`keras.preprocessing.image`: pictures from files and arrays, and changed at random."""
+"""`keras.preprocessing.image`: loading, conversion and random transformation of images."""
 
 from pinnace.keras.augmentation.affine import apply_affine_transform as apply_affine_transform
 from pinnace.keras.augmentation.affine import random_rotation as random_rotation

@@ -1,4 +1,4 @@
-"""`keras.preprocessing.sequence`: pairs of words, windows of series, padding."""
+"""`keras.preprocessing.sequence`: skip-grams, windows of time series, padding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EULER = 0.577
 
 
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> Array:
-    """The probability that a word is kept, by its rank among the words: float64 [size].
+    """The probability of keeping a word, by its rank: float64 [size].
 
     Args:
         size: number of words.
@@ -45,7 +45,7 @@ def skipgrams(
     sampling_table: Any = None,
     seed: int | None = None,
 ) -> tuple[list[list[int]], list[Any]]:
-    """Pairs of a word and one near it, and pairs with random words.
+    """Pairs of a word and a nearby one, and pairs with random words.
 
     Args:
         sequence: numbers of words; 0 is no word.
@@ -55,7 +55,7 @@ def skipgrams(
         shuffle: whether the pairs are mixed.
         categorical: whether labels are [0, 1] and [1, 0] instead of 1 and 0.
         sampling_table: how likely each word is kept; None keeps all.
-        seed: of the order.
+        seed: seed of the order.
 
     Returns:
         Pairs, and their labels: 1 for words that are near each other.
@@ -90,11 +90,11 @@ def skipgrams(
 
 
 class TimeseriesGenerator(PyDataset):
-    """Windows of a series and what follows each, in batches.
+    """Windows of a time series with the values that follow, in batches.
 
     Args:
         data: [time, ...].
-        targets: what belongs to each point in time, as many.
+        targets: the target of each point in time, as many.
         length: how far back a window reaches.
         sampling_rate: distance of the points in a window.
         stride: distance of windows.
@@ -147,7 +147,7 @@ class TimeseriesGenerator(PyDataset):
         return points // (self.batch_size * self.stride)
 
     def __getitem__(self, index: int) -> tuple[Array, Array]:
-        """Batch `index`: windows, and what follows them."""
+        """Batch `index`: windows and their targets."""
         if self.shuffle:
             ends = np.random.default_rng().integers(
                 self.start_index, self.end_index + 1, self.batch_size

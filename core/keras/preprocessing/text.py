@@ -1,4 +1,4 @@
-"""`keras.preprocessing.text`: words as numbers, in Python; newer programs use TextVectorization."""
+"""`keras.preprocessing.text`: texts as word indices; newer programs use TextVectorization."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def text_to_word_sequence(
         input_text: the text.
         filters: characters that part words.
         lower: whether the text is put into lower case.
-        split: what parts words.
+        split: the separator of words.
     """
     if lower:
         input_text = input_text.lower()
@@ -43,7 +43,7 @@ def one_hot(
     split: str = " ",
     analyzer: Callable[[str], list[str]] | None = None,
 ) -> list[int]:
-    """The words of a text as numbers from 1 to n - 1, by Python's hash: others in each process."""
+    """A text as word indices from 1 to n - 1 by Python's hash, which differs between processes."""
     return hashing_trick(input_text, n, hash, filters, lower, split, analyzer)
 
 
@@ -65,7 +65,7 @@ def hashing_trick(
             `hash` if None.
         filters: characters that part words.
         lower: whether the text is put into lower case.
-        split: what parts words.
+        split: the separator of words.
         analyzer: gives the words instead.
     """
     if hash_function == "md5":
@@ -83,23 +83,23 @@ def _md5(word: str) -> int:
 
 
 class Tokenizer:
-    """Words as numbers, the most frequent first; 0 is no word.
+    """Word indices by descending frequency; 0 is not a word.
 
     Args:
         num_words: only the num_words - 1 most frequent words get numbers in results.
         filters: characters that part words.
         lower: whether texts are put into lower case.
-        split: what parts words.
-        char_level: whether characters stand for words.
-        oov_token: what words without a number become; they are left out if None.
+        split: the separator of words.
+        char_level: whether characters are used as words.
+        oov_token: the token of unknown words; they are left out if None.
         analyzer: gives the words of a text instead.
 
     Attributes:
         word_counts: how often each word occurs.
-        word_docs: in how many texts.
+        word_docs: number of texts with each word.
         word_index: number by word.
         index_word: word by number.
-        index_docs: in how many texts, by number.
+        index_docs: number of texts with each word, by index.
         document_count: number of texts.
     """
 
@@ -124,7 +124,7 @@ class Tokenizer:
         self.index_word: dict[int, str] = {}
 
     def fit_on_texts(self, texts: Iterable[Any]) -> None:
-        """Count the words of texts, or of lists of words, and number them."""
+        """Count the words of texts, or of lists of words, and assign indices."""
         for text in texts:
             self.document_count += 1
             words = self._words(text)
@@ -140,18 +140,18 @@ class Tokenizer:
             self.index_docs[self.word_index[word]] = count
 
     def fit_on_sequences(self, sequences: Iterable[Iterable[int]]) -> None:
-        """Count in how many sequences each number occurs, for `tfidf`."""
+        """Count the sequences in which each index occurs, for `tfidf`."""
         for sequence in sequences:
             self.document_count += 1
             for number in set(sequence):
                 self.index_docs[number] += 1
 
     def texts_to_sequences(self, texts: Iterable[Any]) -> list[list[int]]:
-        """Each text as the numbers of its words."""
+        """Each text as a list of word indices."""
         return list(self.texts_to_sequences_generator(texts))
 
     def texts_to_sequences_generator(self, texts: Iterable[Any]) -> Iterator[list[int]]:
-        """The same, text by text."""
+        """Yields each text as a list of word indices."""
         unknown = self.word_index.get(self.oov_token) if self.oov_token is not None else None
         for text in texts:
             numbers = (
@@ -160,11 +160,11 @@ class Tokenizer:
             yield [number for number in numbers if number is not None]
 
     def sequences_to_texts(self, sequences: Iterable[Iterable[int]]) -> list[str]:
-        """Each sequence of numbers as words with spaces between them."""
+        """Each list of indices as words joined by spaces."""
         return list(self.sequences_to_texts_generator(sequences))
 
     def sequences_to_texts_generator(self, sequences: Iterable[Iterable[int]]) -> Iterator[str]:
-        """The same, sequence by sequence."""
+        """Yields each list of indices as words joined by spaces."""
         for sequence in sequences:
             words = []
             for number in sequence:
@@ -176,7 +176,7 @@ class Tokenizer:
             yield " ".join(words)
 
     def texts_to_matrix(self, texts: Iterable[Any], mode: str = "binary") -> Array:
-        """A row of numbers per text: see `sequences_to_matrix`."""
+        """A row of numbers per text; see `sequences_to_matrix`."""
         return self.sequences_to_matrix(self.texts_to_sequences(texts), mode)
 
     def sequences_to_matrix(self, sequences: Any, mode: str = "binary") -> Array:
@@ -188,7 +188,7 @@ class Tokenizer:
                 `tfidf`: (1 + ln count) · ln(1 + texts / (1 + texts with it)).
 
         Raises:
-            ValueError: another mode, or nothing was fitted.
+            ValueError: unknown mode, or nothing was fitted.
         """
         if mode not in _MODES:
             raise ValueError(f"Tokenizer: mode must be one of {', '.join(_MODES)}, got {mode!r}")
@@ -212,7 +212,7 @@ class Tokenizer:
         return result
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments and what was counted; dicts as JSON."""
+        """The arguments and the counts; dicts are stored as JSON."""
         counted = ("word_counts", "word_docs", "index_docs", "index_word", "word_index")
         own = ("num_words", "filters", "lower", "split", "char_level", "oov_token")
         return {
@@ -244,7 +244,7 @@ def tokenizer_from_json(json_string: str) -> Tokenizer:
     """The Tokenizer that `to_json` wrote.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text describes no Tokenizer.
     """
     try:
         config: dict[str, Any] = json.loads(json_string)["config"]

@@ -1,4 +1,4 @@
-"""`keras.quantizers`: weights and inputs of layers as small integers."""
+"""`keras.quantizers`: weights and inputs as small integers."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     """The quantizer with that configuration.
 
     Args:
-        config: as `serialize` gives it.
+        config: the result of `serialize`.
         custom_objects: classes by name, beside those of Keras and the registered ones.
     """
     return _registry.deserialize_keras_object(config, custom_objects)
 
 
 def get(identifier: Any, **kwargs: Any) -> Any:
-    """The quantizer that is meant.
+    """The quantizer that the argument denotes.
 
     Args:
         identifier: a quantizer, its configuration, its class or the name of one; None for None.
-        **kwargs: of the constructor, for a class.
+        **kwargs: arguments of the constructor, for a class.
 
     Raises:
         ValueError: no quantizer has that name.

@@ -1,4 +1,4 @@
-"""Quantizers: integers and a scale, by the largest value or by groups with a zero point."""
+"""Quantizers to integers and a scale, by the largest value or by groups with a zero point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Quantizer:
-    """Maps a tensor to integers and what they were divided by; this one gives the tensor itself.
+    """Maps a tensor to integers and their scale; the base class returns the tensor unchanged.
 
     Args:
         output_dtype: name of the dtype of the integers.
@@ -35,13 +35,13 @@ class Quantizer:
         """The constructor's arguments; a subclass that is stored defines it.
 
         Raises:
-            NotImplementedError: it is not defined.
+            NotImplementedError: the subclass does not define it.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement get_config()")
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The quantizer with that configuration."""
+        """The quantizer with a configuration."""
         return cls(**config)
 
 
@@ -49,7 +49,7 @@ class AbsMaxQuantizer(Quantizer):
     """`abs_max_quantize` with these settings.
 
     Args:
-        axis: which axes have one scale, where a call does not say; an integer or several.
+        axis: default axes that share one scale; an integer or several.
         value_range: the least and the largest integer.
         epsilon: added to the largest absolute value.
         output_dtype: name of the dtype of the integers.
@@ -82,7 +82,7 @@ class AbsMaxQuantizer(Quantizer):
 
         Args:
             x: [...], floating point.
-            axis: which axes have one scale: that of the constructor if None, else the last.
+            axis: axes that share one scale; those of the constructor if None, else the last.
             to_numpy: see `abs_max_quantize`.
         """
         chosen = self.axis if axis is None else axis
@@ -119,7 +119,7 @@ def abs_max_quantize(
         inputs: [...], floating point.
         axis: the axes over which the maximum is taken; they have size 1 in the scale.
         value_range: the least and the largest integer.
-        dtype: of the integers.
+        dtype: dtype of the integers.
         epsilon: keeps the scale finite.
         to_numpy: whether it is computed by NumPy, at once: without gradients, outside of graphs.
 
@@ -151,13 +151,13 @@ def abs_max_quantize_grouped_with_zero_point(
     epsilon: float = 1e-7,
     to_numpy: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """round(inputs / scale) + zero, each group of rows with a scale and a zero of its own.
+    """round(inputs / scale) + zero, with scale and zero for each group of rows.
 
     Args:
         inputs: [rows, columns], floating point.
         block_size: rows in a group; the last one may have fewer.
         value_range: the least and the largest integer.
-        dtype: of the integers.
+        dtype: dtype of the integers.
         epsilon: keeps the scale above 0.
         to_numpy: whether NumPy computes it, at once, as layers are quantized. There a group of
             equal numbers gets a scale from `epsilon`, here one as if its range were 2: as in Keras.
@@ -189,7 +189,7 @@ def abs_max_quantize_grouped_with_zero_point(
 
 
 def without_groups(integers: Any, scale: Any, zero: Any, group_of: Array, axis: int) -> Any:
-    """(integers - zero) * scale, with the scale and zero of each place's group along an axis."""
+    """(integers - zero) * scale, with scale and zero of each element's group along an axis."""
     groups = ops.cast(group_of, "int32")
     scales = ops.take(scale, groups, axis=axis)
     zeros = ops.cast(ops.take(zero, groups, axis=axis), scales.dtype)

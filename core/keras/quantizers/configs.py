@@ -12,11 +12,11 @@ MODES = ("int8", "float8", "int4")
 
 
 class QuantizationConfig:
-    """The base of configurations: a subclass says its `mode`.
+    """The base of configurations; subclasses define `mode`.
 
     Args:
-        weight_quantizer: of weights; that of the mode if None.
-        activation_quantizer: of inputs; they stay floats if None.
+        weight_quantizer: quantizer of weights; that of the mode if None.
+        activation_quantizer: quantizer of inputs; they stay floats if None.
     """
 
     def __init__(self, weight_quantizer: Any = None, activation_quantizer: Any = None) -> None:
@@ -51,11 +51,12 @@ class QuantizationConfig:
 
 
 class Int8QuantizationConfig(QuantizationConfig):
-    """8 bits, the inputs too.
+    """8 bits, for weights and inputs.
 
     Args:
-        weight_quantizer: of weights, with int8; the largest absolute value by column if None.
-        activation_quantizer: of inputs: "default" for AbsMaxQuantizer, None for floats.
+        weight_quantizer: quantizer of weights, with int8; the largest absolute value by column if
+            None.
+        activation_quantizer: quantizer of inputs: "default" for AbsMaxQuantizer, None for floats.
 
     Raises:
         ValueError: `weight_quantizer` gives another dtype.
@@ -73,14 +74,14 @@ class Int8QuantizationConfig(QuantizationConfig):
 
 
 class Int4QuantizationConfig(QuantizationConfig):
-    """4 bits, inputs stay floats unless a quantizer is given.
+    """4 bits for weights; inputs stay floats unless a quantizer is given.
 
     Args:
-        weight_quantizer: of weights, to int8 from -8 to 7; the largest absolute value by column if
-            None.
-        activation_quantizer: of inputs: "default" and None for floats.
-        block_size: so many rows of a kernel have a scale and a zero of their own; None and -1 for
-            one scale for a column.
+        weight_quantizer: quantizer of weights, to int8 from -8 to 7; the largest absolute value by
+            column if None.
+        activation_quantizer: quantizer of inputs: "default" and None for floats.
+        block_size: number of rows of a kernel that share a scale and a zero; None and -1 for one
+            scale for a column.
 
     Raises:
         ValueError: a block size below 1; quantizers beside one; other integers.
@@ -129,12 +130,12 @@ class Int4QuantizationConfig(QuantizationConfig):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The object with that configuration; without a block size as files before it had one."""
+        """The object with a configuration; older files have no block size."""
         return super().from_config({"block_size": None, **config})
 
 
 class Float8QuantizationConfig(QuantizationConfig):
-    """Training in float8; it takes no quantizers."""
+    """Training in float8, without quantizers."""
 
     def __init__(self) -> None:
         super().__init__(None, None)

@@ -1,4 +1,4 @@
-"""Integers of 4 bits, two in a byte."""
+"""4-bit integers, two per byte."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _BYTES = ("int8", "uint8")
 
 
 def pack_int4(arr: Any, axis: int = 0, dtype: str = "int8") -> tuple[Tensor, tuple[int, ...], int]:
-    """Neighbours along an axis as the low and the high half of one byte.
+    """Neighbours along an axis as low and high half of one byte.
 
     Args:
         arr: [...], int8 or uint8 with values of 4 bits.
-        axis: along which; filled up with a 0 if its size is odd.
+        axis: the axis; filled up with a 0 if its size is odd.
         dtype: "int8" or "uint8": that of `arr` and of the result.
 
     Returns:
         The bytes, their shape, and the size of the axis before.
 
     Raises:
-        ValueError: another dtype is asked for.
+        ValueError: unsupported dtype is asked for.
         TypeError: `arr` is not of that dtype.
     """
     _check_dtype("pack_int4", dtype)
@@ -50,11 +50,11 @@ def unpack_int4(packed: Any, orig_len: int, axis: int = 0, dtype: str = "int8") 
     Args:
         packed: [...], int8 or uint8.
         orig_len: the size of the axis before it was packed.
-        axis: along which.
+        axis: the axis.
         dtype: "int8" for values from -8 to 7, "uint8" for 0 to 15.
 
     Raises:
-        ValueError: another dtype is asked for.
+        ValueError: unsupported dtype is asked for.
         TypeError: `packed` holds no bytes.
     """
     _check_dtype("unpack_int4", dtype)

@@ -1,4 +1,4 @@
-"""Floats as they are after quantization and back: fake quantization, and float8."""
+"""Quantization followed by dequantization: fake quantization, and float8."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """Floats rounded to the values that integers of few bits between two bounds stand for.
+    """Floats rounded to the values that integers of few bits represent between two bounds.
 
     Args:
         inputs: [...], floating point.
@@ -53,13 +53,13 @@ def fake_quant_with_min_max_vars(
 def quantize_and_dequantize(
     inputs: Any, scale: Any, quantized_dtype: Any, compute_dtype: Any
 ) -> Tensor:
-    """`inputs` as they are after being divided by a scale, put into few bits, and back.
+    """`inputs` quantized by a scale and dequantized.
 
     Args:
         inputs: [...], floating point.
-        scale: what they are divided by, a scalar.
-        quantized_dtype: such as "float8_e4m3fn"; what is beyond its range becomes its largest.
-        compute_dtype: of the result.
+        scale: divisor of the inputs, a scalar.
+        quantized_dtype: such as "float8_e4m3fn"; values beyond its range are clamped.
+        compute_dtype: dtype of the result.
 
     Returns:
         The shape of `inputs`, in `compute_dtype`.

@@ -1,4 +1,4 @@
-"""Models and weights in files: Keras' own, and TensorFlow's checkpoints."""
+"""Models and weights in Keras' files and TensorFlow's checkpoints."""
 
 from pinnace.keras.registry import custom_object_scope as custom_object_scope
 from pinnace.keras.registry import deserialize_keras_object as deserialize_keras_object

@@ -1,4 +1,4 @@
-"""The zip archive of a .keras file: a few members, read within bounds, written at once."""
+"""The zip archive of a .keras file: few members, read within limits, written at once."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Archive:
     """An open .keras file.
 
     Args:
-        path: of the file.
-        who: what reads it, for messages.
+        path: path of the file.
+        who: the reader's name, for messages.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: it is no zip archive, or one that was damaged.
+        NotFoundError: there is no such file.
+        DataLossError: the file is no zip archive, or a damaged one.
     """
 
     def __init__(self, path: str, who: str = "load_model") -> None:
@@ -100,8 +100,8 @@ class Archive:
         """The bytes of a member, checked against its sum.
 
         Raises:
-            DataLossError: it is not there, or damaged.
-            ResourceExhaustedError: it grows too much.
+            DataLossError: the member is missing, or damaged.
+            ResourceExhaustedError: the member expands to too many bytes.
         """
         info = self._members.get(name)
         if info is None:
@@ -115,7 +115,7 @@ class Archive:
         except (ValueError, struct.error, RuntimeError) as error:
             raise self._wrong(f"member {name!r}: {error}") from None
         if len(data) != info.file_size:
-            raise self._wrong(f"member {name!r} has not the size it says")
+            raise self._wrong(f"member {name!r} has another size than stated")
         return data
 
     def json(self, name: str) -> Any:
@@ -126,7 +126,7 @@ class Archive:
             raise self._wrong(f"member {name!r} is no JSON: {error}") from None
 
     def open(self, name: str) -> IO[bytes]:
-        """A member to read and seek in, checked against its sum; stored ones are not copied."""
+        """A member for reading and seeking, its checksum verified; stored ones are not copied."""
         info = self._members.get(name)
         if info is None:
             raise self._wrong(f"it has no member {name!r}")
@@ -219,8 +219,8 @@ def about(version: str, config: Any) -> dict[str, bytes]:
     """The members with the configuration and the metadata.
 
     Args:
-        version: of Keras, whose format it is.
-        config: what JSON can hold.
+        version: version of Keras, whose format it is.
+        config: a JSON value.
     """
     now = dt.datetime.now(tz=dt.UTC)
     told = {"keras_version": version, "date_saved": now.strftime("%Y-%m-%d@%H:%M:%S")}
@@ -231,7 +231,7 @@ def json_of(data: bytes) -> Any:
     """A member as JSON.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the member is not JSON.
     """
     return json.loads(data)
 
@@ -242,9 +242,9 @@ def write_archive(
     """Write a .keras file atomically.
 
     Args:
-        path: of the file.
-        version: of Keras, whose format it is.
-        config: what JSON can hold.
+        path: path of the file.
+        version: version of Keras, whose format it is.
+        config: a JSON value.
         members: name -> what writes it to a file.
     """
 

@@ -1,4 +1,4 @@
-"""Assets: files of layers in a .keras archive: the vocabularies of lookups."""
+"""Layers' files in a .keras archive: vocabularies of lookups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _put(data: bytes, file: IO[bytes]) -> None:
 
 @contextlib.contextmanager
 def readable(archive: Archive | Folder) -> Iterator[None]:
-    """A block in which errors of decoding name the file."""
+    """A context in which decoding errors name the file."""
     try:
         yield
     except UnicodeDecodeError as error:

@@ -11,20 +11,20 @@ from pinnace.keras.registry import RULES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Registered here for files of Keras 2, by this package.
+# The package under which classes for files of Keras 2 are registered here.
 _OWN = "pinnace>"
-# Layers of Keras 2 that Keras 3 has not.
+# Layers of Keras 2 that Keras 3 lacks.
 _GONE = frozenset({"DenseFeatures", "LocallyConnected1D", "LocallyConnected2D"})
 _LISTED = 8
 _said: set[str] = set()
 
 
 def tell(config: Mapping[str, Any], path: str) -> None:
-    """Log what Keras 3 cannot do with a file, once for each model in a process.
+    """Log features of a file that Keras 3 lacks, once per model and process.
 
     Args:
-        config: of the model, as it is written.
-        path: of the file.
+        config: configuration of the model, as written.
+        path: path of the file.
     """
     unknown: dict[str, None] = {}
     older: dict[str, None] = {}
@@ -51,7 +51,7 @@ def tell(config: Mapping[str, Any], path: str) -> None:
 
 
 def _look(config: Any, unknown: dict[str, None], older: dict[str, None]) -> bool:
-    """Collect the names of classes; returns whether there are layers that create masks."""
+    """Collect class names; return whether there are layers that create masks."""
     waiting, masks = [config], False
     while waiting:
         one = waiting.pop()

@@ -1,4 +1,4 @@
-"""Keras 3's .weights.h5: one group per layer, found by the attribute that the layer is in.
+"""Keras 3's .weights.h5: one group per layer, named by the attribute that holds the layer.
 
 layers/dense/vars/0        the first variable of the first Dense of a functional model
 layers/lstm/cell/vars/2    the third of the cell that a layer has as `cell`
@@ -33,7 +33,7 @@ def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
 
     Args:
         model: built.
-        path: of the file.
+        path: path of the file.
         skipped: layers that are left out.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def write_weights(
 
 
 def has_weights(model: Layer) -> bool:
-    """Whether a model, or every layer in it, is built, even without known inputs."""
+    """Whether a model, or each of its layers, is built, even with unknown inputs."""
     inner = model.layers_inside
     return model.built or bool(inner and all(layer.built for layer in inner))
 
@@ -82,7 +82,7 @@ def weights_for(
 
     Args:
         model: built.
-        file: of this format.
+        file: a file of this format.
         skip_mismatch: whether layers whose weights do not fit are left as they are.
         skipped: layers that are left as they are.
 
@@ -95,7 +95,7 @@ def weights_for(
     known: set[str] = set()
     for place, layer in list(places(model, skipped, others, older=older)):
         group = _vars_of(file, place)
-        # Keras: it was saved under another attribute of the same layer.
+        # Keras: it may be stored under another attribute that holds the same layer.
         for other in others.get(id(layer), []) if group is None else []:
             group = group or _vars_of(file, other)
         if group is not None:
@@ -130,9 +130,9 @@ def _left(file: Any, known: set[str], layers: dict[str, Layer]) -> list[str]:
     """The paths of values in a file that no layer has.
 
     Args:
-        file: of this format.
+        file: a file of this format.
         known: the names of the groups that layers have.
-        layers: of the model, by their places.
+        layers: layers of the model, by their positions.
     """
     found = []
 
@@ -154,7 +154,7 @@ def _left(file: Any, known: set[str], layers: dict[str, Layer]) -> list[str]:
 
 
 def _is_beside(place: str, layers: dict[str, Layer]) -> bool:
-    """Whether a layer's attribute there contains no layers: a metric, a seed generator."""
+    """Whether a layer's attribute is a metric or seed generator, which contains no layers."""
     above, _, name = place.rpartition("/")
     held = getattr(layers.get(above), name, None) if name else None
     return held is not None and not isinstance(held, (Layer, list, tuple, dict))
@@ -167,7 +167,7 @@ _DEPENDENCIES = "_layer_checkpoint_dependencies"
 def _counts_of_older(model: Layer, file: Any) -> int:
     """The number of a layer in the paths of a file of Keras 2.12 to 2.14; 0 for other files.
 
-    There layers with weights are children of their model under two names: 2.13 counts both, 2.14
+    There, layers with weights are children of their model under two names: 2.13 counts both, 2.14
     one.
     """
     if not any(str(name).replace("\\", "/").split("/")[0] == _DEPENDENCIES for name in file):
@@ -181,7 +181,7 @@ def _counts_of_older(model: Layer, file: Any) -> int:
 
 
 def _vars_of(file: Any, place: str) -> Any:
-    """The group of a layer's own values; Keras 2 on Windows writes paths with its separator."""
+    """The group of a layer's own values; Keras 2 on Windows writes paths with backslashes."""
     found = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
     if found is not None or not place:
         return found
@@ -194,7 +194,7 @@ def _vars_of(file: Any, place: str) -> Any:
 
 
 def values_for(group: Any, variables: Sequence[Variable]) -> list[Any]:
-    """The values of a group for some variables; nothing is read unless it fits."""
+    """The values of a group for some variables; nothing is read unless they fit."""
     if group is not None and not hasattr(group, "keys"):
         raise ValueError("the file has an array in the place of a group")
     count = 0 if group is None else len(group)
@@ -207,12 +207,12 @@ def values_for(group: Any, variables: Sequence[Variable]) -> list[Any]:
 
 
 def in_order(group: Iterable[str]) -> list[str]:
-    """The names of the values of a group, which are numbers."""
+    """The names of a group's values in numerical order."""
     return sorted(group, key=lambda name: (len(name), name))
 
 
 def value_for(data: Any, name: str, variable: Variable) -> Any:
-    """The value that an array of the file has for a variable."""
+    """The value for a variable from an array of the file."""
     if data is None or not hdf5_files.is_plain(data):
         raise ValueError(f"variable {name} is not a plain array in the file")
     if tuple(data.shape) != tuple(variable.shape):
@@ -233,11 +233,11 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
     *,
     older: int = 0,
 ) -> Iterator[tuple[str, Layer]]:
-    """Every layer, once, and its path in the file: as Keras walks through attributes.
+    """Each layer once, with its path in the file, in the order of Keras' traversal of attributes.
 
     Args:
         model: the outermost one.
-        skipped: layers that are left out, and what is in them alone.
+        skipped: layers that are left out, with the layers that occur only in them.
         others: filled, by the id of a layer, with the further paths that it has.
         older: see `_counts_of_older`.
     """
@@ -290,7 +290,7 @@ def _attributes(layer: Layer, older: int = 0) -> Iterator[tuple[str, Any]]:
 
 @functools.cache
 def _of_all() -> frozenset[str]:
-    """The attributes that every layer has, and those in which models keep their own layers."""
+    """The attributes of every layer, and those in which models keep their layers."""
     return frozenset(dir(Layer())) | {*("_layers", "_topology", "_tracked")}
 
 
@@ -300,7 +300,7 @@ def optimizer_values(
     """The variables of a model's optimizer, each with its value in a file; a warning if others are.
 
     Args:
-        model: whose optimizer is not built for it.
+        model: the model whose optimizer is not built for it.
         file: open.
         skip_mismatch: whether an optimizer whose values do not fit is left as it is.
         skipped: layers, and an optimizer, that are left as they are.
@@ -337,7 +337,7 @@ def optimizer_values(
 
 
 def optimizer_to_restore(model: Any) -> Any:
-    """The optimizer of a compiled model, with its variables made; None if there is none."""
+    """The optimizer of a compiled model, with its variables created; None if there is none."""
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None:
         return None

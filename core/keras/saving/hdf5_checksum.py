@@ -1,4 +1,4 @@
-"""HDF5 that is written so that damage is noticed when it is read, by any program.
+"""HDF5 files with checksums, so that any program that reads them notices damage.
 
 HDF5 has optional checksums: of its metadata since version 1.10 of the format, and of chunks of
 arrays by the filter Fletcher-32. The library updates them when a file is edited through it. Long
@@ -27,7 +27,7 @@ _CHUNK = 1 << 28
 
 
 def create(file: IO[bytes]) -> Any:
-    """An empty HDF5 file, open to be written, whose structures have checksums."""
+    """A new HDF5 file for writing, whose structures have checksums."""
     return hdf5_files.library().File(file, "w", libver=_VERSION)
 
 
@@ -35,8 +35,8 @@ def put(group: Any, name: str, value: Any) -> None:
     """Write an array that has a checksum.
 
     Args:
-        group: of a file that `create` made.
-        name: of the dataset.
+        group: group of a file that `create` made.
+        name: name of the dataset.
         value: any shape.
     """
     h5py = hdf5_files.library()
@@ -55,7 +55,7 @@ def put(group: Any, name: str, value: Any) -> None:
 
 
 def _chunk(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
-    """The largest chunk of whole rows: leading axes are split first."""
+    """The largest chunk of whole rows, splitting leading axes first."""
     left = max(_CHUNK // item, 1)
     chunk: list[int] = []
     for size in reversed(shape):
@@ -65,26 +65,26 @@ def _chunk(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
 
 
 def seal(opened: Any, names: Sequence[str]) -> None:
-    """Write the checksum of the texts that are attributes of a file."""
+    """Write the checksum of a file's text attributes."""
     opened.attrs[ATTRIBUTE] = np.uint32(_sum(opened, names))
 
 
 def warn_of_changed(opened: Any, names: Sequence[str], who: str) -> None:
-    """Say that texts are not those that were written, if they have a checksum.
+    """Warn if texts differ from those that were written, if they have a checksum.
 
     The file may be corrupt, or edited on purpose: the texts are used in any case.
 
     Args:
         opened: a file.
-        names: of the attributes.
-        who: for the message.
+        names: names of the attributes.
+        who: name of the caller in the message.
     """
     if ATTRIBUTE in opened.attrs and int(opened.attrs[ATTRIBUTE]) != _sum(opened, names):
         warnings.warn(
             f"{who}: its configuration is not the one that was saved: the file was edited, or "
             "damaged\n"
-            "  Try: if nobody edited it, copy it again from where it came; if somebody did, "
-            f"this warning ends with `h5py.File(path, 'r+').attrs.pop({ATTRIBUTE!r})`",
+            "  Try: copy it again from its source; if the edit was intended, accept it by "
+            f"`h5py.File(path, 'r+').attrs.pop({ATTRIBUTE!r})`",
             stacklevel=6,
         )
 

@@ -1,4 +1,4 @@
-"""Safe reading of HDF5: plain arrays and attributes in the file itself, of bounded size."""
+"""Safe reading of HDF5: plain arrays and attributes of bounded size in the file itself."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NAMES = 1_000_000
 
 
 def library() -> Any:
-    """h5py.
+    """The module h5py.
 
     Raises:
-        ImportError: it is not installed.
+        ImportError: h5py is not installed.
     """
     try:
         import h5py
@@ -41,11 +41,11 @@ def reading(file: str | IO[bytes], who: str) -> Iterator[Any]:
 
     Args:
         file: a path, or an open file.
-        who: for messages.
+        who: name of the caller in messages.
 
     Raises:
         NotFoundError: there is no such file.
-        DataLossError: it is no HDF5 file.
+        DataLossError: the file is no HDF5 file.
     """
     h5py = library()
     if isinstance(file, str) and not os.path.isfile(file):  # noqa: PTH113 (a text)
@@ -60,7 +60,7 @@ def reading(file: str | IO[bytes], who: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def explained(who: str) -> Iterator[None]:
-    """Convert the library's exceptions about corruption inside the block to one error."""
+    """Convert the HDF5 library's exceptions about corruption inside the block to one error."""
     try:
         yield
     except (OSError, RuntimeError, KeyError, UnicodeDecodeError, TypeError, OverflowError) as error:
@@ -106,7 +106,7 @@ def is_plain(data: Any) -> bool:
 
 
 def values(data: Any, dtype: Any) -> Any:
-    """A plain array, in another dtype."""
+    """A plain array, converted to a dtype."""
     array = np.empty(data.shape, data.dtype)
     if array.size:
         data.read_direct(array)
@@ -114,7 +114,7 @@ def values(data: Any, dtype: Any) -> Any:
 
 
 def text(owner: Any, name: str) -> str | None:
-    """An attribute that is a text; None if it is not there."""
+    """A text attribute; None if it is missing."""
     found = owner.attrs.get(name)
     if found is None or isinstance(found, str):
         return found
@@ -127,7 +127,7 @@ def texts(owner: Any, name: str) -> list[str]:
     """An attribute that is a list of texts, or several of them that together are.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the attribute has another type.
     """
     if name in owner.attrs:
         parts = [owner.attrs[name]]
@@ -151,7 +151,7 @@ _MOST = 64_512
 
 
 def write_texts(owner: Any, name: str, given: list[str]) -> None:
-    """Write an attribute that `texts` reads, in several parts if it is long."""
+    """Write an attribute for `texts`, in several parts if it is long."""
     data = np.array([one.encode() for one in given])
     parts = 1
     while any(part.nbytes > _MOST for part in np.array_split(data, parts)):

@@ -1,7 +1,7 @@
-"""Keras 1's configurations in Keras 2's form: layers and arguments by their later names.
+"""Keras 1's configurations converted to Keras 2's form, with later names.
 
 Layers that joined others (`Merge`) become one layer for each mode, and a `Sequential` that begins
-with one a functional model. What no later Keras computes is refused by name.
+with one becomes a functional model. Layers that no later Keras computes are refused by name.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class CosineOfKeras1(Layer):
     """`Merge(mode="cos")`: x·y / √(x·x · y·y), batched matrix products.
 
     Args:
-        axes: of the two inputs, that are summed over.
+        axes: the axes of the two inputs that are summed over.
     """
 
     def __init__(self, axes: Any, **options: Any) -> None:
@@ -112,7 +112,7 @@ class CosineOfKeras1(Layer):
 
 
 def is_of_keras_1(config: Any, version: str | None) -> bool:
-    """Whether a configuration is from Keras 1, whose first files have no version."""
+    """Whether a configuration is from Keras 1, whose first files contain no version."""
     if version is not None:
         return version.startswith(("0.", "1."))
     return isinstance(config, dict) and any(
@@ -135,7 +135,7 @@ def converted(config: Any) -> Any:
     """A configuration in Keras 2's form.
 
     Args:
-        config: of a layer or a model.
+        config: configuration of a layer or a model.
 
     Raises:
         ValueError: a layer that no later Keras has.
@@ -144,7 +144,7 @@ def converted(config: Any) -> Any:
 
 
 def _orders(config: Any) -> set[str]:
-    """The orders of axes that layers tell."""
+    """The axis orders that layers specify."""
     if isinstance(config, dict):
         told = config.get("dim_ordering")
         own = {told} if isinstance(told, str) else set()
@@ -153,7 +153,7 @@ def _orders(config: Any) -> set[str]:
 
 
 def _with_orders(config: Any, order: str) -> Any:
-    """Layers that do not tell their order of axes, which a setting of the user's was, with one."""
+    """The layers with an axis order, where it was left to the user's settings."""
     if isinstance(config, list):
         return [_with_orders(item, order) for item in config]
     if not isinstance(config, dict):
@@ -308,7 +308,7 @@ def _merge(inner: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _pair(axes: Any) -> list[int]:
-    """One for each of the two inputs; files of Keras 1.0 have nested lists."""
+    """One axis per input; files of Keras 1.0 have nested lists."""
     if isinstance(axes, int):
         return [axes, axes]
     return [axis[0] if isinstance(axis, list) else axis for axis in axes]

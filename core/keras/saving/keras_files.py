@@ -1,4 +1,4 @@
-"""Keras 3's .keras file: configuration and weights of a model in one archive."""
+"""Keras 3's .keras file: a model's configuration and weights in one archive."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # The version of Keras whose files these are.
 VERSION = "3.15.1"
-# The weights of a model without those that are not in the file, such as seeds of dropout.
+# Room for weights that are not in the file, such as seeds of dropout.
 _MORE = 1 << 16
 
 
@@ -38,7 +38,7 @@ def write(model: Layer, path: str, with_optimizer: bool, *, zipped: bool = True)
 
     Args:
         model: the model.
-        path: of the file; of the folder if it is not zipped.
+        path: path of the file; of the folder if it is not zipped.
         with_optimizer: whether it is compiled again when it is read.
         zipped: whether it is one archive.
     """
@@ -57,7 +57,7 @@ def _write_weights(model: Layer, optimizer: Any, file: IO[bytes]) -> None:
 
 
 def read(path: str, compiles: bool) -> Any:
-    """The model of a file, or of the folder that it was unpacked to."""
+    """Read the model of a file, or of the folder to which it was unpacked."""
     with Folder(path) if is_unzipped(path) else Archive(path) as archive:
         config = archive.json(CONFIG)
         about = archive.json(METADATA) if METADATA in archive else {}
@@ -84,13 +84,13 @@ def read_weights(
 
     Args:
         model: built.
-        path: of the file.
+        path: path of the file.
         skip_mismatch: whether layers whose weights do not fit are left as they are.
         skipped: layers that are left as they are.
 
     Raises:
         ValueError: the model is not built, or a layer's weights do not fit.
-        OpError: there is no such file, or it is damaged.
+        OpError: the file is missing or damaged.
     """
     check_built(model)
     who = f"load_weights: {path!r}"
@@ -128,7 +128,7 @@ def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
 
 
 def _holds_values(group: Any) -> bool:
-    """Whether there is an array in a group of a file, or in a nested group."""
+    """Whether a group of a file contains an array, possibly in a nested group."""
     waiting = [group]
     while waiting:
         one = waiting.pop()
@@ -139,7 +139,7 @@ def _holds_values(group: Any) -> bool:
 
 
 def _optimizer_values(model: Any, file: Any, older: bool) -> list[tuple[Any, Any]]:
-    """The optimizer's variables with their values; if they do not fit, a warning as in Keras."""
+    """The optimizer's variables with their values; a warning if they do not fit, as in Keras."""
     group = hdf5_files.entry(file, "optimizer/vars")
     if not hasattr(group, "keys") or not len(group) or getattr(model, "optimizer", None) is None:
         return []

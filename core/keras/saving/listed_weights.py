@@ -1,4 +1,4 @@
-"""Weights listed layer by layer, in order: in .h5 models and weight files, as in Keras 2.
+"""Weights listed by layer and in order: in .h5 models and weight files, as in Keras 2.
 
 layer_names           attribute: the layers, in the model's order
 NAME/weight_names     attribute: a layer's weights, in the order of `weights_of`
@@ -121,7 +121,7 @@ def named(group: Any, name: str, variable: Variable, who: str) -> tuple[Variable
     """A variable with the value of that name in a group.
 
     Raises:
-        ValueError: it does not fit.
+        ValueError: the value does not fit.
     """
     try:
         return variable, hdf5.value_for(hdf5_files.entry(group, name), repr(name), variable)
@@ -149,7 +149,7 @@ def weights_of(layer: Any) -> list[Variable]:
 
 
 def own_weights(model: Any) -> list[Variable]:
-    """The model's own weights, in the order of these files."""
+    """The model's own weights in the order of these files."""
     own = [
         child
         for child in model._weight_store.own()
@@ -166,7 +166,7 @@ def in_order_of(layer: Any, names: list[str], *, older: bool = False) -> list[Va
 
     Args:
         layer: with weights.
-        names: of the file.
+        names: names of the file.
         older: whether Keras 2 wrote it.
     """
     orders = [weights_of(layer), list(layer.weights)]

@@ -1,4 +1,4 @@
-"""Files and folders with a whole model: the format that a path or its first bytes mean."""
+"""Files and folders with a whole model: the format by path or first bytes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def save(
 
 
 def check_folder(who: str, path: Path) -> None:
-    """Refuse the name of a file for the folder of a SavedModel.
+    """Raise for the name of a file, given for the folder of a SavedModel.
 
     Raises:
         ValueError: the name ends as that of a file.
@@ -66,7 +66,7 @@ def check_folder(who: str, path: Path) -> None:
 
 
 def _check_arguments(path: str, zipped: bool | None, given: Mapping[str, Any]) -> None:
-    """Refuse unknown arguments of `Model.save`, and the name of a file for a folder."""
+    """Refuse unknown arguments of `Model.save`, and a file's name for a folder."""
     unknown = sorted(set(given) - _ARGUMENTS)
     if unknown:
         raise ValueError(
@@ -96,7 +96,7 @@ def _begins_as_zip(path: str) -> bool:
 
 
 def _write(model: Model, path: str, with_optimizer: bool, *, zipped: bool = True) -> None:
-    """Write a model as the file that the ending of its path says; its folder if not `zipped`."""
+    """Write a model in the format of its path's ending; as a folder if not `zipped`."""
     older = path.endswith(_OLDER)
     if not model.built:
         if older:

@@ -1,4 +1,4 @@
-"""Keras 2's configurations in Keras 3's form: calls of layers, names and arguments that changed."""
+"""Keras 2's configurations converted to Keras 3's form: calls, changed names and arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLASSES = {
     "CuDNNLSTM": "LSTM",
     "CuDNNGRU": "GRU",
 }
-# Keras 2 tells these too, where they say nothing: class -> arguments.
+# Arguments that Keras 2 stores without meaning: class -> arguments.
 _SEPARABLE = ("groups", "kernel_initializer", "kernel_regularizer", "kernel_constraint")
 _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "SeparableConv1D": _SEPARABLE,
@@ -45,7 +45,7 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "StringLookup": ("vocabulary_size", "idf_weights_size"),
     "IntegerLookup": ("vocabulary_size", "idf_weights_size"),
 }
-# Names of functions that TensorFlow's own names for them are in files.
+# TensorFlow's function names in files -> Keras' names.
 _FUNCTIONS = {"softmax_v2": "softmax", "log_softmax_v2": "log_softmax", "relu_v2": "relu"}
 _RENAMED = {("LeakyReLU", "alpha"): "negative_slope"}
 _RECURRENT = {
@@ -59,14 +59,14 @@ _CONSTANT = "_CONSTANT_VALUE"
 
 
 def is_older(about: Any, config: dict[str, Any]) -> bool:
-    """Whether a .keras file is from Keras 2: by its version, or by a class in it."""
+    """Whether a .keras file is Keras 2's, by its version or a class in it."""
     version = str(about.get("keras_version", "")) if isinstance(about, dict) else ""
     return version.startswith("2.") or str(config.get("module", "")).startswith("tf_keras")
 
 
 @registry.register_keras_serializable("pinnace")
 def hard_sigmoid_of_keras_2(x: Any) -> Any:
-    """0.2 x + 0.5, from 0 to 1: `hard_sigmoid` before Keras 3."""
+    """0.2 x + 0.5 clipped to [0, 1]: `hard_sigmoid` before Keras 3."""
     return clipping.clip_by_value(x * 0.2 + 0.5, 0.0, 1.0)
 
 
@@ -79,7 +79,7 @@ _HARD_SIGMOID = {
 
 
 def with_older_rules(config: Any) -> Any:
-    """A configuration of Keras 2 that says what Keras 3 computes by other rules; see ADR 46.
+    """A configuration of Keras 2, marked where Keras 3 has other rules; see ADR 46.
 
     Names whose meaning has changed are renamed, and layers are marked.
     """
@@ -102,7 +102,7 @@ def _function(key: str, value: Any) -> Any:
 
 
 def as_of_today(config: Any) -> Any:
-    """The result of `to_json` in the form of Keras 3: it contains its version."""
+    """The result of `to_json` in the form of Keras 3, which contains a version."""
     version = str(config.get("keras_version", "")) if isinstance(config, dict) else ""
     if keras_1_configs.is_of_keras_1(config, version or None):
         config = keras_1_configs.converted(config)
@@ -112,7 +112,7 @@ def as_of_today(config: Any) -> Any:
 
 
 def converted(config: Any) -> Any:
-    """A configuration of Keras 2, or of an .h5 file of Keras 3, in the form of Keras 3."""
+    """A configuration of Keras 2, or of Keras 3's .h5 files, in the form of Keras 3."""
     if isinstance(config, list):
         return [converted(item) for item in config]
     if not isinstance(config, dict):
@@ -155,7 +155,7 @@ def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
             continue
         is_own = registry.own_object("", kind, is_function=False) is not None
         if key == "fn" and is_own and not kind.endswith("Wrapper"):
-            continue  # the function that a loss is, which its class says already
+            continue  # the function of a loss, which the class implies
         if key.endswith("_initializer") and isinstance(value, dict):
             value = _initializer(value)
         made[_RENAMED.get((kind, key), key)] = value
@@ -169,7 +169,7 @@ def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def _initializer(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration without the `dtype` of TensorFlow 1: the weight has its own."""
+    """The configuration without TensorFlow 1's `dtype`, which the weight has."""
     inner = config.get("config")
     if not isinstance(inner, dict) or "dtype" not in inner:
         return config
@@ -199,7 +199,7 @@ def _graph(inner: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Names(dict[Any, int]):
-    """The layers of a model, each with the index of its first call in it."""
+    """The layers of a model, each with the index of its first call."""
 
     def counted(self, places: Any) -> Any:
         """References with calls counted from 0."""
@@ -218,7 +218,7 @@ def _nodes(entry: dict[str, Any]) -> list[Any]:
 
 
 def _first_call(entry: dict[str, Any]) -> int:
-    """1 for a model that begins with an input: making it is the first call to Keras 2."""
+    """1 if the model begins with an input, whose creation counts as the first call in Keras 2."""
     inner = entry.get("config")
     layers = inner.get("layers") if isinstance(inner, dict) else inner
     if not isinstance(layers, list) or not layers or not isinstance(layers[0], dict):
@@ -229,7 +229,7 @@ def _first_call(entry: dict[str, Any]) -> int:
 
 
 def _alone(places: Any) -> Any:
-    """A single reference without the list: a model with one input takes a tensor."""
+    """A single reference instead of a list of one: a model with one input takes a tensor."""
     if isinstance(places, list) and len(places) == 1 and isinstance(places[0], list):
         return places[0]
     return places
@@ -253,7 +253,7 @@ def _layer(entry: Any, names: _Names) -> Any:
 
 
 def _with_states(call: dict[str, Any]) -> dict[str, Any]:
-    """Keras 2 passes states after the sequence, in one list, with the mask.
+    """The call with states, which Keras 2 passes after the sequence, in one list, with the mask.
 
     Keras 3 looks for the mask of a sequence only where no states are given.
     """
@@ -268,10 +268,10 @@ def _with_states(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(node: Any, names: _Names, *, keeps: bool = False) -> dict[str, Any]:
-    """One call as {args, kwargs}: of references [layer, call, output, keywords], nested or single.
+    """A call as {args, kwargs}, with references [layer, call, output, keywords], nested or single.
 
     Args:
-        node: as the file has it.
+        node: the node in the file.
         names: the layers of the model.
         keeps: whether a list of one place is a list to the layer.
     """
@@ -307,7 +307,7 @@ def _tensor(place: list[Any]) -> Any:
 
 
 def _with_tensors(value: Any, names: _Names) -> Any:
-    """A keyword's value, with tensors where it names them."""
+    """A keyword's value, with references replaced by tensors."""
     if isinstance(value, list):
         if len(value) >= 3 and isinstance(value[0], str) and type(value[1]) is int:
             if value[0] == _CONSTANT:
@@ -330,7 +330,7 @@ def _with_tensors(value: Any, names: _Names) -> Any:
 
 
 def compilation(config: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `compile` from a training configuration of Keras 2."""
+    """The arguments of `compile` from Keras 2's training configuration."""
     made = {key: converted(value) for key, value in config.items()}
     optimizer = made.pop("optimizer_config", None)
     if optimizer is not None:
@@ -358,7 +358,7 @@ def _metrics(given: Any) -> Any:
 
 
 def _by_function(given: Any) -> Any:
-    """Metrics that wrap a function, by the name of the function."""
+    """Metrics that wrap a function, by the function's name."""
     if isinstance(given, list):
         return [_by_function(one) for one in given]
     if isinstance(given, dict):

@@ -76,7 +76,7 @@ def read(path: str, compiles: bool) -> Any:
 
 
 def _about_vocabularies(model: Any) -> str:
-    """A hint for errors of sizes: .h5 files lack vocabularies that `adapt` found; may be empty."""
+    """A hint for size errors: .h5 files lack adapted vocabularies. May be empty."""
     layers = model._flatten_layers() if hasattr(model, "_flatten_layers") else []
     names = [x.name for x in layers if isinstance(x, IndexLookup) and not x.get_vocabulary(False)]
     if not names:
@@ -180,7 +180,7 @@ def write(model: Model, path: str, with_optimizer: bool) -> None:
 
 
 def _by_class(given: Any, get: Any) -> Any:
-    """Losses and metrics by class: Keras 3 lacks most of the short names in these files."""
+    """Losses and metrics by class: Keras 3 lacks most short names of these files."""
     if isinstance(given, list):
         return [_by_class(one, get) for one in given]
     if isinstance(given, dict):
@@ -201,7 +201,7 @@ def _by_class(given: Any, get: Any) -> Any:
 
 
 def _loss_classes() -> dict[str, Any]:
-    """Name of a function -> the class that is the loss of it."""
+    """Name of a function -> the loss class of that function."""
     classes = [c for c in vars(losses).values() if isinstance(c, type) and issubclass(c, Loss)]
     return {class_name_in_snake_case(cls.__name__): cls for cls in classes}
 

@@ -1,4 +1,4 @@
-"""Layers of Keras 2 around functions and ops of TensorFlow: configurations in Keras 3's form."""
+"""Keras 2's layers around TensorFlow functions and ops, converted to Keras 3's configurations."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def layer(entry: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
     """The configuration of a layer around a function.
 
     Args:
-        entry: as Keras 2 has it.
-        calls: of it, in the form of Keras 3.
+        entry: the entry in Keras 2's format.
+        calls: its calls, in the form of Keras 3.
 
     Raises:
         ValueError: a function without a name, or one of which the file does not say all.
@@ -49,7 +49,7 @@ def layer(entry: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _by_name(function: str, call: dict[str, Any]) -> dict[str, Any]:
-    """A leading list of numbers by name: layers would take an unnamed one for a tensor."""
+    """A leading list of numbers as a keyword: unnamed, it would be taken for tensors."""
     args = call["args"]
     if not args or not isinstance(args[0], list) or _has_tensors(args[0]):
         return call

@@ -1,4 +1,4 @@
-"""Arrays of older files in the form that today's layers have.
+"""Arrays of older files, converted to the form of today's layers.
 
 Keras 1 stores a recurrence's gates separately and kernels of channels first as [out, in, rows,
 columns]. Theano's convolutions flip kernels. `CuDNNLSTM` and `CuDNNGRU` store their kernels
@@ -51,8 +51,8 @@ def form_of(group: Any, names: Sequence[str]) -> Form:
     """The form of a group that lists weights.
 
     Args:
-        group: of the file.
-        names: of arrays in it; only those of Keras 1 have no slash.
+        group: group of the file.
+        names: names of arrays in it; only those of Keras 1 have no slash.
     """
     version = hdf5_files.text(group, "keras_version")
     if version is None:
@@ -66,7 +66,7 @@ def form_of(group: Any, names: Sequence[str]) -> Form:
 
 
 def is_of_cudnn(layer: Any, shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Whether arrays of these shapes are in a layer's CuDNN format."""
+    """Whether arrays of these shapes are in the CuDNN format of a layer."""
     while hasattr(layer, "forward_layer"):
         layer, shapes = layer.forward_layer, shapes[: len(shapes) // 2]
     gates = _GATES.get(type(layer).__name__)
@@ -81,7 +81,7 @@ def converted(layer: Any, arrays: Sequence[Array], form: Form) -> list[Array]:
     Args:
         layer: built.
         arrays: as the file lists them: what is trained of each layer, then the rest of each.
-        form: of the file.
+        form: format of the file.
     """
     left = list(arrays)
     made: list[Array] = []
@@ -103,7 +103,7 @@ def _taken(left: list[Array], count: int) -> list[Array]:
 
 
 def _leaves(layer: Any, is_frozen: bool) -> list[tuple[Any, bool]]:
-    """Layers without layers, in the order in which files list their weights; which are frozen."""
+    """The innermost layers in the order in which files list weights, and whether each is frozen."""
     is_frozen = is_frozen or not layer.trainable
     if hasattr(layer, "_topology"):
         parts = layer.layers
@@ -117,7 +117,7 @@ def _leaves(layer: Any, is_frozen: bool) -> list[tuple[Any, bool]]:
 
 
 def _weights(layer: Any, left: list[Array], count: int, form: Form) -> list[Array]:
-    """A layer's weights, taken from the remaining ones."""
+    """A layer's weights, taken from the remaining arrays."""
     kind = type(layer).__name__
     gates = _GATES.get(kind)
     if gates and form.is_of_keras_1 and len(left) > 2 and left[2].shape == (_width(layer),):
@@ -158,7 +158,7 @@ def _gates_together(arrays: list[Array], gates: int, axis: int) -> list[Array]:
 
 
 def _spatial(kind: str, layer: Any, kernel: Array) -> Array:
-    """Keras 1's kernel as [rows, columns, …, in, out], or [rows, columns, out, in] to widen."""
+    """Keras 1's kernel as [rows, columns, …, in, out], or [..., out, in] if it is transposed."""
     is_first = getattr(layer, "data_format", None) == "channels_first"
     if kind == "Conv1D" and kernel.ndim == 4:
         if kernel.shape[1] != 1:  # Keras 1.0 and 1.1: [out, in, length, 1]

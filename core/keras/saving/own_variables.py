@@ -1,4 +1,4 @@
-"""A layer's or optimizer's values in a weights file: its variables, or as its class defines."""
+"""The values of a layer or optimizer in a weights file: its variables, or as its class defines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Store(MutableMapping[str, Any]):
     """The argument of `save_own_variables` and `load_own_variables`: a file's group, as a dict.
 
     Args:
-        group: of an HDF5 file; None is an empty one that nothing is written to.
+        group: a group of an HDF5 file; None stands for an empty one, and nothing is written.
     """
 
     def __init__(self, group: Any) -> None:
@@ -81,7 +81,7 @@ def storable(value: Any) -> Any:
 
 
 def says_itself(owner: Layer | Optimizer) -> bool:
-    """Whether its class defines what is saved, or how it is loaded."""
+    """Whether the class defines what is saved or how it is loaded."""
     base: Any = Layer if isinstance(owner, Layer) else Optimizer
     if isinstance(owner, AdaptableLayer) and not owner._is_adapted:
         base = AdaptableLayer

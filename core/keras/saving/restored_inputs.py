@@ -1,4 +1,4 @@
-"""Inputs of functions of a SavedModel, cast to what these were saved for.
+"""Inputs of a SavedModel's functions, cast to the dtypes these were saved for.
 
 Keras casts the inputs of a model to its dtypes; a saved function accepts no others.
 """
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def cast_to_first(inputs: Any, wanted: Iterable[Any]) -> Any:
-    """Inputs cast to the first specs that they fit but for their dtypes.
+    """Inputs cast to the first specs that they match except for dtypes.
 
     Args:
         inputs: a structure of tensors and arrays.
         wanted: structures of specs, in the order in which they are tried.
 
     Returns:
-        The inputs as they are, if they fit none, or need no cast.
+        The inputs unchanged, if they fit no specs or need no cast.
     """
     for specs in wanted:
         found = _cast(inputs, specs)

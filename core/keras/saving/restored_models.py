@@ -1,4 +1,4 @@
-"""RestoredModel: a SavedModel under the methods of a Keras model."""
+"""RestoredModel: a SavedModel with the methods of a Keras model."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class RestoredModel(Model):
     saved, as Keras does for a model.
 
     Args:
-        restored: what `saved_model.load` gave.
-        path: of the folder, for messages.
+        restored: the result of `saved_model.load`.
+        path: path of the folder, for messages.
     """
 
     def __init__(self, restored: Any, path: str) -> None:
@@ -49,7 +49,7 @@ class RestoredModel(Model):
             ) from None
 
     def call(self, inputs: Any, training: bool = False) -> Any:
-        """The result of the file's `__call__`, or else its `serving_default`."""
+        """The result of the file's `__call__`, or else of its `serving_default`."""
         if callable(self.restored):
             return self._by_call(inputs, training)
         signature = getattr(self.restored, "signatures", {}).get(_SERVED)
@@ -80,7 +80,7 @@ class RestoredModel(Model):
 
     @property
     def variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
-        """The file's variables except its optimizer's."""
+        """The file's variables, without those of its optimizer."""
         found = walk_variables(self.restored)
         return [x for x, path in found if path[:1] != ("optimizer",)]  # type: ignore[misc]  # they are
 
@@ -102,7 +102,7 @@ class RestoredModel(Model):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """Refused: a SavedModel holds none."""
+        """Raises an error: a SavedModel has no configuration."""
         raise NotImplementedError(
             f"load_model: {self._path!r} is a SavedModel, which holds no configuration\n"
             "  Try: save it as a folder again, or save the original as a .keras file"
@@ -110,7 +110,7 @@ class RestoredModel(Model):
 
 
 def _named(signature: Any, inputs: Any) -> dict[str, Any]:
-    """The signature's inputs by position: one, or several in the order of their names."""
+    """The signature's inputs by position: a single one, or several in the order of their names."""
     names = sorted(signature.structured_input_signature[1])
     values = structure.flatten(inputs)
     if len(values) != len(names):
@@ -122,7 +122,7 @@ def _named(signature: Any, inputs: Any) -> dict[str, Any]:
 
 
 def _called(signature: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The signature on inputs by name, of its dtypes."""
+    """The result of the signature for inputs by name, cast to its dtypes."""
     specs = signature.structured_input_signature[1]
     found = {key: restored_inputs.cast_to(x, specs.get(key)) for key, x in inputs.items()}
     return signature(**found)  # type: ignore[no-any-return]

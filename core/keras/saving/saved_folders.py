@@ -1,4 +1,4 @@
-"""SavedModels that Keras 2 wrote: the model of layers that they were, or else their functions.
+"""Keras 2's SavedModels: restored as models of layers, or else as functions.
 
 The root's configuration defines the model, as in an .h5 file. Each layer's object lists its
 weights, in the order of `layer.weights`, as its child `variables`; layers are the children
@@ -32,7 +32,7 @@ _CLASSES = {"_tf_keras_network": "Functional", "_tf_keras_sequential": "Sequenti
 _OWN = frozenset({"Functional", "Model", "Sequential"})
 _LOOKUPS = frozenset({"TextVectorization", "StringLookup", "IntegerLookup"})
 _INPUT = "_tf_keras_input_layer"
-# Children of layers besides the weights that the file counts.
+# Children of layers other than the weights that the file counts.
 _MORE = 1 << 16
 # Exceptions from a configuration that cannot be built here.
 _UNBUILT = (
@@ -46,7 +46,7 @@ def read(path: str, compiles: bool) -> Any:
 
     Raises:
         OpError: the folder cannot be loaded.
-        DataLossError: what Keras tells of the model is damaged.
+        DataLossError: Keras' metadata of the model is damaged.
     """
     found = load_keras_objects(path)
     told = _told(found, path)
@@ -64,7 +64,7 @@ def read(path: str, compiles: bool) -> Any:
     for number, variable in pairs.items():
         variable.assign(cast(found.object(number), variable.dtype))
     found.use_instead({one: v for one, v in pairs.items() if found.object(one).dtype is v.dtype})
-    # Not a child: a model saves signatures of its own.
+    # Not tracked as a child: a model that is saved writes its own signatures.
     object.__setattr__(model, "signatures", found.root.signatures)
     if compiles:
         _compile(model, told.get("training_config"), found, path)
@@ -72,7 +72,7 @@ def read(path: str, compiles: bool) -> Any:
 
 
 def _told(found: KerasObjects, path: str) -> dict[str, Any] | None:
-    """Keras' metadata of the root; None if it is not a model of known layers."""
+    """Keras' metadata of the root; None unless it is a model of known layers."""
     about = found.described.get(0)
     if about is None or about.identifier not in _CLASSES:
         return None
@@ -81,7 +81,7 @@ def _told(found: KerasObjects, path: str) -> dict[str, Any] | None:
     if not isinstance(config, dict) or not isinstance(config.get("layers"), list):
         return None
     own = _CLASSES[about.identifier]
-    # A subclass that is not known here, and that is made of layers alone, is the class above it.
+    # An unknown subclass that consists of layers only is loaded as its base class.
     known = kind in _OWN or (isinstance(kind, str) and _is_known(kind, config))
     return {**told, "class_name": kind if known else own, "config": config}
 
@@ -111,7 +111,7 @@ def _json(text: str, path: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The JSON of these files in the form of .h5 files: tuples and shapes are lists."""
+    """The JSON of these files in the form of .h5 files, with tuples and shapes as lists."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if not isinstance(value, dict):
@@ -121,11 +121,11 @@ def _plain(value: Any) -> Any:
     return {key: _plain(item) for key, item in value.items() if key != "shared_object_id"}
 
 
-# The model.
+# Building the model.
 
 
 def _made(found: KerasObjects, told: dict[str, Any]) -> tuple[Any, dict[int, Variable]]:
-    """The model, and its variables by the numbers of the file's variables."""
+    """The model, and its variables by number in the file."""
     stored = [one for one, _ in _variables_in(found.root)]
     budget = sum((one.shape.num_elements() or 0) * one.dtype.size for one in stored) + _MORE
     _fill_vocabularies(found, 0, told["config"])
@@ -149,7 +149,7 @@ def _variables_in(root: Any) -> list[tuple[Variable, tuple[str, ...]]]:
 
 
 def _fill_vocabularies(found: KerasObjects, number: int, config: dict[str, Any]) -> None:
-    """Put into the configuration what `adapt` found: the file holds it as tables."""
+    """Add adapted vocabularies to the configuration: the file stores them as tables."""
     for node, entry in _layers(found, number, config):
         inner = entry["config"]
         if isinstance(inner.get("layers"), list):
@@ -179,7 +179,7 @@ def _check_vocabularies(model: Any) -> None:
 def _layers(
     found: KerasObjects, number: int, config: dict[str, Any]
 ) -> list[tuple[int, dict[str, Any]]]:
-    """The layers of a model: each number with its configuration."""
+    """The layers of a model, as pairs of number and configuration."""
     children = found.children(number)
     places = sorted(
         (int(name[6:]), child)
@@ -196,7 +196,7 @@ def _layers(
 def _pairs(
     found: KerasObjects, number: int, model: Any, config: dict[str, Any]
 ) -> Iterator[tuple[int, Variable]]:
-    """The variables of a model, each with the number of its value."""
+    """The variables of a model, each with the number of its value in the file."""
     for node, entry in _layers(found, number, config):
         inner = entry["config"]
         name = entry.get("name") or inner["name"]
@@ -227,7 +227,7 @@ def _layer(model: Any, name: str) -> Any:
 
 
 def _listed(found: KerasObjects, number: int) -> list[int] | None:
-    """The numbers of a layer's weights, in order; None if the file does not list them."""
+    """The numbers of a layer's weights in order; None if the file does not list them."""
     place = found.children(number).get("variables")
     if place is None:
         return None
@@ -236,7 +236,7 @@ def _listed(found: KerasObjects, number: int) -> list[int] | None:
 
 
 def _by_paths(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int, Variable]]:
-    """The weights of a layer by its attributes: without traces, no list is written."""
+    """A layer's weights by attribute: files saved without traces do not list them."""
     for variable, path in _variables_in(layer):
         if is_seed_state(variable):
             continue
@@ -257,7 +257,7 @@ def _weights(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int
     """The weights of one layer.
 
     Raises:
-        ValueError: they are not those of the file.
+        ValueError: the layer's weights are not those of the file.
     """
     numbers = _listed(found, number)
     if numbers is None:
@@ -286,7 +286,7 @@ def _weights(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int
 
 
 def _is_alike(stored: Variable, variable: Variable) -> bool:
-    """Whether the dtypes match; counters, int64 in Keras 2, may be any integer."""
+    """Whether dtypes match; counters, int64 in Keras 2, may have any integer dtype."""
     both = stored.dtype, variable.dtype
     return both[0] is both[1] or all(dtype.is_integer for dtype in both)
 

@@ -1,4 +1,4 @@
-"""Weights in several .weights.h5 files, and a .weights.json that says which has what.
+"""Weights in several .weights.h5 files, and a .weights.json that maps names to files.
 
 NAME.weights.json        {"metadata": {"total_size": bytes}, "weight_map": {group: file(s)}}
 NAME_00000.weights.h5    groups as in one file: /layers/dense/vars
@@ -33,7 +33,7 @@ def write(model: Model, path: str, gigabytes: float, skipped: tuple[Any, ...] = 
 
     Args:
         model: built.
-        path: of the map.
+        path: path of the map.
         gigabytes: the size of the variables in one file, at most.
         skipped: layers that are left out.
 
@@ -57,7 +57,7 @@ class _Shards:
     """The files as they become full.
 
     Args:
-        path: of the map.
+        path: path of the map.
         most: bytes of the variables in one file.
     """
 
@@ -83,7 +83,7 @@ class _Shards:
         write_file(os.path.join(self._folder, self._names[-1]), self._memory.getbuffer())  # noqa: PTH118 (a text)
 
     def add(self, group: Any, name: str) -> None:
-        """Put an array of a group into the last file, or into a new one."""
+        """Write an array of a group into the last file, or into a new one if that is full."""
         data = group[name]
         size = data.size * data.dtype.itemsize
         if size > self._most:
@@ -105,7 +105,7 @@ class _Shards:
             files.append(self._names[-1])
 
     def close(self) -> None:
-        """Write the rest, and the map."""
+        """Write the rest and the map."""
         self._write()
         places = {key: files[0] if len(files) == 1 else files for key, files in self._map.items()}
         told = {"metadata": {"total_size": self._total}, "weight_map": places}
@@ -137,7 +137,7 @@ def reading(path: str, who: str) -> Iterator[Any]:
 def _take(merged: Any, file: Any, group: str, who: str) -> None:
     found = hdf5_files.entry(file, group.strip("/"))
     if found is None:
-        raise DataLossError(f"{who}: {group!r} is not in the file that the map says")
+        raise DataLossError(f"{who}: {group!r} is not in the file named by the map")
     target = merged.require_group(group)
     for key in found:
         if hdf5_files.is_plain(hdf5_files.entry(found, key)):

@@ -1,4 +1,4 @@
-"""A .keras file that is not packed: its members as the files of a folder."""
+"""An unpacked .keras file: a folder with its members as files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Folder:
     """The folder, with the interface of an `Archive`.
 
     Args:
-        path: of the folder.
-        who: what reads it, for messages.
+        path: path of the folder.
+        who: the reader's name, for messages.
     """
 
     def __init__(self, path: str, who: str = "load_model") -> None:
@@ -46,7 +46,7 @@ class Folder:
         """The bytes of a file.
 
         Raises:
-            DataLossError: it is not there.
+            DataLossError: the file is missing.
         """
         if name not in self:
             raise DataLossError(f"{self._who}: {self.path!r} has no file {name!r}")
@@ -56,7 +56,7 @@ class Folder:
         """A file as JSON.
 
         Raises:
-            DataLossError: it is none.
+            DataLossError: the file is not JSON.
         """
         try:
             return json_of(self.read(name))
@@ -76,9 +76,9 @@ def write_folder(
     """Write the folder; each file is written atomically.
 
     Args:
-        path: of the folder.
-        version: of Keras, whose format it is.
-        config: what JSON can hold.
+        path: path of the folder.
+        version: version of Keras, whose format it is.
+        config: a JSON value.
         members: name -> what writes it to a file.
     """
     root = Path(path)

@@ -1,4 +1,4 @@
-"""save_weights and load_weights: the kind of file that a path means, its reader and writer."""
+"""save_weights and load_weights: choice of the file format by path."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any
 
 
 class MissingWeightsError(MissingFileError, ValueError):
-    """There is no checkpoint of that name, and no weights file either."""
+    """There is neither a checkpoint nor a weights file of that name."""
 
 
 def _skipped(who: str, kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -117,7 +117,7 @@ def _read_hdf5(
     by_name: bool | None,
     skipped: tuple[Any, ...],
 ) -> None:
-    """Put the weights of a file into a model; which of Keras' formats it has says the file."""
+    """Load a file's weights into a model; the file shows which of Keras' formats it has."""
     check_built(model)
     who = f"load_weights: {path!r}"
     with hdf5_files.reading(path, who) as file, hdf5_files.explained(who):
@@ -140,7 +140,7 @@ def _read_hdf5(
 
 
 def _listed(file: Any) -> Any:
-    """The part of a file that lists the weights by layer; None for Keras 3's own format."""
+    """The group of a file that lists weights by layer; None for Keras 3's own format."""
     for group in (file, hdf5_files.entry(file, "model_weights")):
         if group is not None and ("layer_names" in group.attrs or "layer_names0" in group.attrs):
             return group

@@ -25,7 +25,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, **kwargs: Any)
     Args:
         model: built.
         filepath: ends in `.keras`, `.h5` or `.hdf5`; else it is the folder of a SavedModel.
-        overwrite: whether what is there may be replaced.
+        overwrite: whether an existing file may be replaced.
         **kwargs: see `Model.save`.
     """
     model.save(filepath, overwrite=overwrite, **kwargs)
@@ -43,7 +43,7 @@ def save_weights(
     Args:
         model: built.
         filepath: ends in `.weights.h5`, or in `.weights.json` with a `max_shard_size`.
-        overwrite: whether what is there may be replaced.
+        overwrite: whether an existing file may be replaced.
         max_shard_size: gigabytes of variables in one file.
         **kwargs: `objects_to_skip`.
     """
@@ -51,11 +51,11 @@ def save_weights(
 
 
 def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> Any:
-    """Put values of a file into the weights of a model; see `Model.load_weights`.
+    """Load values of a file into a model's weights; see `Model.load_weights`.
 
     Args:
         model: built.
-        filepath: of the file.
+        filepath: path of the file.
         skip_mismatch: whether weights that do not fit stay as they are, with a warning.
         **kwargs: `objects_to_skip` and `by_name`.
     """
@@ -63,7 +63,7 @@ def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwarg
 
 
 class MissingModelError(MissingFileError, ValueError):
-    """There is no file or folder to load a model from."""
+    """There is no file or folder from which to load a model."""
 
 
 def load_model(
@@ -79,17 +79,17 @@ def load_model(
     `custom_objects` has a function under the name of its layer.
 
     Args:
-        filepath: of a `.keras` file (of Keras 3, or 2.12 and later), or of an `.h5` file (of Keras
-            2 or 3). The folder of a SavedModel that Keras 2 wrote is the model of layers that it
-            was, if all of them are known, its `signatures` beside them. Any other folder is what it
-            computes, with `predict`, and after `compile` with `evaluate` and `fit`; see
+        filepath: path of a `.keras` file (of Keras 3, or 2.12 and later), or of an `.h5` file (of
+            Keras 2 or 3). The folder of a SavedModel that Keras 2 wrote is the model of layers that
+            it was, if all of them are known, its `signatures` beside them. Any other folder is what
+            it computes, with `predict`, and after `compile` with `evaluate` and `fit`; see
             `RestoredModel`.
         custom_objects: further classes and functions by name.
         compile: whether the model is compiled as it was, its optimizer going on where it was.
         safe_mode: accepted for Keras' sake: nothing is run in either mode.
 
     Raises:
-        MissingModelError: there is no such file. It is a ValueError, too, as in Keras.
+        MissingModelError: there is no such file; also a ValueError, as in Keras.
         DataLossError: the file is damaged, or none of these.
         InvalidArgumentError: a configuration that means nothing here: a class that is not known, an
             argument that is not supported, weights that do not fit.

@@ -1,4 +1,4 @@
-"""Batches: the data of `fit`, `evaluate` and `predict`, an epoch at a time."""
+"""Batches: the data of `fit`, `evaluate` and `predict`, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Batches:
         return self.all()
 
     def all(self) -> Iterator[Batch]:
-        """The batches there are, from the first to the last, whatever an epoch has of them."""
+        """All batches from first to last, regardless of the steps of an epoch."""
         raise NotImplementedError
 
     def begin_epoch(self) -> None:
         """An epoch begins."""
 
     def restart(self) -> None:
-        """The next epoch begins with the first batch, wherever the last one stopped."""
+        """Begin the next epoch with the first batch, wherever the last epoch stopped."""
 
     def end_epoch(self) -> None:
         """An epoch is over."""
 
     def shuffle_as(self, agreed: Callable[[int], int]) -> None:
-        """Shuffle with another seed, if it shuffles: for datasets inside a function."""
+        """Reseed the shuffling, if there is any, inside of datasets too."""
 
 
 class ArrayBatches(Batches):
@@ -103,7 +103,7 @@ class IterableBatches(Batches):
         source: gives batches: x, or a tuple (x, y) or (x, y, sample_weight).
         steps: batches in an epoch; None takes all there are.
         weigh: makes tensors of a batch, and adds sample weights from the class weights.
-        who: for the warning: `fit`.
+        who: name of the caller in the warning, such as `fit`.
     """
 
     def __init__(
@@ -118,12 +118,12 @@ class IterableBatches(Batches):
         self.count = steps if steps is not None else _length(source)
 
     def restart(self) -> None:
-        """See `Batches.restart`; an iterator goes on where it is."""
+        """See `Batches.restart`; an iterator continues where it is."""
         if not self._once:
             self._iterator = None
 
     def epoch(self) -> Iterator[Batch]:
-        """The batches of one epoch; with `steps`, and of an iterator, the next ones."""
+        """The batches of an epoch; with `steps`, or for an iterator, the next ones."""
         if self._iterator is None or not (self._once or self._steps):
             self._iterator = iter(self._source)
         done = 0
@@ -168,7 +168,7 @@ class SequenceBatches(Batches):
 
     @property
     def count(self) -> int | None:  # type: ignore[override]  # asked each time: it may change
-        """Batches in an epoch."""
+        """The number of batches in an epoch."""
         if hasattr(self._source, "num_batches"):
             return self._source.num_batches  # type: ignore[no-any-return]
         return len(self._source)
@@ -217,12 +217,12 @@ class SequenceBatches(Batches):
 
 
 class LimitedBatches(Batches):
-    """Epochs with a fixed number of batches; each continues where the last one stopped.
+    """Epochs with a fixed number of batches, each continuing where the last one stopped.
 
     Args:
         inner: all batches there are.
         steps: batches in an epoch; one that all batches end in has fewer.
-        who: for the warning: `fit`.
+        who: name of the caller in the warning, such as `fit`.
     """
 
     def __init__(self, inner: Batches, steps: int, who: str) -> None:
@@ -236,7 +236,7 @@ class LimitedBatches(Batches):
         self.count = steps if inner.count is None else min(steps, inner.count)
 
     def epoch(self) -> Iterator[Batch]:
-        """The next batches, up to the last one there is."""
+        """The next batches, until there are no more."""
         self._inner.begin_epoch()
         if self._rest is None or self._seen == self._inner.count:
             self._rest, self._seen = self._inner.all(), 0
@@ -263,7 +263,7 @@ class LimitedBatches(Batches):
 
 
 def _warn_of_end(who: str, steps: int, done: int) -> None:
-    """Say that an epoch has fewer batches than it was to have."""
+    """Warn that an epoch had fewer batches than requested."""
     warnings.warn(
         f"{who}: an epoch of {steps} steps ends after {done}: your input ran out of data\n"
         "  Try: fewer steps, or data that repeat: dataset.repeat()",
@@ -286,12 +286,12 @@ def _length(source: Any) -> int | None:
 
 
 def _slice_of(array: Any, rows: slice | Array) -> Any:
-    """The tensor of some rows of an array; None of none."""
+    """Some rows of an array as a tensor; None for None."""
     if array is None:
         return None
     return tensor_of(array[rows] if isinstance(rows, slice) else array.take(rows, axis=0))
 
 
 def tensor_of(samples: Any) -> Any:
-    """The samples of an array, or of `CompositeRows`, as a tensor."""
+    """The samples of an array or of `CompositeRows` as a tensor."""
     return samples.tensor() if isinstance(samples, CompositeRows) else wrap(samples)

@@ -1,4 +1,4 @@
-"""ClassWeights: sample weights that follow from the samples' classes."""
+"""ClassWeights: sample weights determined by the samples' classes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ClassWeights:
     """The weights that `class_weight` assigns to the samples of a batch.
 
     Args:
-        who: for messages: `fit`.
+        who: name of the caller in messages, such as `fit`.
         weights: class -> factor; a class that is missing counts once.
-        holds_numbers: of the rank of a y whose last axis is longer than 1, whether it holds
+        holds_numbers: takes the rank of a y whose last axis is longer than 1; says whether it holds
             numbers of classes, and not a row for each thing that is classified.
 
     Raises:
@@ -81,7 +81,7 @@ class ClassWeights:
         return x, y, wrap(found) if isinstance(y, Tensor) else found
 
     def of(self, y: Array) -> Array:
-        """The factor of each class in y, given as index or as one-hot row."""
+        """The weight of each class in y, given as indices or one-hot rows."""
         if y.dtype.kind not in "biuf" and y.dtype.name != "bfloat16":
             raise ValueError(
                 f"{self._who}: class_weight needs a y of class numbers or one-hot rows, got "
@@ -97,7 +97,7 @@ class ClassWeights:
         return np.where(known, self._factors[place], np.float32(1))
 
     def _times(self, found: Array, given: Array) -> Array:
-        """The product of the weights; one may be per sample, the other per element."""
+        """The product of weights, where one may be per sample and the other per element."""
         axes = max(found.ndim, given.ndim)
         if given.ndim == found.ndim + 1 and given.shape[-1] == 1:
             given, axes = given[..., 0], found.ndim

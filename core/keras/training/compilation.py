@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from pinnace.keras.metrics.metric import Metric
     from pinnace.keras.models.model import Model
 
-# Arguments that say how steps run, not what they compute.
+# Arguments about how steps run, not about what they compute.
 _HOW = ("jit_compile", "steps_per_execution", "auto_scale_loss")
 
 
 class OlderCompileOptions(TypedDict, total=False):
-    """Arguments of `compile` in older programs; they have no effect."""
+    """Arguments of `compile` in older programs, without effect."""
 
     distribute: Any
     target_tensors: Any
@@ -62,10 +62,10 @@ class Compilation(LayerPart):
         self.jit_compile = False
 
     def set(self, given: dict[str, Any]) -> None:
-        """Take the arguments of `compile`, by name."""
+        """Set the arguments of `compile`, given by name."""
         names = names_of_outputs(self._owner)
         loss = given["loss"]
-        # Keras: a Sequential does not know the name of its output.
+        # Keras: the name of a Sequential's output is unknown to the loss.
         shown = not self._owner._lists_layers
         losses = (
             None
@@ -83,14 +83,14 @@ class Compilation(LayerPart):
         self.jit_compile = given["jit_compile"] is True and not self.run_eagerly
 
     def require(self, who: str) -> None:
-        """Raise ValueError before `compile` was called."""
+        """Raise ValueError if `compile` was not called."""
         if self.given is None:
             raise ValueError(
                 f"{who}: {self._owner._described()} must be compiled first: model.compile(...)"
             )
 
     def config(self) -> dict[str, Any] | None:
-        """The arguments of `compile`, JSON-serialisable."""
+        """The arguments of `compile` in JSON-serializable form."""
         if self.given is None:
             return None
         how = {"jit_compile": self.jit_compile, "steps_per_execution": self.steps_per_execution}
@@ -100,7 +100,7 @@ class Compilation(LayerPart):
     # Metrics.
 
     def all_metrics(self) -> list[Metric]:
-        """The loss's mean, what `compile` was given as one, and the attributes of layers."""
+        """The mean loss, the metrics given to `compile`, and those in layers' attributes."""
         every = [*self._own_metrics(), *metrics_in(self._owner)]
         found = {id(metric): metric for metric in every}
         for metric in () if self.metrics is None else self.metrics.metrics:
@@ -108,7 +108,7 @@ class Compilation(LayerPart):
         return list(found.values())
 
     def _own_metrics(self) -> list[Metric]:
-        """The loss's mean, what `compile` was given, means of the losses of several outputs."""
+        """The mean loss, the metrics given to `compile`, and the mean losses of several outputs."""
         found: list[Metric] = [] if self.tracker is None else [self.tracker]
         if self.metrics is not None and not self.metrics.is_empty:
             found.append(self.metrics)
@@ -117,7 +117,7 @@ class Compilation(LayerPart):
     # Loss and metrics of a batch.
 
     def total_loss(self, y: Any, y_pred: Any, sample_weight: Any) -> Any:
-        """The loss of one batch and what layers add; see `Model.compute_loss`."""
+        """The loss of a batch including losses of layers; see `Model.compute_loss`."""
         self.require("compute_loss")
         parts = []
         if self.loss is not None and y is not None:
@@ -134,7 +134,7 @@ class Compilation(LayerPart):
         return total
 
     def update_metrics(self, y: Any, y_pred: Any, sample_weight: Any) -> None:
-        """Take one batch into account."""
+        """Update the metrics with a batch."""
         self.require("compute_metrics")
         if y is not None and self.metrics is not None:
             self.metrics.update_state(y, y_pred, sample_weight)
@@ -176,13 +176,13 @@ def check_how(steps: Any, jit_compile: Any) -> None:
 
 
 def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `compile` from what `Compilation.config` gave."""
+    """The arguments of `compile` from the result of `Compilation.config`."""
     # How Keras ran the steps, which a file records, does not apply here.
     told = {k: v for k, v in config.items() if k not in _HOW}
     return {k: registry.deserialize_keras_object(v) for k, v in told.items()}
 
 
 def _summed(loss: Any) -> Any:
-    """A layer's added loss, which may be per sample, as a scalar."""
+    """A layer's added loss, possibly per sample, as a scalar."""
     number = casting.cast(loss, "float32")
     return number if number.shape.rank == 0 else reduction.reduce_sum(number)

@@ -1,4 +1,4 @@
-"""CompileLoss: the losses of all outputs as one."""
+"""CompileLoss: the losses of all outputs combined."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pinnace.keras.metrics.metric import Metric
 
-# Losses whose y has a row for each thing that is classified.
+# Losses with a row of y per classified item.
 _OF_ROWS = (_losses.categorical_crossentropy, _losses.categorical_focal_crossentropy)
 
 
@@ -31,7 +31,7 @@ class CompileLoss:
     Args:
         loss: a name, function or Loss; a structure of them.
         loss_weights: a factor, or a structure of them.
-        output_names: of outputs in a list, if they are known.
+        output_names: names of outputs in a list, if they are known.
         shows_names: whether the means are called by them; else by the losses.
     """
 
@@ -51,7 +51,7 @@ class CompileLoss:
         # Means of the losses, if there are several.
         self.trackers: list[Metric] = []
         if not structure.is_nested(loss):
-            loss_of(loss)  # an unknown name is told at once
+            loss_of(loss)  # raises for an unknown name
 
     @property
     def metrics(self) -> list[Metric]:
@@ -87,8 +87,8 @@ class CompileLoss:
         self._planned = found
         if len(found) > 1 and _is_plain(y, y_pred):
             warnings.warn(
-                f"compile: the model has one output and {len(found)} losses: as in Keras, the "
-                f"first alone counts ({found[0].loss.name}), and the others are shown as 0\n"
+                f"compile: the model has one output and {len(found)} losses: as in Keras, only "
+                f"the first counts ({found[0].loss.name}), and the others are shown as 0\n"
                 "  Try: one function that adds them",
                 stacklevel=2,
             )
@@ -137,7 +137,7 @@ def _keys(y: Any) -> str:
 
 
 def _told(loss: Loss, y: Any, y_pred: Any, error: Exception) -> str:
-    """Add the loss's inputs to an error raised in it."""
+    """The error raised by a loss, with a description of the inputs added."""
     given = "   ".join(
         f"{name}: {x.dtype.name}{x.shape.text}"
         for name, x in (("y", y), ("output", y_pred))

@@ -33,17 +33,17 @@ class CompileMetrics(Metric):
         metrics: a list of names, functions or Metrics; a list or dict of lists.
         weighted_metrics: likewise, with sample weights.
         name: `compile_metrics`, unless another is wanted.
-        output_names: of outputs in a list; output_0, … if None.
+        output_names: names of outputs in a list; output_0, … if None.
     """
 
-    # The metrics are no children of this one.
+    # The metrics are not tracked as children of this one.
     _untracked = frozenset({"_given", "_output_names", "_per_output", "_objects", "_names"})
 
     _given: tuple[Any, Any]
     _output_names: Sequence[str] | None
     _per_output: list[tuple[str, list[Metric], list[Metric]]] | None
     _objects: list[Metric]
-    # As `metrics`, with the outputs' names if there are several, without duplicates.
+    # The names of `metrics`, with output names if there are several outputs, without duplicates.
     _names: list[str]
 
     def __init__(
@@ -84,12 +84,12 @@ class CompileMetrics(Metric):
         return [variable for metric in self.metrics for variable in metric.variables]
 
     def reset_state(self) -> None:
-        """Forget everything."""
+        """Reset all metrics."""
         for metric in self.metrics:
             metric.reset_state()
 
     def result(self) -> dict[str, Any]:
-        """Name -> the result so far; with several outputs names begin with that of the output."""
+        """Name -> current result; with several outputs, names begin with that of the output."""
         results: dict[str, Any] = {}
         metrics = self.metrics
         names = self._names or [metric.name for metric in metrics]
@@ -99,9 +99,9 @@ class CompileMetrics(Metric):
         return results
 
     def build(self, y: Any, y_pred: Any) -> None:
-        """Decide which metrics each output has; `accuracy` depends on shapes."""
+        """Determine the metrics of each output; `accuracy` depends on shapes."""
         if self.is_empty:
-            self._per_output = []  # whatever the truths are
+            self._per_output = []  # whatever the targets are
             return
         given = self._given
         if is_nested_deeper(y_pred):
@@ -128,7 +128,7 @@ class CompileMetrics(Metric):
             self._names += [_weighted_name(prefix, metric.name, seen) for metric in groups[1]]
 
     def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take one batch into account."""
+        """Update all metrics with a batch."""
         if self._per_output is None:
             self.build(y, y_pred)
         assert self._per_output is not None  # noqa: S101 (build sets it)
@@ -183,13 +183,13 @@ def _by_shape(name: str, y: Any, y_pred: Any) -> Metric:
 
 
 def _plain_name(name: str, seen: Counter[str]) -> str:
-    """The name, numbered if it was seen before."""
+    """The name, numbered if it is not new."""
     seen[name] += 1
     return f"{name}_{seen[name] - 1}" if seen[name] > 1 else name
 
 
 def _weighted_name(prefix: str, name: str, seen: Counter[str]) -> str:
-    """The name of a metric with sample weights, with the prefix `weighted_`. Source: Keras."""
+    """The name of a weighted metric, with the prefix `weighted_`. Source: Keras."""
     return _plain_name(f"{prefix}weighted_{name}" if seen[prefix + name] else prefix + name, seen)
 
 

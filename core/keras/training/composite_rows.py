@@ -1,4 +1,4 @@
-"""The samples of a ragged or a sparse tensor, cut and chosen as those of an array are."""
+"""The samples of a ragged or sparse tensor, sliced and selected like those of an array."""
 
 from __future__ import annotations
 
@@ -60,5 +60,5 @@ class CompositeRows:
         return CompositeRows(SparseTensor(indices, self._values[places], sizes))
 
     def tensor(self) -> Any:
-        """The samples as a ragged or a sparse tensor."""
+        """The samples as a ragged or sparse tensor."""
         return self._value

@@ -47,11 +47,11 @@ def batches_of(
     """The data of a training method as batches.
 
     Args:
-        who: for messages: `fit`.
+        who: name of the caller in messages, such as `fit`.
         x: arrays, a generator, a dataset, or an object with `__getitem__` and `__len__`.
         y: truths, if `x` are arrays.
         sample_weight: weights, if `x` are arrays.
-        batch_size: of arrays; 32 if None.
+        batch_size: batch size for arrays; 32 if None.
         steps: batches in an epoch.
         shuffle: whether each epoch has an order of its own.
         class_weight: adds sample weights that follow from the classes of y.
@@ -93,7 +93,7 @@ def array_parts(
     """(x,), (x, y) or (x, y, sample_weight) as structures of arrays with one first axis.
 
     Args:
-        who: for messages: `fit`.
+        who: name of the caller in messages, such as `fit`.
         x: arrays.
         y: truths.
         sample_weight: weights.
@@ -128,7 +128,7 @@ def array_parts(
 
 
 def require_arrays(x: Any) -> None:
-    """See that `validation_split` has something that can be split.
+    """Check that `validation_split` is given arrays, which can be split.
 
     Raises:
         ValueError: `x` gives batches.
@@ -141,7 +141,7 @@ def require_arrays(x: Any) -> None:
 
 
 def split(parts: Batch, share: float) -> tuple[Batch, Batch]:
-    """The samples without the last `share` of them, and those.
+    """The samples split into the first ones and the last `share` of them.
 
     Raises:
         ValueError: a share that leaves nothing on one side.
@@ -216,7 +216,7 @@ def _arrays(who: str, name: str, part: Any, leaf: Callable[[str, str, Any], Any]
 
 
 def _upright_array(who: str, name: str, value: Any) -> Any:
-    """As `_array`; a pandas Series becomes a column, [samples, 1], as in Keras."""
+    """Like `_array`, but a pandas Series becomes a column, [samples, 1], as in Keras."""
     array = _array(who, name, value)
     series = any(
         kind.__name__ == "Series" and kind.__module__.partition(".")[0] == "pandas"

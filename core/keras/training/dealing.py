@@ -1,4 +1,4 @@
-"""Steps of a model on the replicas of a strategy: batches are dealt out, results become one.
+"""Steps on the replicas of a strategy: distributes batches, and combines results.
 
 With several replicas in a process, batches are split here, tensor by tensor. With replicas in
 several processes, each takes its part of a batch before the tensors are created.
@@ -26,7 +26,7 @@ def dealt(strategy: Any, function: Callable[..., Any], whole: bool) -> Callable[
     """A function of a batch's tensors that passes PerReplica parts to another.
 
     Args:
-        strategy: whose replicas.
+        strategy: the strategy with the replicas.
         function: takes the pieces.
         whole: whether each replica is given all of the batch.
     """
@@ -56,13 +56,13 @@ def first_replicas(batch: Any) -> Any:
 def on_replicas(
     strategy: Any, step: Callable[..., Any], joins: bool, quiet: bool
 ) -> Callable[..., Any]:
-    """A step of all replicas, whose results are one.
+    """A step of all replicas, whose results are combined into one.
 
     Args:
-        strategy: whose replicas.
+        strategy: the strategy with the replicas.
         step: takes the data of one.
         joins: whether results are joined along their first axis; else their mean is taken.
-        quiet: whether nobody asks for the results.
+        quiet: whether the results are not needed.
     """
 
     def run(data: Any) -> Any:
@@ -92,7 +92,7 @@ def on_the_only_replica(strategy: Any, step: Callable[..., Any]) -> Callable[...
 
 
 def _of_processes(strategy: Any, results: Any, joins: bool) -> Any:
-    """The results of all processes as one, in one exchange."""
+    """The results of all processes combined, in one exchange."""
     flat = [convert_to_tensor(x) for x in structure.flatten(results)]
     if joins:
         flat = [reshaping.reshape(x, [1]) if x.shape.rank == 0 else x for x in flat]
@@ -103,10 +103,10 @@ def _of_processes(strategy: Any, results: Any, joins: bool) -> Any:
 
 
 class OwnPieces(Batches):
-    """One process's parts of batches that every process of the job computes alike.
+    """One process's pieces of batches that all processes of the job compute identically.
 
     Args:
-        batches: for all processes together.
+        batches: batches for all processes together.
         rank: the number of this process.
         size: how many there are.
     """
@@ -118,7 +118,7 @@ class OwnPieces(Batches):
 
     @property
     def count(self) -> int | None:  # type: ignore[override]  # asked each time: it may change
-        """Batches in an epoch."""
+        """The number of batches in an epoch."""
         return self._batches.count
 
     def restart(self) -> None:
@@ -149,8 +149,8 @@ def own_batches(strategy: Any, batches: Batches, given: Any) -> Batches:
     """The batches of this process, where the replicas are in several.
 
     Args:
-        strategy: whose replicas.
-        batches: of what `fit` or its like was given.
+        strategy: the strategy with the replicas.
+        batches: the batches of the data that `fit` or its like was given.
         given: that; a distributed dataset has pieces already.
     """
     if not strategy.extended._spans_processes:

@@ -86,18 +86,18 @@ class Evaluator(LayerPart):
         return logs
 
     def logs(self, logs: dict[str, Any], plain: bool) -> dict[str, Any]:
-        """A step's result, or the metrics' results, as numbers by name in alphabetical order."""
+        """A step's result, or the metrics' results, as numbers by name, sorted by name."""
         return numbers_of(self._owner.get_metrics_result() if plain else logs)
 
     def now(self, logs: dict[str, Any], plain: bool) -> dict[str, Any]:
-        """As `logs`, during an epoch: with several processes, of this process only."""
+        """Like `logs`, for use during an epoch: covers this process only."""
         with self._owner._step_functions.in_own_share():
             return self.logs(logs, plain)
 
     def predict(
         self, x: Any, batch_size: int | None, verbose: int | str, steps: int | None, callbacks: Any
     ) -> Any:
-        """The outputs for all batches, joined, as arrays; see `Model.predict`."""
+        """The outputs for all batches, concatenated, as arrays; see `Model.predict`."""
         batches = self._owner._step_functions.batches_of(
             "predict", x, batch_size=batch_size, steps=steps
         )
@@ -137,7 +137,7 @@ class Evaluator(LayerPart):
 
 
 def _together(outputs: list[Any]) -> Any:
-    """The outputs of the batches of one execution, as tensors."""
+    """The outputs of an execution's batches, as tensors."""
     if len(outputs) == 1:
         return outputs[0]
 
@@ -160,7 +160,7 @@ def _joined(*parts: Any) -> Any:
 
 
 class OlderOptions(TypedDict, total=False):
-    """Arguments of older programs, which say how many workers read ahead; they have no effect."""
+    """Arguments of older programs about parallel reading, without effect."""
 
     workers: int
     use_multiprocessing: bool
@@ -168,7 +168,7 @@ class OlderOptions(TypedDict, total=False):
 
 
 def without_effect(method: Callable[..., Any], kwargs: OlderOptions) -> None:
-    """Warn of arguments of older programs; TypeError for what never was one."""
+    """Warn about arguments of older programs; raise TypeError for any others."""
     who = method.__name__
     unknown = sorted(set(kwargs) - OlderOptions.__optional_keys__)
     if unknown:

@@ -1,4 +1,4 @@
-"""Executions: the batches that callbacks see as one, `steps_per_execution` of them."""
+"""Executions: groups of `steps_per_execution` batches that callbacks see as one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ def begins(index: int, steps: int) -> bool:
 
 
 def ends(index: int, steps: int) -> bool:
-    """Whether an execution is full with this batch."""
+    """Whether an execution ends with this batch."""
     return index % steps == steps - 1
 
 
 def last_of(index: int, steps: int) -> int:
     """The index of the last batch of a full execution that contains this one.
 
-    Callbacks are told this one, as by Keras, also where the data ends before it.
+    Callbacks get this number, as in Keras, even if the data ends before it.
     """
     return index - index % steps + steps - 1

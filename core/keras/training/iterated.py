@@ -1,4 +1,4 @@
-"""Steps over an iterator: the result of `make_train_function`, and inputs of overrides."""
+"""Steps that take an iterator: the results of `make_train_function`, and inputs of overrides."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ def over_iterator(model: Model, kind: str) -> Callable[[Any], Any]:
     """A function of an iterator of batches that takes `steps_per_execution` of them.
 
     Args:
-        model: whose step.
+        model: the model with the step.
         kind: "train", "test" or "predict".
 
     Returns:
-        A function that gives what the last step gave; of "predict", which is given the batches
-        themselves and takes them all, the outputs joined. It raises StopIteration where there is no
-        batch.
+        A function that returns the result of the last step; for "predict", it takes all batches and
+        returns the joined outputs. It raises StopIteration if there is no batch.
     """
 
     def function(iterator: Iterable[Any]) -> Any:
@@ -53,7 +52,7 @@ def by_override(model: Model, kind: str) -> Callable[[Any], Any]:
     """A step that calls the result of a subclass's `make_…_function` for one batch.
 
     Args:
-        model: whose class overrides it.
+        model: the model whose class overrides it.
         kind: "train", "test" or "predict".
     """
 

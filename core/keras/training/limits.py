@@ -1,4 +1,4 @@
-"""Limits of the epochs and steps of any training, to try a program quickly."""
+"""Global limits of epochs and steps, for quick trials of a program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def max_epochs() -> int | None:
 
 
 def set_max_epochs(max_epochs: int | None) -> None:
-    """Limit the epochs of every `fit` from now on.
+    """Limit the epochs of each `fit` from now on.
 
     Args:
         max_epochs: the most there are; None for no limit.
@@ -46,7 +46,7 @@ def set_max_epochs(max_epochs: int | None) -> None:
 
 
 def max_steps_per_epoch() -> int | None:
-    """The most steps that an epoch of `fit`, or `evaluate` or `predict`, has; None for no limit.
+    """The most steps of an epoch of `fit`, or of `evaluate` or `predict`; None for no limit.
 
     It is the last value of `set_max_steps_per_epoch`, otherwise the environment variable
     KERAS_MAX_STEPS_PER_EPOCH.
@@ -55,7 +55,7 @@ def max_steps_per_epoch() -> int | None:
 
 
 def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
-    """Limit the steps of every `fit`, `evaluate` and `predict` from now on.
+    """Limit the steps of each `fit`, `evaluate` and `predict` from now on.
 
     Args:
         max_steps_per_epoch: the most there are in an epoch; None for no limit.
@@ -64,7 +64,7 @@ def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
 
 
 def limited_epochs(epochs: int) -> int:
-    """The number of epochs, at most the limit; warns if that is fewer."""
+    """The number of epochs, at most the limit; warns if the limit applies."""
     most = _limits.epochs
     if not most or most >= epochs:
         return epochs
@@ -73,7 +73,7 @@ def limited_epochs(epochs: int) -> int:
 
 
 def limited_steps(steps: int | None) -> int | None:
-    """The number of steps, None for all, at most the limit; warns if it applies."""
+    """The number of steps (None: all), at most the limit; warns if the limit applies."""
     most = _limits.steps
     if not most or (steps and steps <= most):
         return steps

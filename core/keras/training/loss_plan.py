@@ -25,7 +25,7 @@ class PlannedLoss:
         path: keys and indices that lead to its part of the outputs.
         loss: takes that part, a structure perhaps.
         weight: its factor in the sum, None for 1.
-        name: of the part, without `_loss`.
+        name: name of the part, without `_loss`.
     """
 
     path: Path
@@ -36,7 +36,7 @@ class PlannedLoss:
 
 @dataclass(frozen=True)
 class _Weighted:
-    """A loss as given, and its factor: a leaf when traversing."""
+    """A loss with its factor, treated as a leaf."""
 
     given: Any
     weight: Any
@@ -58,8 +58,8 @@ def planned(
             parts of a dict may be missing; a list in place of a part is several losses of it.
         weights: factors, in the structure of `loss` or flat; None for none.
         y_pred: the outputs.
-        names: of the outputs, flat, if they are known.
-        loss_of: the Loss that a name, function or object stands for.
+        names: names of the outputs, flat, if they are known.
+        loss_of: returns the Loss for a name, function or object.
         shows_names: whether losses are called by the names of the outputs.
 
     Raises:
@@ -119,14 +119,14 @@ class _Plan:
 
 
 def _fits_flat(part: Sequence[Any], output: Any) -> bool:
-    """Whether it has one loss for each leaf of an output."""
+    """Whether it has one loss per leaf of an output."""
     if not structure.is_nested(output) or any(map(structure.is_nested, part)):
         return False
     return len(part) == len(structure.flatten(output))
 
 
 def at(path: Path, value: Any) -> Any:
-    """The part of a structure at a path; None if it has none."""
+    """The part of a structure at a path; None if it is missing."""
     for key in path:
         if value is None or not _has(value, key):
             return None
@@ -141,18 +141,18 @@ def like_outputs(
     names: Sequence[str] | None = None,
     places: Sequence[tuple[Any, ...]] = (),
 ) -> Any:
-    """Truths or sample weights in the structure of the outputs.
+    """Targets or sample weights in the structure of the outputs.
 
     Args:
         what: for messages: `y`.
         value: a structure like that of the outputs; a dict by their names; as many leaves as they
             have; or one for each of `places`.
         y_pred: the outputs.
-        names: of the outputs, flat, if they are known.
+        names: names of the outputs, flat, if they are known.
         places: paths of the outputs that a loss is taken of.
 
     Raises:
-        ValueError: another number of them.
+        ValueError: the number of entries differs.
     """
     if not structure.is_nested(y_pred):
         alone = isinstance(value, (list, tuple)) and len(value) == 1
@@ -184,7 +184,7 @@ def like_outputs(
 
 
 def _by_place(places: Sequence[Path], leaves: Sequence[Any]) -> dict[Any, Any]:
-    """Nested dicts that have the leaves at these paths: outputs without a loss need no truth."""
+    """Nested dicts with the leaves at these paths, since outputs without a loss need no target."""
     made: dict[Any, Any] = {}
     for place, leaf in zip(places, leaves, strict=True):
         inside = made
@@ -199,7 +199,7 @@ def _form(value: Any) -> str:
 
 
 def _with_weights(loss: Any, weights: Any, *, several: bool) -> Any:
-    """`loss` with a factor at each of its leaves."""
+    """`loss` with a factor for each leaf."""
     if weights is None:
         return _map(lambda one: _Weighted(one, None), loss)
     if isinstance(loss, dict) and isinstance(weights, dict):
@@ -236,7 +236,7 @@ def _factor(weight: Any) -> Any:
 
 
 def _map(function: Callable[[Any], Any], loss: Any) -> Any:
-    """`function` of each leaf; None stays None among others."""
+    """`function` of each leaf; None among others stays None."""
     if not structure.is_nested(loss):
         return function(loss)
     return structure.map_structure(lambda one: _unless_none(function, one), loss)
@@ -248,7 +248,7 @@ def _unless_none(function: Callable[[Any], Any], one: Any) -> Any:
 
 
 def _by_name(given: dict[Any, Any], names: Sequence[str], y_pred: Any) -> Any:
-    """Losses by the names of the outputs, as a structure like that of the outputs."""
+    """Losses by output name, arranged in the structure of the outputs."""
     if set(given) != set(names):
         raise ValueError(
             f"compile: the keys of `loss` are names of outputs. Expected keys {list(names)}, got "
@@ -259,7 +259,7 @@ def _by_name(given: dict[Any, Any], names: Sequence[str], y_pred: Any) -> Any:
 
 
 def _named_like(y_pred: Any, names: Sequence[str] | None) -> Any:
-    """The names of the outputs in their structure; None if they are not known, as in Keras."""
+    """The names of outputs in their structure; None if unknown, as in Keras."""
     count = len(structure.flatten(y_pred))
     if names is None or len(names) != count:
         return structure.map_structure(lambda _: None, y_pred)

@@ -1,4 +1,4 @@
-"""OlderMetrics: the compiled metrics as programs before Keras 3 update them."""
+"""OlderMetrics: the compiled metrics with the interface before Keras 3."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 class OlderMetrics:
-    """`model.compiled_metrics`, as older `train_step`s use it.
+    """`model.compiled_metrics` for older `train_step`s.
 
     Args:
-        model: whose metrics.
+        model: the model with the metrics.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take one batch into account in all metrics; warns.
+        """Update all metrics with a batch; warns.
 
         Args:
             y: truths.

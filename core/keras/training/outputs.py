@@ -1,4 +1,4 @@
-"""Outputs: the truth, the loss and the metrics of each output of a model."""
+"""Outputs: targets, losses and metrics by output of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def outputs_by_name(y_pred: Any, known: Sequence[str] | None = None) -> list[tuple[str, Any]]:
-    """The outputs of a model: a dict's by key, others by the names known, or as output_0, …."""
+    """The outputs of a model by key, known name, or output_0, …."""
     if isinstance(y_pred, dict):
         return [(str(key), y_pred[key]) for key in sorted(y_pred)]
     values = list(y_pred) if isinstance(y_pred, (list, tuple)) else [y_pred]
@@ -75,7 +75,7 @@ def aligned(what: str, value: Any, names: Sequence[str], *, same: bool = False) 
     """One entry per output.
 
     Raises:
-        ValueError: another number of them, or a missing name.
+        ValueError: the number of entries differs, or a name is missing.
     """
     if value is None:
         return [None] * len(names)
@@ -142,8 +142,8 @@ def spread_lists(
         if isinstance(given, dict) and not {name for name, _ in outputs} & set(given):
             named = ", ".join(map(str, given))
             warnings.warn(
-                f"compile: `{what}` names {named}, and the one output is another: they are taken "
-                "for that, as in Keras",
+                f"compile: `{what}` names {named}, but the only output has another name: "
+                "they are applied to it, as in Keras",
                 stacklevel=2,
             )
         return [[leaf for leaf in structure.flatten(given) if leaf is not None]]

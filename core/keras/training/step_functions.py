@@ -1,4 +1,4 @@
-"""StepFunctions: the work on one batch, as plain Python or as one traced function."""
+"""StepFunctions: the step for one batch, as plain Python or as a traced function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pinnace.keras.training.batches import Batch, Batches
 
 _nowhere = contextlib.nullcontext
-# Batches that hold all there is.
+# Enough batches for any dataset.
 _WHOLE = 2**31 - 1
 
 
@@ -35,7 +35,7 @@ class StepFunctions(LayerPart):
 
     Attributes:
         made: (kind, whether it is quiet, whether it is Python, layout of the batch) -> function.
-        strategy: in whose scope the model was made, None for none.
+        strategy: the strategy in whose scope the model was made; None for none.
     """
 
     _owner: Model
@@ -47,15 +47,15 @@ class StepFunctions(LayerPart):
         self.strategy: Strategy | None = None if place is None else place.strategy
 
     def __getstate__(self) -> dict[str, Any]:
-        """Traced functions are traced again; a strategy is of one process."""
+        """The state without traced functions, which are traced again, and without a strategy."""
         return {**vars(self), "made": {}, "strategy": None}
 
     def scope(self) -> Any:
-        """The block of the strategy that the model was made in."""
+        """The scope of the strategy in which the model was created."""
         return _nowhere() if self.strategy is None else self.strategy.scope()
 
     def batches_of(self, who: str, x: Any, *args: Any, **options: Any) -> Batches:
-        """The data of a training method as batches; with several processes, this one's."""
+        """The data of a training method as batches; with several processes, this one's share."""
         options["steps"] = limits.limited_steps(options.get("steps"))
         options["class_weight"] = self._class_weights(who, options.get("class_weight"))
         if not self._several():
@@ -66,7 +66,7 @@ class StepFunctions(LayerPart):
         return dealing.own_batches(self.strategy, batches_of(who, x, *args, **options), x)
 
     def _class_weights(self, who: str, given: Any) -> ClassWeights | None:
-        """The class weights, with y interpreted as the loss does."""
+        """The class weights, for the form of y that the loss expects."""
         empty = given is None or (hasattr(given, "__len__") and not len(given))
         return None if empty else ClassWeights(who, given, self._holds_numbers)
 
@@ -76,7 +76,7 @@ class StepFunctions(LayerPart):
         known = None if loss is None else loss.takes_class_numbers
         if known is not None:
             return known
-        # Any other loss compares rows of y with rows of the output, or numbers with rows.
+        # Any other loss compares rows with rows; class indices have fewer axes than the output.
         outputs = getattr(self._owner, "outputs", None) or [None]
         return outputs[0] is not None and rank < len(outputs[0].shape)
 
@@ -86,11 +86,11 @@ class StepFunctions(LayerPart):
 
     @property
     def spans_processes(self) -> bool:
-        """Whether other processes train the model in step with this one."""
+        """Whether other processes train the model together with this one."""
         return self.strategy is not None and self.strategy.extended._spans_processes
 
     def any_of(self, flag: bool, what: str) -> bool:
-        """Whether a flag is set in any of the processes that train the model."""
+        """Whether the flag is set in any process that trains the model."""
         return jobs.any_of(flag, what) if self.spans_processes else flag
 
     def _several(self) -> bool:
@@ -103,7 +103,7 @@ class StepFunctions(LayerPart):
         model.train_function = model.test_function = model.predict_function = None
 
     def over_iterator(self, kind: str, force: bool) -> Callable[[Any], Any]:
-        """The model's `train_function`, or that of another kind; see `make_train_function`."""
+        """The model's `train_function` or its counterparts; see `make_train_function`."""
         name = f"{kind}_function"
         if force or getattr(self._owner, name) is None:
             from pinnace.keras.training import iterated  # few programs call it
@@ -161,7 +161,7 @@ class StepFunctions(LayerPart):
         return dealing.dealt(self.strategy, made, whole) if self._several() else made
 
     def is_plain(self, kind: str) -> bool:
-        """Whether a step is Model's own, so that its result is that of the metrics."""
+        """Whether a step is Model's own, whose result is that of the metrics."""
         return not self._owner._overrides(
             *(f"{kind}_step", f"make_{kind}_function"), "compute_metrics", "get_metrics_result"
         )
@@ -171,7 +171,7 @@ class StepFunctions(LayerPart):
     def function_for(
         self, kind: str, batch: Batch, plain: bool, *, first: bool
     ) -> Callable[..., Any]:
-        """The step for a batch; before the first one of an epoch the metrics forget."""
+        """The step for a batch; resets the metrics before the first one of an epoch."""
         if first:
             self.prepare(batch, training=kind == "train")
             self._owner.reset_metrics()
@@ -203,7 +203,7 @@ class StepFunctions(LayerPart):
                 loss.build(open_y, y_pred)
             if not metrics.built:
                 metrics.build(open_y, y_pred)
-        # Layers that only the step itself calls are built in it, and the optimizer after them.
+        # Layers that only the step calls are built there, and the optimizer afterwards.
         whole = all(layer.built for layer in model._flatten_layers(include_self=False))
         if training and whole and model.optimizer is not None and not self._optimizer_built():
             with init_scope():
@@ -259,13 +259,13 @@ def tensors_of(batch: Batch) -> list[Tensor]:
 
 
 def in_order(model: Model, logs: dict[str, Any]) -> Any:
-    """The loss, then the metrics in the order of `model.metrics`; the loss alone as a number."""
+    """The loss, then the metrics in the order of `model.metrics`; a single loss as a number."""
     names: list[str] = []
     for metric in model.metrics:
         names += [m.name for m in getattr(metric, "metrics", [metric])]
     known = [name for name in names if name in logs]
-    # Keras: those with other names in logs (of an output, `weighted_`) come last, by name. A metric
-    # in both `metrics` and `weighted_metrics` returns its plain value in its place.
+    # Keras: metrics with other names in logs (of one output, or `weighted_`) come last, sorted by
+    # name. A metric in both `metrics` and `weighted_metrics` has its unweighted value there.
     values = [logs[name] for name in (*known, *sorted(set(logs) - set(known)))]
     return values[0] if len(values) == 1 else values
 
@@ -304,5 +304,5 @@ def _layout(batch: Batch) -> object:
 
 
 def _open_batch(x: Any) -> Any:
-    """The spec of a tensor, the batch axis left open."""
+    """The spec of a tensor, with an open batch axis."""
     return with_open_batch(spec_of(x))

@@ -27,8 +27,8 @@ class Trainer(LayerPart):
     """Trains a model over epochs.
 
     Attributes:
-        first_epoch: where the next training begins at the earliest: set by a callback that found
-            training interrupted.
+        first_epoch: the earliest epoch at which the next training begins: set by a callback that
+            found training interrupted.
     """
 
     _owner: Model
@@ -138,7 +138,7 @@ class Trainer(LayerPart):
         hooks.on_train_end(logs)
 
     def _agree_to_stop(self) -> None:
-        """Stop all processes that train together if one of them stops."""
+        """Stop all processes of the training if one of them stops."""
         asked = "whether training stops here"
         if self._owner._step_functions.any_of(self._owner.stop_training, asked):
             self._owner.stop_training = True
@@ -146,7 +146,7 @@ class Trainer(LayerPart):
     def _train_over(
         self, epoch: int, batches: Batches, hooks: RunCallbacks
     ) -> dict[str, Any] | None:
-        """Train one epoch; returns the metrics' results, None after the end of the data."""
+        """Train one epoch; the metrics' results, or None if there was no data left."""
         steps, evaluator = self._owner._step_functions, self._owner._model_evaluator
         plain = steps.is_plain("train")
         count = self._owner.steps_per_execution
@@ -177,7 +177,7 @@ class Trainer(LayerPart):
         return evaluator.logs(logs, plain)
 
     def _told_of_end(self, epoch: int) -> None:
-        """Warn that an epoch has no batch: the data ended, or was empty."""
+        """Warn that an epoch had no batch, since the data ended or was empty."""
         if not self._trained:
             raise ValueError("fit: there must be at least one batch in an epoch, got none")
         warnings.warn(
@@ -207,7 +207,7 @@ class Trainer(LayerPart):
 
 
 def _is_due(epoch: int, frequency: Any) -> bool:
-    """Whether to validate after an epoch, which is counted from 0."""
+    """Whether to validate after an epoch, counted from 0."""
     if isinstance(frequency, Integral):
         return (epoch + 1) % frequency == 0
     return epoch + 1 in frequency

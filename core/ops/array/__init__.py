@@ -1,4 +1,4 @@
-"""Arrays: making, shaping, joining, cutting, choosing; what TensorFlow has at its top level."""
+"""Arrays: creation, shapes, joining, splitting, selection; names at TensorFlow's top level."""
 
 # A family's `__all__` is its public names: star imports are the index.
 

@@ -5,7 +5,7 @@ from pinnace.ops.opdef import InferCall
 
 
 def normal_axis(op: str, axis: int, rank: int, what: str = "axis") -> int:
-    """`axis` from 0 to rank - 1; InvalidArgumentError in the name of `op` if there is none such."""
+    """`axis` counted from 0; InvalidArgumentError in the name of `op` if it is out of range."""
     if -rank <= axis < rank:
         return axis % rank
     raise InvalidArgumentError(
@@ -15,7 +15,7 @@ def normal_axis(op: str, axis: int, rank: int, what: str = "axis") -> int:
 
 
 def known_axis(call: InferCall, index: int, rank: int, what: str = "axis") -> int | None:
-    """The axis that scalar input `index` names, if its value is known."""
+    """The axis named by scalar input `index`, if its value is known."""
     value = call.constant(index)
     if value is None:
         return None
@@ -29,6 +29,6 @@ def known_axis(call: InferCall, index: int, rank: int, what: str = "axis") -> in
 
 
 def require_rank(call: InferCall, index: int, rank: int, what: str) -> None:
-    """Fail with `what` if input `index` is known to have another rank."""
+    """Fail with `what` if input `index` has another known rank."""
     if call.spec(index).shape.rank not in {None, rank}:
         call.fail(what)

@@ -1,4 +1,4 @@
-"""Broadcasts and what undoes them: BroadcastTo, and the sum that is the gradient of one."""
+"""Broadcasting and its gradient: BroadcastTo, and the sum that undoes it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _infer_broadcast_to(call: InferCall) -> Shape:
         wide = None
     if shape.rank > target.rank or wide is None or not wide.is_compatible_with(target):
         call.fail(f"input must broadcast to shape {target.text}")
-    # What is asked for is known, also where a size of the input may be another than 1.
+    # The target's sizes hold even if a size of the input is unknown.
     return Shape([m if n is None else n for n, m in zip(target, wide, strict=True)])
 
 
@@ -95,7 +95,7 @@ BROADCAST_TO = define(
 
 
 def known_value(x: Tensor) -> Array | None:
-    """The value of an eager tensor or of a constant of a graph; None if only the run will tell."""
+    """The value of an eager tensor or of a constant in a graph; None if only the run knows it."""
     if not isinstance(x, SymbolicTensor):
         return np.asarray(x._array)
     node = x.value.node
@@ -107,8 +107,8 @@ def reduced_to(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
 
     Args:
         dy: the broadcast shape of `x` and `other`.
-        x: what the gradient is for.
-        other: what it was broadcast against.
+        x: the value to compute the gradient of.
+        other: the operand it was broadcast against.
 
     Returns:
         The shape of `x`.
@@ -137,7 +137,7 @@ def _reduced_dynamically(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
 def _repeated_axes(
     wide: tuple[int, ...], narrow: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes of `wide` along which `narrow` was repeated, and the sizes of the others."""
+    """The axes of `wide` along which `narrow` was repeated, and the other sizes."""
     lead = len(wide) - len(narrow)
     axes = tuple(
         axis
@@ -163,7 +163,7 @@ def _kernel(s0: Array, s1: Array) -> tuple[Array, Array]:
     a, b = s0.tolist(), s1.tolist()
     if a == b:
         return np.array([], s0.dtype), np.array([], s0.dtype)
-    # TensorFlow: where both sizes are 1 there is nothing to sum, and yet it names the axis.
+    # TensorFlow: it lists an axis that has size 1 in both shapes, although nothing is summed there.
     rank = max(len(a), len(b))
     a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
     pairs = list(enumerate(zip(a, b, strict=True)))

@@ -25,7 +25,7 @@ _BITS = {dtypes.float64: np.uint64, dtypes.float32: np.uint32, dtypes.float16: n
 
 
 def _cut(x: Array, dtype: DType) -> Array:
-    """`x` with those bits of its mantissa zero that `dtype` lacks, so that casting is exact."""
+    """`x` with the mantissa bits cleared that `dtype` lacks, so that a cast is exact."""
     source = dtypes.from_numpy(x.dtype)
     if source not in _BITS or dtype not in _MANTISSA:
         return x
@@ -39,7 +39,7 @@ def _cut(x: Array, dtype: DType) -> Array:
 
 @takes_composites(values=1, keeps_zero=True)
 def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
-    """`x` as another dtype; `x` itself if it has it already.
+    """`x` as another dtype; `x` itself if it has the dtype already.
 
     Args:
         x: [...], a number type or bool.
@@ -150,7 +150,7 @@ def _infer_bitcast(call: InferCall) -> Shape:
         return shape.concatenate([before // after])
     if not shape.rank or shape[-1] not in {None, after // before}:
         call.fail(
-            f"the last axis of input must be {after // before}: so many make up one {target.name}"
+            f"the last axis of input must be {after // before}, the elements of one {target.name}"
         )
     return shape[:-1]
 
@@ -166,7 +166,7 @@ BITCAST = define(
 
 
 def _to_bool_kernel(input: Array) -> Array:
-    # As Python has it: a number that is not 0, a text or an array that is not empty.
+    # Python's truth: a scalar other than 0 or "", an array with elements.
     value = bool(input.item()) if input.ndim == 0 else input.size > 0
     return np.array(value)
 
@@ -182,7 +182,7 @@ TO_BOOL = define(
 
 
 def cast_array(x: Array, dtype: DType, *, truncate: bool = False) -> Array:
-    """`x` as `dtype`, as TensorFlow's CPU kernel casts."""
+    """`x` cast to `dtype`, like TensorFlow's CPU kernel."""
     if x.dtype.kind == "c" and not dtype.is_complex:
         # TensorFlow: also for bool only the real part counts.
         x = x.real

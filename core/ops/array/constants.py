@@ -41,7 +41,7 @@ def constant(
 
     Args:
         value: a Python scalar, string, nested sequence or NumPy array.
-        dtype: the element type; told by the value if None (Python floats give float32, ints int32).
+        dtype: the element type; that of the value if None (Python floats give float32, ints int32).
         shape: the shape; a single value is repeated to fill it, a list is reshaped to it.
         name: name of the node while tracing.
 
@@ -50,7 +50,7 @@ def constant(
 
     Raises:
         TypeError: the value cannot become that dtype.
-        TypeError: values that do not fill `shape`.
+        TypeError: the values do not fill `shape`.
         ValueError: a ragged sequence.
     """
     if isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and holds_tensor(value)):
@@ -75,9 +75,9 @@ def constant(
 
 
 def _check_no_cut(value: Any, wanted: dtypes.DType) -> None:
-    """Refuse floats among a list's tensors where whole numbers are wanted.
+    """Raise for floats among a list's tensors where integers are required.
 
-    TensorFlow's constants take no tensors in a list at all; `convert_to_tensor` does, and cuts.
+    TensorFlow's `constant` takes no tensors in lists; `convert_to_tensor` does, and truncates.
     """
     if isinstance(value, (list, tuple)):
         for item in value:
@@ -120,7 +120,7 @@ CONST = define(
 def fill(
     dims: TensorLike, value: TensorLike, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """A tensor of shape `dims`, `value` everywhere.
+    """A tensor of shape `dims` filled with `value`.
 
     Args:
         dims: [rank], int32 or int64, the sizes; a scalar is the size of the one axis.
@@ -202,7 +202,7 @@ def zeros_like(
 
     Args:
         input: [...], any dtype.
-        dtype: of the result; that of `input` if None.
+        dtype: dtype of the result; that of `input` if None.
         name: name of the node while tracing.
         layout: has no effect, which a warning says.
 
@@ -217,7 +217,7 @@ def zeros_like(
 def _zeros_like_kernel(x: Array) -> Array:
     if x.dtype == object:
         value: Any = x[()] if x.ndim == 0 else None
-        if hasattr(value, "zeros_like"):  # a list, in a variant
+        if hasattr(value, "zeros_like"):  # a tensor list in a variant
             out = np.empty((), object)
             out[()] = value.zeros_like()
             return out
@@ -245,7 +245,7 @@ def ones_like(
 
     Args:
         input: [...], a number type or bool.
-        dtype: of the result; that of `input` if None.
+        dtype: dtype of the result; that of `input` if None.
         name: name of the node while tracing.
         layout: has no effect, which a warning says.
 
@@ -302,7 +302,7 @@ def zeros(
 
     Args:
         shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
-        dtype: of the result, any.
+        dtype: dtype of the result, any.
         name: name of the node while tracing.
         layout: has no effect, which a warning says.
 
@@ -322,7 +322,7 @@ def ones(
 
     Args:
         shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
-        dtype: of the result, a number type or bool.
+        dtype: dtype of the result, a number type or bool.
         name: name of the node while tracing.
         layout: has no effect, which a warning says.
 

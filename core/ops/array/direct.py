@@ -1,4 +1,4 @@
-"""The short way of an eager call: a computed array becomes a tensor, and the tapes see the op."""
+"""The fast path of eager calls: wraps a computed array and notifies the tapes."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ def finish(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], array: Arr
 
     Args:
         op: an op with one output, not of an opaque dtype.
-        inputs: what `execute` would record, one entry per argument of the signature.
+        inputs: the inputs that `execute` would record, one entry per argument of the signature.
         attrs: the attributes that were given.
-        array: what the kernel gave.
+        array: the kernel's result.
     """
     tensor = _new(Tensor)
     tensor._array = array

@@ -1,4 +1,4 @@
-"""Distinct values: Unique, UniqueV2, their counts, and the difference of two lists."""
+"""Distinct values: Unique, UniqueV2, counts, and the difference of two lists."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Earlier forms of ops of arrays, which older graphs hold: Reverse and TopK, ConcatOffset.
+"""Earlier versions of array ops in older graphs: Reverse and TopK, ConcatOffset.
 
 Reverse has a bool for each axis, TopK its number as an attribute.
 """

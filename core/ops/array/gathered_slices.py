@@ -1,4 +1,4 @@
-"""Gradients of what was gathered: slices, and sums of them."""
+"""Gradients of gathers, as slices or sums of slices."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def gather_axis_gradient(
     params: Tensor, indices: Tensor, dy: Tensor, axis: Any, batch: Any
 ) -> Tensor:
-    """As `slices_of_rows`, summed, with the gathered axis first and each batch separate.
+    """The sum of `slices_of_rows`, with the gathered axis first and batches separate.
 
     `axis` and `batch` are numbers from 0, or tensors where the ranks are not known.
     """
@@ -79,7 +79,7 @@ def gather_axis_gradient(
 
 
 def _part(x: Tensor, start: Any, stop: Any) -> Any:
-    """The product of the sizes of some axes: a number if it is known, else a tensor."""
+    """The product of sizes of some axes: a number if it is known, else a tensor."""
     known = x.shape
     if known.is_fully_defined() and not isinstance(start, Tensor) and not isinstance(stop, Tensor):
         return _product(known.as_list()[start:stop])
@@ -125,7 +125,7 @@ def slices_of_rows(sizes: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices:
 
 
 def _summed(self: IndexedSlices, name: str | None) -> Tensor:
-    """The tensor that slices with a dense shape stand for: each added to its row of zeros."""
+    """The dense tensor of slices, with duplicate rows added."""
     shape: Any = self.dense_shape
     known = broadcasting.known_value(shape)
     rows = shape[0] if known is None else int(known[0])

@@ -29,7 +29,7 @@ _INDICES = INDEX | {int16}
 
 
 def _check_indices(indices: Array, limit: int, axis: int, op: str = "GatherV2") -> None:
-    """InvalidArgumentError that names the first index outside of [0, limit)."""
+    """Raise InvalidArgumentError for the first index outside of [0, limit)."""
     if not indices.size or (indices.min() >= 0 and indices.max() < limit):
         return
     bad = (indices < 0) | (indices >= limit)
@@ -70,7 +70,7 @@ def gather(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """The parts of `params` along `axis` that `indices` names.
+    """The slices of `params` along `axis` at `indices`.
 
     Args:
         params: [b, p, n, q], groups of axes.
@@ -107,7 +107,7 @@ def gather(
 
 _OBJECT = np.dtype(object)
 
-# Axis 0 and its kin as the op's third input.
+# Common axes as tensors for the op's third input.
 _AXES = {axis: np.array(axis, np.int32) for axis in range(-4, 5)}
 
 _NO_ATTRS: dict[str, Any] = {}
@@ -210,7 +210,7 @@ def gather_nd(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The parts of `params` at the places that the rows of `indices` name.
+    """The slices of `params` at the indices in the rows of `indices`.
 
     Args:
         params: [b, p, q], groups of axes.
@@ -232,7 +232,7 @@ def gather_nd(
 
 
 def with_batch_places(indices: Tensor, count: int) -> Tensor:
-    """`indices` with the place along each of the first `count` axes in front of every row."""
+    """`indices` with positions along the first `count` axes prepended to each row."""
     rank = indices.shape.rank
     if rank is None:
         raise ValueError("gather_nd: the rank of indices must be known where batch_dims is not 0")
@@ -248,14 +248,12 @@ def with_batch_places(indices: Tensor, count: int) -> Tensor:
 
 
 def _batch_count(batch_dims: Any) -> int:
-    """The number of batch axes: an int, or a known scalar tensor."""
+    """The number of batch axes, from an int or a known scalar tensor."""
     if not isinstance(batch_dims, Tensor):
         return int(batch_dims)
     value = broadcasting.known_value(batch_dims)
     if value is None or value.size != 1:
-        raise ValueError(
-            f"gather_nd: batch_dims must be one number that is known, got {batch_dims!r}"
-        )
+        raise ValueError(f"gather_nd: batch_dims must be a known integer, got {batch_dims!r}")
     return int(value.reshape(-1)[0])
 
 
@@ -273,7 +271,7 @@ def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str)
         )
     lead, rest = indices.shape[:-1], params.shape[depth:]
     if not params.size and 0 not in lead:
-        # TensorFlow refuses any rows of indices then, also rows of length 0.
+        # TensorFlow refuses any indices in this case, also of rows of length 0.
         raise InvalidArgumentError(
             f"GatherNd: Requested more than 0 entries, but params is empty: shape "
             f"{list(params.shape)}, and indices of shape {list(indices.shape)}"

@@ -93,7 +93,7 @@ IDENTITY_N = define(
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
-    """`input`, as a constant where gradients are concerned.
+    """`input`, treated as a constant by gradients.
 
     Args:
         input: [...], any dtype.
@@ -115,7 +115,7 @@ STOP_GRADIENT = define(
 
 
 def prevent_gradient(input: TensorLike, message: str = "", name: str | None = None) -> Tensor:
-    """`input`; taking a gradient through it is an error that says `message`.
+    """`input`; raises an error with `message` if a gradient is taken through it.
 
     Raises:
         LookupError: not here, but when a gradient is taken.
@@ -142,7 +142,7 @@ PREVENT_GRADIENT = define(
 
 @takes_composites(values=1)
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """`tensor`, which must be finite throughout.
+    """`tensor`, checked to be finite.
 
     Args:
         tensor: [...], floating point.
@@ -227,7 +227,7 @@ SNAPSHOT = define(
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """`input`, which the program promises never changes; the promise is not needed here.
+    """`input`, which the program guarantees to be constant; the guarantee is not needed here.
 
     Args:
         input: [...], any dtype.

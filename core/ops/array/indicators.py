@@ -34,15 +34,15 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`on_value` at the place each index names along a new axis, `off_value` elsewhere.
+    """`on_value` at each index along a new axis, `off_value` elsewhere.
 
     Args:
         indices: [...], uint8, int8, int32 or int64; one out of range names no place.
         depth: the size of the new axis, a scalar.
         on_value: a scalar; None is 1 (True for bool).
         off_value: a scalar; None is 0 (False for bool).
-        axis: where the new axis is in the result; None is -1, the end.
-        dtype: of the result; None is that of the values given, else float32.
+        axis: position of the new axis in the result; None is -1, the end.
+        dtype: dtype of the result; if None, that of the given values, else float32.
         name: name of the node while tracing.
 
     Raises:
@@ -185,7 +185,7 @@ def sequence_mask(
     Args:
         lengths: [...], integer.
         maxlen: the size of the rows, a scalar; None is the largest length.
-        dtype: of the result.
+        dtype: dtype of the result.
         name: name of the node while tracing.
 
     Returns:

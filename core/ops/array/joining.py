@@ -1,4 +1,4 @@
-"""Several tensors to one and back: ConcatV2, Pack, Unpack, Split, SplitV, Tile, repeat."""
+"""Joining and splitting: ConcatV2, Pack, Unpack, Split, SplitV, Tile, repeat."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -26,7 +26,7 @@ __all__ = ["concat", "split", "stack", "unstack"]
 
 
 def _alike(values: Sequence[Any]) -> list[Array] | None:
-    """The arrays of eager tensors of one dtype; None if they are anything else."""
+    """The arrays of eager tensors of one dtype; None for anything else."""
     arrays = []
     for x in values:
         if type(x) is not Tensor:
@@ -62,7 +62,7 @@ def _joined(call: InferCall, values: int, axis: int) -> Shape:
 
 
 def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
-    """`dy` in parts of the sizes that `values` have along `axis`."""
+    """`dy` split into parts with the sizes of `values` along `axis`."""
     if len(values) == 1:
         return [dy]
     axis = casting.cast(reshaping.reshape(axis, []), int32)
@@ -79,7 +79,7 @@ def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
 
 @takes_composites(ragged="shaping:concat")
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """The tensors of `values` one after the other along `axis`.
+    """The tensors of `values` concatenated along `axis`.
 
     Args:
         values: tensors of one dtype whose shapes differ along `axis` at most.
@@ -98,7 +98,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
         if arrays is not None:
             try:
                 array = np.concatenate(arrays, axis)
-            except ValueError:  # `execute` says it in words
+            except ValueError:  # `execute` raises an error that explains it
                 pass
             else:
                 place = wrap(np.array(axis, np.int32)) if state.tapes else axis
@@ -165,11 +165,11 @@ CONCAT_V2 = define(
 
 @takes_composites(ragged="shaping:stack")
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
-    """The tensors of `values` as the parts along a new axis.
+    """The tensors of `values` stacked along a new axis.
 
     Args:
         values: tensors of one dtype and shape, at least one.
-        axis: where the new axis is in the result; negative ones count from its end.
+        axis: position of the new axis in the result; negative ones count from its end.
         name: name of the node while tracing.
 
     Raises:
@@ -186,7 +186,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
         if arrays is not None and -arrays[0].ndim - 1 <= axis <= arrays[0].ndim:
             try:
                 array = np.stack(arrays, axis)
-            except ValueError:  # `execute` says it in words
+            except ValueError:  # `execute` raises an error that explains it
                 pass
             else:
                 return finish(PACK, (tuple(parts),), {"N": len(parts), "axis": axis}, array)
@@ -259,7 +259,7 @@ PACK = define(
 
 
 def _without_gaps(call: OpCall, dys: Sequence[Tensor | None]) -> list[Tensor]:
-    """`dys` with zeros where nothing flows."""
+    """`dys` with zeros in place of None."""
     return [
         constants.zeros_like(y) if dy is None else dy
         for dy, y in zip(dys, call.outputs, strict=True)
@@ -269,7 +269,7 @@ def _without_gaps(call: OpCall, dys: Sequence[Tensor | None]) -> list[Tensor]:
 def unstack(
     value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
 ) -> list[Tensor]:
-    """The parts of `value` along `axis`, which they no longer have.
+    """The slices of `value` along `axis`, without that axis.
 
     Args:
         value: [...], any dtype, rank at least 1.
@@ -367,7 +367,7 @@ def split(
     num: int | None = None,
     name: str | None = "split",
 ) -> list[Tensor]:
-    """`value` cut along `axis`.
+    """`value` split along `axis`.
 
     Args:
         value: [...], any dtype.

@@ -20,12 +20,12 @@ __all__ = ["boolean_mask"]
 def boolean_mask(
     tensor: TensorLike, mask: TensorLike, axis: Any = None, name: str | None = "boolean_mask"
 ) -> Tensor:
-    """The parts of `tensor` where `mask` is true, one after the other.
+    """The slices of `tensor` where `mask` is true, concatenated.
 
     Args:
         tensor: [a, m, b]: groups of axes.
         mask: [m], bool, of known rank, at least 1.
-        axis: where `m` begins in the shape of `tensor`, a number or a scalar tensor; None is 0.
+        axis: the axis of `tensor` at which `m` begins, a number or a scalar tensor; None is 0.
         name: name of the node while tracing.
 
     Returns:
@@ -65,7 +65,7 @@ def boolean_mask(
 
 
 def _first_axis(x: Tensor, axis: Any, width: int) -> int | Tensor:
-    """A number, or a tensor where only the run will tell."""
+    """The axis as a number, or a tensor if it is known only at run time."""
     if axis is None:
         return 0
     if isinstance(axis, Tensor):
@@ -90,7 +90,7 @@ def _first_axis(x: Tensor, axis: Any, width: int) -> int | Tensor:
 
 
 def _merged(x: Tensor, first: int, width: int) -> Tensor:
-    """`x` with the axes from `first` to `first + width` as one."""
+    """`x` with the axes from `first` to `first + width` merged."""
     if x.shape.is_fully_defined():
         known: list[Any] = x.shape.as_list()
         count = int(np.prod(known[first : first + width], dtype=np.int64))

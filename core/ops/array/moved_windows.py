@@ -1,8 +1,8 @@
 """Windows clamped to the bounds of a tensor: XlaDynamicSlice, XlaDynamicUpdateSlice.
 
-Generators of text keep keys and values in a tensor of full length, and write a token's with the
-second: `transformers` does, which is why a SavedModel holds an op of XLA. JAX's `dynamic_slice` and
-`dynamic_update_slice` become these, too.
+Text generators, such as those of `transformers`, keep keys and values in a tensor of full length
+and write each token's with the second op; so their SavedModels contain these XLA ops. JAX's
+`dynamic_slice` and `dynamic_update_slice` become them, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# XLA has no strings: TensorFlow refuses them, or ends.
+# XLA has no strings: TensorFlow refuses them or crashes.
 _TYPES = ANY_VALUE - {string}
 
 
@@ -88,7 +88,7 @@ def _check_vector(call: InferCall, index: int, rank: int | None) -> None:
 
 def _infer_slice(call: InferCall) -> Shape:
     shape, counts = call.spec(0).shape, [call.spec(index).shape for index in (1, 2)]
-    # Any of the three tells how many axes there are.
+    # The rank follows from any of the three inputs.
     ranks = [shape.rank, *(one[0] for one in counts if one.rank == 1)]
     rank = next((n for n in ranks if n is not None), None)
     _check_vector(call, 1, rank)

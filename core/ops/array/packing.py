@@ -1,4 +1,4 @@
-"""Sequences with tensors in them as one tensor, for `convert_to_tensor`."""
+"""Sequences that contain tensors, packed to one tensor for `convert_to_tensor`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def packed(value: list[Any] | tuple[Any, ...], dtype: DType | None, hint: Any) -
         hint: the element type to take where the leaves leave a choice.
 
     Raises:
-        ValueError: it is not rectangular, or a leaf has another dtype.
+        ValueError: the sequence is not rectangular, or a leaf has another dtype.
     """
     if dtype is None and hint is not None:
         try:

@@ -1,4 +1,4 @@
-"""Borders around a tensor: Pad, PadV2, MirrorPad and its gradient."""
+"""Padding: Pad, PadV2, MirrorPad and its gradient."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def _pad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, paddings = call.inputs[:2]
     begin = paddings[:, 0]
     dx = slicing.slice(dy, begin, shapes.shape(x, begin.dtype))
-    # TensorFlow gives none to the border's value.
+    # TensorFlow defines no gradient for the border value.
     return (dx, None, None)[: len(call.inputs)]
 
 
@@ -79,7 +79,7 @@ def pad(
     constant_values: TensorLike = 0,
     name: str | None = None,
 ) -> Tensor:
-    """`tensor` with paddings[i, 0] elements before and paddings[i, 1] after it along each axis i.
+    """`tensor` padded by paddings[i, 0] elements before and paddings[i, 1] after along each axis i.
 
     Args:
         tensor: [...], any dtype.
@@ -90,7 +90,7 @@ def pad(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: the mode is unknown.
         InvalidArgumentError: not a pair per axis, a negative number, or a mirror wider than the
             axis.
 
@@ -99,7 +99,7 @@ def pad(
     """
     kind = mode.upper()
     if kind == "CONSTANT":
-        # TensorFlow writes the older op where the border is zero.
+        # TensorFlow writes the older op for a border of zeros.
         if (
             not isinstance(constant_values, Operands)
             and np.ndim(constant_values) == 0
@@ -152,7 +152,7 @@ PAD_V2 = define(
 
 
 def _mirror_places(op: str, size: int, pair: list[int], mode: str, axis: int) -> Array:
-    """For each index of the padded axis the index of the input."""
+    """The index of the input for each index of a padded axis."""
     edge = int(mode == "REFLECT")
     before, after = pair
     if max(pair) > size - edge:
@@ -217,7 +217,7 @@ def _mirror_pad_grad_kernel(input: Array, paddings: Array, *, mode: str) -> Arra
         rows = np.moveaxis(out, axis, 0)
         start = pair[0]
         total = rows[start : start + size].copy()
-        # No place of the input is shown twice by one border.
+        # Each border shows an input element at most once, so `+=` is safe.
         total[places[:start]] += rows[:start]
         total[places[start + size :]] += rows[start + size :]
         out = np.moveaxis(total, 0, axis)

@@ -25,7 +25,7 @@ _OP = "ParallelConcat"
 
 
 def parallel_stack(values: Sequence[TensorLike], name: str | None = "parallel_stack") -> Tensor:
-    """The tensors of `values` as the parts along a new first axis, inside `function` alone.
+    """The tensors of `values` stacked along a new first axis; only inside `function`.
 
     `stack` gives the same, anywhere and with gradients.
 

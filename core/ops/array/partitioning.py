@@ -1,4 +1,4 @@
-"""Rows dealt out to several tensors and put together again: DynamicPartition, DynamicStitch."""
+"""DynamicPartition, which distributes rows over tensors, and DynamicStitch, its inverse."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ __all__ = ["dynamic_partition", "dynamic_stitch"]
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """The rows of `data`, in order, in the tensor that `partitions` names for each.
+    """The rows of `data` distributed over several tensors by `partitions`, each in order.
 
     Args:
         data: [p, q], groups of axes.
@@ -108,7 +108,7 @@ def _stitch_kernel(indices: tuple[Array, ...], data: tuple[Array, ...]) -> Array
 def _infer_stitch(call: InferCall) -> Shape:
     indices, data = _shapes(call, 0), _shapes(call, 1)
     if len(indices) != len(data):
-        call.fail("indices and data must be as many")
+        call.fail("indices and data must be lists of the same length")
     rest = Shape(None)
     for i, rows in zip(indices, data, strict=True):
         if i.rank is None or rows.rank is None:
@@ -116,7 +116,7 @@ def _infer_stitch(call: InferCall) -> Shape:
         if not rows[: i.rank].is_compatible_with(i):
             call.fail("each of data must begin with the shape of its indices")
         if not rest.is_compatible_with(rows[i.rank :]):
-            call.fail("what follows the shape of the indices must be equal in all of data")
+            call.fail("the axes after the shape of the indices must be equal in all of data")
         rest = rest.merge_with(rows[i.rank :])
     return Shape([None]).concatenate(rest)
 
@@ -127,7 +127,7 @@ def _shapes(call: InferCall, index: int) -> Sequence[Shape]:
 
 def _stitch_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     indices = call.inputs[0]
-    # TensorFlow: a row that was written over gets what the one that stayed gets.
+    # TensorFlow: an overwritten row gets the gradient of the row that replaced it.
     return (None,) * len(indices), [gathering.gather(dy, i) for i in indices]
 
 
@@ -141,7 +141,7 @@ _STITCH: dict[str, Any] = {
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """The rows of all of `data` in one tensor, each where `indices` says; the last one stays.
+    """The rows of all `data`, placed by `indices` in one tensor; the last of duplicates stays.
 
     Args:
         indices: tensors [p_i], int32, of any shapes.

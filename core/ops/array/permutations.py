@@ -27,7 +27,7 @@ __all__ = ["invert_permutation", "reverse", "reverse_sequence", "roll", "transpo
 
 @takes_composites(ragged="shaping:reverse")
 def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
-    """`tensor` back to front along every axis in `axis`.
+    """`tensor` reversed along each axis in `axis`.
 
     Args:
         tensor: [...], any dtype.
@@ -86,7 +86,7 @@ def reverse_sequence(
     batch_axis: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Each part of `input` along `batch_axis` with its first seq_lengths[i] steps back to front.
+    """`input` with the first seq_lengths[i] steps of slice i along `batch_axis` reversed.
 
     Args:
         input: [...], any dtype.
@@ -166,7 +166,7 @@ REVERSE_SEQUENCE = define(
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = None) -> Tensor:
-    """`input` moved on by `shift` places along `axis`; what leaves at the end enters at the start.
+    """`input` rolled by `shift` along `axis`: values that leave at the end enter at the start.
 
     Args:
         input: [...], any dtype.
@@ -233,7 +233,7 @@ ROLL = define(
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """y with y[x[i]] = i.
+    """The inverse permutation y, with y[x[i]] = i.
 
     Args:
         x: [n], int32 or int64: every number from 0 to n - 1 once.
@@ -278,7 +278,7 @@ INVERT_PERMUTATION = define(
 
 
 def _axes_of(perm: list[int], rank: int) -> list[int] | None:
-    """Axes from 0 on, of some that may count from the end; None if they are no permutation."""
+    """Axes counted from 0; None if they are not a permutation."""
     order = [axis + rank if axis < 0 else axis for axis in perm]
     return order if sorted(order) == [*range(rank)] else None
 
@@ -312,7 +312,7 @@ def _back(perm: Tensor) -> Tensor:
 def transpose(
     a: TensorLike, perm: Any = None, conjugate: bool = False, name: str | None = "transpose"
 ) -> Tensor:
-    """`a` with its axes in another order: axis i of the result is axis perm[i] of `a`.
+    """`a` with permuted axes: axis i of the result is axis perm[i] of `a`.
 
     Args:
         a: [...], any dtype.

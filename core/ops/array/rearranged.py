@@ -1,4 +1,4 @@
-"""Tensors with their values in other places: axes swapped and moved, values rolled, diagonals.
+"""Rearranged tensors: swapped and moved axes, rolled values, diagonals.
 
 The functions of NumPy's names (`numpy_names`) and of `keras.ops` share these. They take tensors of
 known rank: each caller converts its arguments, and checks them, by its own rules.
@@ -27,12 +27,12 @@ def swapped(x: Tensor, axis1: int, axis2: int) -> Tensor:
 
 
 def moved(x: Tensor, sources: Sequence[int], places: Sequence[int]) -> Tensor:
-    """`x` with some axes moved to other places; the rest keeps its order.
+    """`x` with axes moved to other positions; the others keep their order.
 
     Args:
         x: any dtype.
         sources: the axes, counted from the front.
-        places: where each is to stand, counted from the front.
+        places: the new position of each, counted from the front.
     """
     order = [axis for axis in range(len(x.shape)) if axis not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):
@@ -41,7 +41,7 @@ def moved(x: Tensor, sources: Sequence[int], places: Sequence[int]) -> Tensor:
 
 
 def rolled(x: Tensor, shift: Any, axis: Any) -> Tensor:
-    """`x` with its values shifted along axes, in a circle; along all values if `axis` is None."""
+    """`x` rolled along axes; along all values in row-major order if `axis` is None."""
     if axis is not None:
         return permutations.roll(x, shift, axis)
     flat = permutations.roll(reshaping.reshape(x, [-1]), shift, 0)

@@ -1,7 +1,7 @@
-"""Rows of an array replaced or added to; arrays without values: InplaceUpdate and its kin, Empty.
+"""In-place updates of rows, and uninitialized arrays: InplaceUpdate and others, Empty.
 
-TensorFlow writes into the array that it is given. A kernel here never does; what an `Inplace` op
-gives is the same.
+TensorFlow writes into its input. A kernel here never does; the result of an `Inplace` op is the
+same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__: list[str] = []
 
 
 def _places(name: str, x: Array, i: Array, v: Array) -> Array:
-    """The rows, as TensorFlow counts them: past either end they start again."""
+    """The row indices, which TensorFlow wraps around at both ends."""
     if x.ndim < 1 or i.ndim != 1 or v.shape != (i.size, *x.shape[1:]):
         raise InvalidArgumentError(
             f"{name}: v must have a row of x for each number in the vector i, "
@@ -67,13 +67,13 @@ def _replacing(name: str, change: Callable[[Array, Array, Array], None]) -> OpDe
 
 
 def _put(y: Array, places: Array, v: Array) -> None:
-    # One by one: of a row that is named twice the last value stays.
+    # A loop, so that of duplicate rows the last value remains.
     for place, row in zip(places.tolist(), v, strict=True):
         y[place] = row
 
 
 def _counting(name: str, change: Callable[[Array, Array, Array], None]) -> OpDef:
-    """An op of numbers; without places any dtype passes unchanged, as in TensorFlow."""
+    """An op for numeric dtypes; without indices any dtype is accepted, as in TensorFlow."""
 
     def change_numbers(y: Array, places: Array, v: Array) -> None:
         if y.dtype.kind in "bO":
@@ -90,7 +90,7 @@ INPLACE_SUB = register(_counting("InplaceSub", np.subtract.at))
 
 
 def _empty_kernel(shape: Array, *, dtype: DType) -> Array:
-    # Always cleared: what was in this memory before is nobody's to read.
+    # Always cleared: uninitialised memory may hold data of other requests.
     sizes = tuple(shape.tolist())
     if min(sizes, default=0) < 0:
         raise InvalidArgumentError(f"Empty: sizes must not be negative, got {list(sizes)}")

@@ -1,4 +1,4 @@
-"""Other shapes for the same elements: Reshape, ExpandDims, Squeeze."""
+"""Reshape, ExpandDims, Squeeze."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,8 @@ from pinnace.ops.array import shapes
 from pinnace.ops.array.axes import known_axis, normal_axis
 from pinnace.ops.array.direct import finish
 
-# `identities` needs no other family, so that names may be taken out of it: others look here.
+# Defined in `identities`, which imports no other family; re-exported for callers that expect it
+# here.
 from pinnace.ops.array.identities import identity as identity
 from pinnace.ops.array.identities import identity_n as identity_n
 from pinnace.ops.array.identities import prevent_gradient as prevent_gradient
@@ -32,12 +33,12 @@ _NO_ATTRS: dict[str, Any] = {}
 
 
 def as_sizes(shape: Any) -> Any:
-    """A shape as an op takes it: a known `Shape` as a list."""
+    """A shape as an argument of an op; a known `Shape` becomes a list."""
     return shape.as_list() if isinstance(shape, Shape) else shape
 
 
 def sizes_or_one(given: Any) -> Any:
-    """A shape as an op takes it; a scalar is the size of the one axis."""
+    """A shape as an argument of an op; a scalar is the size of a single axis."""
     if isinstance(given, Tensor):
         is_one = given.shape.rank == 0
     else:
@@ -113,7 +114,7 @@ def _below_minus_one(target: list[int]) -> str:
 
 
 def _inferred(shape: tuple[int, ...], target: list[int]) -> list[int]:
-    """The sizes; beside a 0 the -1 is what sizes that are not 0 leave for it, as in TensorFlow."""
+    """The sizes; with a size of 0, the -1 follows from the other sizes, as in TensorFlow."""
     if 0 not in target or target.count(-1) != 1 or 0 not in shape:
         return target
     have = math.prod(n for n in shape if n)
@@ -169,7 +170,7 @@ def _infer_reshape(call: InferCall) -> Shape:
 
 
 def _elements(shape: Shape) -> int | None:
-    """The number of elements; 0 where a size is, whatever the sizes are that are not known."""
+    """The number of elements; 0 if any size is 0, even if others are unknown."""
     return 0 if 0 in shape else shape.num_elements()
 
 
@@ -182,7 +183,7 @@ def _with_minus_one(target: Shape) -> list[int]:
 
 
 def _check_one_missing(call: InferCall, shape: Shape, wanted: int | None) -> None:
-    """Whatever the one size is that is not known of `shape`, its elements must be as many."""
+    """Check that some value of a single unknown size gives the wanted number of elements."""
     known = _product_of_known(shape)
     if wanted is not None and list(shape).count(None) == 1 and wanted % known:
         call.fail(f"the {wanted} elements wanted are no multiple of {known}, which tensor has")

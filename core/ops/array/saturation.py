@@ -1,4 +1,4 @@
-"""Casts that stop at the ends of a dtype's range."""
+"""Saturating casts."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = ["saturate_cast"]
 
 @takes_composites(values=1)
 def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` as another dtype, values outside of its range at the end of the range.
+    """`value` cast to another dtype, saturated at the limits of its range.
 
     Args:
         value: [...], a number type.
@@ -47,7 +47,7 @@ def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Ten
 
 
 def _limits(source: DType, target: DType) -> tuple[Any, Any]:
-    """The ends of `source` that `target` can hold; None for an end where it holds all."""
+    """The limits of `target` that apply to `source`; None for a side where all values fit."""
     if not (source.is_integer or source.is_floating):
         return None, None
     ends: list[Any] = []

@@ -30,10 +30,10 @@ __all__ = [
 def _good_rows(
     op: str, indices: Array, updates: Array, shape: Any, policy: str
 ) -> tuple[Array, Array]:
-    """Indices and updates; without those outside of `shape` if the policy says so.
+    """Indices and updates, without those outside of `shape` if the policy says so.
 
     Raises:
-        InvalidArgumentError: there are some, but no elements; whatever the policy is.
+        InvalidArgumentError: there are indices, but `shape` has no elements; for any policy.
     """
     if 0 in shape and (indices.size or updates.size):
         raise InvalidArgumentError(
@@ -88,7 +88,7 @@ def scatter_nd(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Zeros of `shape` with `updates` added at the places that the rows of `indices` name.
+    """Zeros of `shape` with `updates` added at the indices in the rows of `indices`.
 
     Args:
         indices: [..., k], int16, int32 or int64.
@@ -119,7 +119,7 @@ def _scatter_nd_kernel(
         raise InvalidArgumentError(f"ScatterNd: sizes must be at least 0, got {sizes}")
     rows, values = _good_rows("ScatterNd", indices, updates, sizes, bad_indices_policy)
     if updates.dtype.kind in "bO":
-        # A sum: what is written to one place is joined, or is true if any of it is.
+        # Sum of strings is their concatenation, of bools their disjunction.
         blank = np.full(sizes, b"" if updates.dtype == object else False, updates.dtype)
         return _named("ScatterNd", segments.scattered, blank, rows, values, "add")
     return _named("ScatterNd", segments.scatter_nd, rows, values, sizes)
@@ -206,7 +206,7 @@ def tensor_scatter_nd_update(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """`tensor` with `updates` where the rows of `indices` say; of several the last stays.
+    """`tensor` with `updates` at the rows of `indices`; of duplicates the last one stays.
 
     Args:
         tensor: [p, q], groups of axes.
@@ -244,7 +244,7 @@ def tensor_scatter_nd_add(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """`tensor` with `updates` added at the places that the rows of `indices` name.
+    """`tensor` with `updates` added at the indices in the rows of `indices`.
 
     Args:
         tensor: [p, q], groups of axes; a number type.
@@ -278,7 +278,7 @@ def _non_aliasing_kernel(
     return kernel(input, indices, updates, bad_indices_policy=bad_indices_policy)  # type: ignore[no-any-return]
 
 
-# The same sum under an older name; of bools it is whether one is true.
+# The same op under an older name; for bools the sum is a disjunction.
 SCATTER_ND_NON_ALIASING_ADD = register(
     OpDef(
         name="ScatterNdNonAliasingAdd",
@@ -299,7 +299,7 @@ def tensor_scatter_nd_sub(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """`tensor` with `updates` subtracted at the places that the rows of `indices` name.
+    """`tensor` with `updates` subtracted at the indices in the rows of `indices`.
 
     Args:
         tensor: [p, q], groups of axes; a number type.
@@ -345,7 +345,7 @@ def tensor_scatter_nd_max(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The larger of `tensor` and `updates` at the places that the rows of `indices` name.
+    """The larger of `tensor` and `updates` at the indices in the rows of `indices`.
 
     Args:
         tensor: [p, q], groups of axes; a real number type.
@@ -375,7 +375,7 @@ def tensor_scatter_nd_min(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The smaller of `tensor` and `updates` at the places that the rows of `indices` name.
+    """The smaller of `tensor` and `updates` at the indices in the rows of `indices`.
 
     Args:
         tensor: [p, q], groups of axes; a real number type.

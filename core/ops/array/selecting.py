@@ -61,7 +61,7 @@ def where(
         if a.dtype is b.dtype and c.dtype is _BOOL and a.dtype is not _OBJECT:
             try:
                 return finish(SELECT_V2, (condition, x, y), {"T": x.dtype}, np.where(c, a, b))
-            except ValueError:  # they do not broadcast: `execute` says it in words
+            except ValueError:  # shapes do not broadcast: `execute` raises the error
                 pass
     return execute_one(SELECT_V2, condition, x, y, name=name)
 
@@ -72,7 +72,7 @@ _OBJECT = np.dtype(object)
 
 def _where_kernel(input: Array) -> Array:
     if input.ndim == 0:
-        # NumPy has no positions in a scalar; TensorFlow's row is empty.
+        # NumPy finds no positions in a scalar; TensorFlow returns an empty row.
         return np.zeros((int(bool(input)), 0), np.int64)
     return np.stack(np.nonzero(input), axis=1)
 

@@ -180,7 +180,7 @@ SIZE = define(
 
 
 def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """`x`, which must have that shape; while tracing, `x` is known to have it from here on.
+    """`x`, checked to have the shape, which is known from here on while tracing.
 
     Args:
         x: [...], any dtype.
@@ -239,7 +239,7 @@ def broadcast_dynamic_shape(
         [max(m, n)], dtype of `shape_x`.
 
     Raises:
-        InvalidArgumentError: they do not broadcast.
+        InvalidArgumentError: the shapes do not broadcast.
     """
     return execute_one(BROADCAST_ARGS, shape_x, shape_y, name=name)
 
@@ -275,13 +275,13 @@ BROADCAST_ARGS = define(
 
 
 def sizes(x: Tensor) -> Any:
-    """The shape of `x` for `reshape` and its kin: a list where known in full, else a tensor."""
+    """The shape of `x` for `reshape` and the like: a list if it is fully known, else a tensor."""
     known = x.shape
     return known.as_list() if known.is_fully_defined() else shape(x)
 
 
 def axis_sizes(x: Tensor) -> list[Any]:
-    """The size of each axis of `x`, whose rank is known: a number, or a tensor if unknown."""
+    """The sizes of `x`, whose rank is known: numbers, or tensors if unknown."""
     known = x.shape
     if known.is_fully_defined():
         return known.as_list()
@@ -300,6 +300,6 @@ def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Shape:
         A TensorShape.
 
     Raises:
-        ValueError: they do not broadcast.
+        ValueError: the shapes do not broadcast.
     """
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))

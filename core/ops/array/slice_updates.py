@@ -47,7 +47,7 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     zeros = constants.zeros_like(dvalue)
     dx = execute(UPDATE, dy, begin, end, strides, zeros, **masks)
     if dvalue.shape.rank is not None and 0 in dvalue.shape:
-        # A value of any shape is taken where the slice has no elements: here it must broadcast.
+        # An empty slice accepts a value of any shape; the gradient must broadcast.
         return dx, None, None, None, broadcasting._reduced_dynamically(dvalue, value, dvalue)
     return dx, None, None, None, broadcasting.reduced_to(dvalue, value, dvalue)
 

@@ -50,7 +50,7 @@ def slice(
 
 
 class _Entry(NamedTuple):
-    """An axis of the input or of the result, and the entry of the vectors that speaks of it."""
+    """An axis of the input or result, and the index of its entry in the vectors."""
 
     kind: str  # "slice", "index", "new" or "whole"
     place: int
@@ -61,7 +61,7 @@ class _Entry(NamedTuple):
 def _entries(
     count: int, rank: int, ellipsis: int, new_axis: int, shrink: int
 ) -> tuple[_Entry, ...]:
-    """The entries in order, the ellipsis written out; ValueError if they do not fit the rank."""
+    """The entries in order, with the ellipsis expanded; ValueError if they exceed the rank."""
     used = sum(1 for i in range(count) if not (ellipsis | new_axis) >> i & 1)
     dots = bin(ellipsis & ((1 << count) - 1)).count("1")
     if dots > 1:
@@ -91,22 +91,22 @@ def replaced(
     masks: tuple[int, int, int, int, int],
     value: Array,
 ) -> Array:
-    """A copy of an array, with a value in the place that StridedSlice picks.
+    """A copy of an array, with a value in the slice that StridedSlice selects.
 
     Args:
-        op: that is run.
-        array: what is copied.
+        op: the op to run.
+        array: the array to copy.
         vectors: begin, end and strides.
-        masks: of begin, end, ellipsis, new axes and axes that vanish.
+        masks: bit masks of begin, end, ellipsis, new axes and axes that vanish.
         value: broadcast to the place; of any shape where the place has no elements, as in
             TensorFlow, which then looks at none.
 
     Raises:
-        InvalidArgumentError: it does not broadcast to it.
+        InvalidArgumentError: the value does not broadcast to the slice.
     """
     out = array.copy()
     index = index_of(op, out.shape, vectors, masks)
-    # With an ellipsis one element is a view too, not a copy of the number.
+    # With an Ellipsis, a single element is a view too and not a copied scalar.
     place = out[index if Ellipsis in index else (*index, Ellipsis)]
     if not place.size:
         return out
@@ -126,7 +126,7 @@ def index_of(
     vectors: tuple[list[int], list[int], list[int]],
     masks: tuple[int, int, int, int, int],
 ) -> tuple[Any, ...]:
-    """The NumPy index that picks what StridedSlice picks."""
+    """The NumPy index equivalent to StridedSlice."""
     begin, end, strides = vectors
     begin_mask, end_mask, ellipsis, new_axis, shrink = masks
     try:
@@ -197,7 +197,7 @@ def getitem(x: Any, key: Any) -> Tensor:
             part = array[key]
             if type(part) is bytes or array.dtype is _OBJECT:
                 part = np.asarray(array)[(*key, ...) if type(key) is tuple else (key, ...)]
-        except (IndexError, ValueError):  # `strided_slice` says it in words
+        except (IndexError, ValueError):  # `strided_slice` raises an error that explains it
             pass
         else:
             if not state.tapes:
@@ -243,7 +243,7 @@ def strided_slice(
     Raises:
         InvalidArgumentError: a stride of 0, an index out of range, more entries than axes.
     """
-    ignored("strided_slice", "what it gives cannot be assigned to", var=var)
+    ignored("strided_slice", "the result cannot be assigned to", var=var)
     first = convert_to_tensor(begin)
     if strides is None:
         strides = constants.ones_like(first)
@@ -346,7 +346,7 @@ def _infer_strided_slice(call: InferCall) -> Shape:
 
 
 def _bound(values: Array | None, i: int, mask: int) -> int | str | None:
-    """The bound of entry i: a number, "open", or None if it is not known."""
+    """The bound of entry i: a number, "open", or None if unknown."""
     if mask >> i & 1:
         return "open"
     return None if values is None else int(values[i])

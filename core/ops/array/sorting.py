@@ -1,4 +1,4 @@
-"""Order: TopKV2, sort, argsort, LowerBound and UpperBound."""
+"""TopKV2, sort, argsort, LowerBound and UpperBound."""
 
 from typing import Any, NamedTuple
 
@@ -84,7 +84,7 @@ def _infer_top_k(call: InferCall) -> tuple[Shape, Shape]:
 
 
 def top_k_gradient(call: OpCall, dy: Tensor | None, _: Any) -> tuple[Any, ...]:
-    """dy put back where the values came from."""
+    """dy scattered to the positions of the selected values."""
     if dy is None:
         return None, None
     x = call.inputs[0]
@@ -94,7 +94,7 @@ def top_k_gradient(call: OpCall, dy: Tensor | None, _: Any) -> tuple[Any, ...]:
     if x.shape.rank == 1:
         places = indices
     else:
-        # A -1 would have no value where k is 0.
+        # With k = 0, -1 could not be inferred.
         rows = reduction.reduce_prod(sizes[:-1])
         flat = reshaping.reshape(indices, joining.stack([rows, count]))
         starts = ranges.range(0, rows, 1) * last
@@ -155,7 +155,7 @@ def searchsorted(
         [..., m], `out_type`, from 0 to n.
 
     Raises:
-        ValueError: there is no such side.
+        ValueError: the side is unknown.
         InvalidArgumentError: the leading axes differ.
 
     Source:
@@ -215,7 +215,7 @@ UPPER_BOUND = define(
 def sort(
     values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
-    """`values` in order along `axis`.
+    """`values` sorted along `axis`.
 
     Args:
         values: [...], a real type, rank at least 1.
@@ -224,7 +224,7 @@ def sort(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: there is no such direction.
+        ValueError: the direction is unknown.
         InvalidArgumentError: there is no such axis.
     """
     found, _ = _ordered(values, axis, direction, "sort")
@@ -248,7 +248,7 @@ def argsort(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: there is no such direction.
+        ValueError: the direction is unknown.
         InvalidArgumentError: there is no such axis.
     """
     _, found = _ordered(values, axis, direction, "argsort")
@@ -260,7 +260,7 @@ def _named(x: Tensor, name: str) -> Tensor:
 
 
 def _ordered(values: TensorLike, axis: int, direction: str, who: str) -> tuple[Tensor, Tensor]:
-    """Values and indices in order: TopKV2 of the last axis, of mirrored values to ascend."""
+    """Sorted values and indices by TopKV2 on the last axis, with mirrored values to ascend."""
     if direction not in {"ASCENDING", "DESCENDING"}:
         raise ValueError(f"{who}: direction must be 'ASCENDING' or 'DESCENDING', got {direction!r}")
     x = convert_to_tensor(values)
@@ -290,7 +290,7 @@ def _ordered(values: TensorLike, axis: int, direction: str, who: str) -> tuple[T
 
 
 def _mirrored(x: Tensor) -> Tensor:
-    """The values in the opposite order, without overflow; its own inverse."""
+    """The values in reverse order, without overflow; its own inverse."""
     if x.dtype.is_unsigned:
         return constants.constant(x.dtype.max, x.dtype) - x
     if x.dtype.is_integer:

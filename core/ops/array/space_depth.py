@@ -44,7 +44,7 @@ def _block_of(
 
 
 def _spatial(call: InferCall) -> tuple[Shape, list[int] | None, list[list[int]] | None]:
-    """The shape of the input, the blocks and the borders, as far as they are known and fit."""
+    """The input's shape, the blocks and borders, as far as known and consistent."""
     shape, blocks = call.spec(0).shape, call.spec(1).shape
     if blocks.rank not in {None, 1}:
         call.fail("block_shape must be a vector")
@@ -66,7 +66,7 @@ def _spatial(call: InferCall) -> tuple[Shape, list[int] | None, list[list[int]] 
 
 
 def _beyond_blocks(call: InferCall, shape: Shape) -> Shape:
-    """The static shape where the blocks are unknown: the axes behind them."""
+    """The static shape with unknown blocks: the axes behind them."""
     blocks = call.spec(1).shape
     if not blocks.rank or blocks[0] is None:
         return unknown_shape(shape.rank)
@@ -76,7 +76,7 @@ def _beyond_blocks(call: InferCall, shape: Shape) -> Shape:
 def space_to_batch_nd(
     input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Every block's element at one place as a batch of its own.
+    """Blocks of spatial positions moved to the batch axis, one batch per position in the block.
 
     Args:
         input: [batch, s, ...], s being m axes.
@@ -293,7 +293,7 @@ def _over(size: int | None, by: int) -> int | None:
 def space_to_depth(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """Every block of a picture as channels of one point.
+    """Blocks of pixels moved to channels.
 
     Args:
         input: [batch, height, width, channels], or channels first.

@@ -1,4 +1,4 @@
-"""A tensor again and again: Tile, and repeat."""
+"""Repetition: Tile, and repeat."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 def repeat(
     input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Each part of `input` along `axis`, as often as `repeats` says.
+    """Each slice of `input` along `axis`, repeated `repeats` times.
 
     Args:
         input: [...], any dtype.
@@ -72,7 +72,7 @@ def repeat(
             "repeat: repeats must be a scalar or have one number per part, got "
             f"{counts.shape.text} for {x.shape.text}"
         )
-    # Row i of the mask has counts[i] places that are true: the parts that stay.
+    # Row i of the mask has counts[i] leading trues, the copies to keep.
     most = (
         reduction.reduce_max(counts)
         if rows is None or rows

@@ -1,4 +1,4 @@
-"""Sounds: `tf.audio`, and their spectra."""
+"""`tf.audio`: sounds and their spectra."""
 
 # A family's `__all__` is its public names: star imports are the index.
 

@@ -1,4 +1,4 @@
-"""Spectra of sounds, and cepstral coefficients of speech: AudioSpectrogram, Mfcc."""
+"""Spectra of sounds, and mel-frequency cepstral coefficients: AudioSpectrogram, Mfcc."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__: list[str] = []
 
 
 def transform_length(window_size: int) -> int:
-    """The power of two that a window is filled up to."""
+    """The power of two to which a window is padded."""
     return 1 << (window_size - 1).bit_length()
 
 
 def hann(window_size: int) -> Array:
-    """A raised cosine, [window_size], float64; the next value would be that at 0 again."""
+    """The periodic Hann window, [window_size], float64."""
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window_size) / window_size)
 
 
 @functools.lru_cache(maxsize=8)
 def filterbank(bins: int, rate: int, low: float, high: float, count: int) -> Array:
-    """Triangles on the mel scale, [bins, count], float64.
+    """Triangular filters on the mel scale, [bins, count], float64.
 
     A frequency's share of the filter whose centre is next above it falls from 1 to 0 on the way
     down to the centre below; the filter there gets the rest.
@@ -104,7 +104,7 @@ def _mel(hertz: Array | float) -> Array:
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 
-# Energies below this count as it: silence has a logarithm, too.
+# Lower energies are raised to this value, so that silence has a logarithm.
 FLOOR = 1e-12
 # More filters than any sound has use for; the table of them has a row per frequency.
 _MOST_FILTERS = 2**14

@@ -1,4 +1,4 @@
-"""WAV files of 16 bits: DecodeWav, EncodeWav."""
+"""16-bit WAV files: DecodeWav, EncodeWav."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def decode_wav(
     desired_samples: int = -1,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The samples of a WAV file, and how many there are in a second.
+    """The samples of a WAV file, and the sample rate.
 
     Args:
         contents: [], string: the bytes of a file of 16 bits per sample.
@@ -57,7 +57,7 @@ def _decode_kernel(
     try:
         with wave.open(io.BytesIO(data)) as file:
             channels, width, rate, count = file.getparams()[:4]
-            # No more than there is, whatever the head says.
+            # The header may claim more frames than the data has.
             found = file.readframes(min(count, len(data)))
     except (wave.Error, EOFError, RuntimeError) as error:
         raise InvalidArgumentError(
@@ -118,7 +118,7 @@ def _encode_kernel(audio: Array, sample_rate: Array) -> Array:
             f"{list(audio.shape)} and {rate}"
         )
     scaled = audio.astype(np.float64) * 32768
-    # Half away from 0.
+    # Halves are rounded away from 0.
     whole = np.clip(np.trunc(scaled + np.copysign(0.5, scaled)), -32768, 32767)
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:

@@ -1,4 +1,4 @@
-"""Averages of variables that forget: shadows that follow them as they train."""
+"""Exponential moving averages of variables, as shadow variables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ExponentialMovingAverage(Trackable):
         num_updates: a count of steps; with it the decay is at most
             `(1 + num_updates) / (10 + num_updates)`, so that early averages follow fast.
         zero_debias: whether shadows begin at 0, and `average` is what that leaves out divided out.
-        name: what shadows are named after.
+        name: the name that shadows are named after.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ExponentialMovingAverage(Trackable):
 
     @property
     def name(self) -> str:
-        """The name from which the shadow variables take theirs."""
+        """The prefix of the shadow variables' names."""
         return self._name
 
     def apply(self, var_list: Iterable[Variable] | None = None) -> None:
@@ -123,7 +123,7 @@ class ExponentialMovingAverage(Trackable):
         return found[1] if weight is None else found[1] / weight
 
     def average_name(self, var: Variable) -> str:
-        """The name that the shadow of a variable has, or would have."""
+        """The name of a variable's shadow, which may not exist."""
         found = self._of.get(id(var))
         if found is not None:
             return found[1].node_name

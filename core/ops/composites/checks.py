@@ -1,4 +1,4 @@
-"""Consistency checks of composite arguments: at once, or in a traced graph when it runs."""
+"""Consistency checks of composite arguments, eager or as ops of the graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 16
 def require(holds: Any, claim: str, *found: Any) -> None:
     """Raise InvalidArgumentError with `claim` and the values, unless `holds`, a bool scalar.
 
-    While tracing an `Assert`, so that a function refuses what its Python body refuses.
+    While tracing, it adds an `Assert`, so that a function raises where its Python body would.
     """
     if isinstance(holds, SymbolicTensor):
         data: list[Any] = [f"{claim}, got"]
@@ -34,7 +34,7 @@ def require(holds: Any, claim: str, *found: Any) -> None:
 
 
 def agree(a: Any, b: Any) -> Any:
-    """Whether two integer tensors have one shape and equal elements; a tensor while tracing."""
+    """Whether two integer tensors have equal shapes and elements; a tensor while tracing."""
     if a is b:
         return True
     if not isinstance(a, SymbolicTensor) and not isinstance(b, SymbolicTensor):
@@ -45,7 +45,7 @@ def agree(a: Any, b: Any) -> Any:
 
 
 def require_equal(a: Any, b: Any, claim: str) -> None:
-    """InvalidArgumentError unless two integer tensors are equal."""
+    """Raise InvalidArgumentError unless two integer tensors are equal."""
     holds = agree(a, b)
     if holds is not True:
         require(holds, claim, a, b)

@@ -50,7 +50,7 @@ def ctc_loss(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """-log p(labels), summed over all ways to say them in the given steps.
+    """-log p(labels), summed over all alignments with the given steps.
 
     Args:
         labels: [batch, length], integers; or a sparse tensor of them, int32.
@@ -156,7 +156,7 @@ def ctc_greedy_decoder(
 def ctc_beam_search_decoder(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The likeliest labels over all ways to say them, by a search; the last class is the blank.
+    """The most probable labels over all alignments, by beam search; the last class is the blank.
 
     Args:
         inputs: [time, batch, classes], logits, float32 or float64.
@@ -165,8 +165,8 @@ def ctc_beam_search_decoder(
         top_paths: how many answers to give, at most `beam_width`.
 
     Returns:
-        For each answer, the best first, a sparse matrix [batch, longest], int64; and
-        [batch, top_paths], their log probabilities.
+        For each path, the best first, a sparse matrix [batch, longest], int64; and [batch,
+        top_paths], their log probabilities.
 
     Source:
         TensorFlow op `CTCBeamSearchDecoder` (ctc_ops.cc).
@@ -225,14 +225,14 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tens
     del name
     x = convert_to_tensor(labels)
     same = comparison.equal(reshaping.expand_dims(x, 2), reshaping.expand_dims(x, 1))
-    # The first index of each label; earlier distinct ones determine its number.
+    # The first index of each label; the number of distinct labels before it is its number.
     length = shapes.shape(x, out_type=int64)[1]
     places = ranges.range(length)
     first = reduction.reduce_min(selecting.where(same, places, length), 2)
     is_first = casting.cast(comparison.equal(first, places), int64)
     number = cumulation.cumsum(is_first, axis=1) - is_first
     which = gathering.gather(number, first, batch_dims=1)
-    # A label per distinct one: where it is the n-th that is first.
+    # For each distinct number, its label: at the first position that has this number.
     hits = logic.logical_and(
         comparison.equal(reshaping.expand_dims(number, 1), reshaping.expand_dims(places, 1)),
         reshaping.expand_dims(comparison.equal(is_first, 1), 1),

@@ -1,4 +1,4 @@
-"""Ops and functions of tensors that were given ragged or sparse arguments, or operators."""
+"""Ops and functions called with ragged, sparse or operator arguments."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _KEEP_ZERO = frozenset(
 def execute_on_composites(
     op: OpDef, arguments: tuple[Any, ...], name: str | None, attrs: dict[str, Any]
 ) -> Any:
-    """An op that was given composite values.
+    """An op called with composite values.
 
     Raises:
-        ValueError: it is not elementwise, so that the values alone do not tell the result.
+        ValueError: the op is not elementwise, so the values alone do not determine the result.
     """
     answer = _answer_of(arguments)
     if answer is not None:
@@ -73,10 +73,10 @@ def call_on_composites(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """A function that was given composite values, as `@takes_composites` says.
+    """Call a function on composite values, by its `@takes_composites` rule.
 
     Raises:
-        ValueError: it does not take values of this kind.
+        ValueError: the function does not take values of this kind.
     """
     hook = hook_of(function)
     registered = None if hook is None else hook.target_for(args, kwargs)
@@ -119,7 +119,7 @@ def _of_kind(
 
 
 def _answer_of(arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """The alternative of a class of composite values: `_answer(name, args, kwargs)`."""
+    """The function of a composite class that replaces calls: `_answer(name, args, kwargs)`."""
     found = [getattr(type(x), "_answer", None) for x in arguments]
     return next((answer for answer in found if answer is not None), None)
 
@@ -135,7 +135,7 @@ def _kind_of(arguments: tuple[Any, ...]) -> str | None:
 
 
 def _imported(kind: str, target: str) -> Callable[..., Any]:
-    """A function of ragged or sparse values: many programs need neither kind."""
+    """A function of ragged or sparse values, imported on demand since few programs need it."""
     module, _, name = target.partition(":")
     home = importlib.import_module(f"{__package__}.{kind}.{module}")
     found: Callable[..., Any] = getattr(home, name)
@@ -149,7 +149,7 @@ def _elementwise() -> Callable[..., Any]:
 def _elementwise_pair(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The function of the values of its first two arguments, with equal rows."""
+    """A function of the values of its first two arguments, which must have equal rows."""
     named = dict(kwargs)
     operands = list(args[:2])
     keys = [key for key in named if key != "name"][: 2 - len(operands)]
@@ -170,7 +170,7 @@ def _without_defaults(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """The call of `target` without default arguments, which a traced function passes explicitly."""
+    """The call of `target`, without default arguments that traced functions pass explicitly."""
     parameters = _parameters(function)
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return target(*args, **kwargs)

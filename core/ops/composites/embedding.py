@@ -45,7 +45,7 @@ def embedding_lookup_sparse(
         params: [rows, ...]; or a list of such, which together are the table, in order.
         sp_ids: [n, (numbers)], integers, SparseTensor or RaggedTensor; no row may be empty before
             one that is not.
-        sp_weights: of the same places, floating point; None for ones.
+        sp_weights: weights at the same indices, floating point; None for ones.
         combiner: "mean" (the default), "sum", or "sqrtn": the sum over the root of the sum of the
             squared weights.
         max_norm: rows of the table that are longer are scaled down to it.
@@ -110,7 +110,7 @@ def _ones(ids: Tensor) -> Tensor:
 
 
 def _parts(x: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Values, the row of each, and how many rows there are."""
+    """The values, the row of each, and the number of rows."""
     if isinstance(x, RaggedTensor):
         if x.ragged_rank != 1:
             raise ValueError("embedding_lookup_sparse: ragged numbers must have a ragged rank of 1")
@@ -141,8 +141,8 @@ def safe_embedding_lookup_sparse(
     Args:
         embedding_weights: [rows, ...], or a list of such.
         sparse_ids: [..., n], SparseTensor; negative numbers are left out.
-        sparse_weights: of the same places; numbers of weight 0 or less are left out, unless the
-            combiner is "sum".
+        sparse_weights: weights at the same indices; numbers of weight 0 or less are left out,
+            unless the combiner is "sum".
         combiner: "mean", "sum" or "sqrtn".
         default_id: the row for rows without numbers; zeros if None.
         max_norm: rows of the table that are longer are scaled down to it.

@@ -1,4 +1,4 @@
-"""The feature specs of `parse_example`, and how sparse and ragged features are put together."""
+"""Feature specs of `parse_example`, and assembly of sparse and ragged features."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class FixedLenFeature(NamedTuple):
     """A feature with the same number of values in every record.
 
     Attributes:
-        shape: of its values.
+        shape: shape of its values.
         dtype: float32, int64 or string.
-        default_value: what stands in where it is missing; None if it must not be.
+        default_value: the value if it is missing; None if it is required.
     """
 
     shape: Any
@@ -48,10 +48,10 @@ class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of values of one shape; shorter ones are padded.
 
     Attributes:
-        shape: of one value.
+        shape: shape of one value.
         dtype: float32, int64 or string.
         allow_missing: whether a missing one has no values; it must, for Example messages.
-        default_value: what to fill with.
+        default_value: the fill value.
     """
 
     shape: Any
@@ -72,8 +72,8 @@ class SparseFeature(NamedTuple):
     Attributes:
         index_key: key of the indices, int64; one for each axis.
         value_key: key of the values.
-        dtype: of the values.
-        size: of each axis.
+        dtype: dtype of the values.
+        size: size of each axis.
         already_sorted: whether the indices are in order.
     """
 
@@ -120,7 +120,7 @@ class RaggedFeature(_RaggedFields):
     """A feature with any number of values, as a RaggedTensor.
 
     Attributes:
-        dtype: of its values.
+        dtype: dtype of its values.
         value_key: its key, if it is not the one in the dictionary.
         partitions: how the values are cut into rows, from the outermost: `RaggedFeature.RowSplits`
             and its kin, each with the key of an int64 feature, or `UniformRowLength(length)`.
@@ -148,8 +148,8 @@ def parts_of(key: str, feature: Any, who: str) -> tuple[list[Any], list[Any]]:
         (key, dtype) of sparse parts, and (key, dtype, row_splits_dtype) of ragged ones.
 
     Raises:
-        TypeError: it is no feature.
-        ValueError: it cannot be.
+        TypeError: the argument is no feature.
+        ValueError: the feature is invalid.
     """
     if isinstance(feature, VarLenFeature):
         return [(key, as_dtype(feature.dtype))], []
@@ -201,7 +201,7 @@ def assembled(key: str, feature: Any, sparse: dict[Any, Any], ragged: dict[Any, 
         return _sparse(feature, sparse)
     split = as_dtype(feature.row_splits_dtype)
     values = ragged[_value_key(key, feature), as_dtype(feature.dtype), split]
-    # Values of one message are a tensor; those of a batch have its messages as rows.
+    # The values of a single message are a tensor; those of a batch are ragged, a row per message.
     cut = _partitioned if isinstance(values, RaggedTensor) else _partitioned_alone
     for partition in reversed(_partitions(feature)):
         rows = None
@@ -216,7 +216,7 @@ def _sparse(feature: SparseFeature, sparse: dict[Any, Any]) -> SparseTensor:
     values = sparse[feature.value_key, as_dtype(feature.dtype)]
     sizes = feature.size if isinstance(feature.size, (list, tuple)) else [feature.size]
     for x in ids:
-        # Index by index, so that each example has the same number.
+        # Compared one by one, so that each example has equal counts.
         require_equal(
             x.indices,
             values.indices,
@@ -231,11 +231,11 @@ def _sparse(feature: SparseFeature, sparse: dict[Any, Any]) -> SparseTensor:
 
 
 def _partitioned_alone(values: Any, partition: Any, rows: Any, split: Any, validate: bool) -> Any:
-    """The values of one message cut into rows."""
+    """The values of one message, split into rows."""
     if isinstance(partition, _UniformRowLength):
         if isinstance(values, RaggedTensor):
             return RaggedTensor.from_uniform_row_length(values, partition.length, validate=validate)
-        # TensorFlow: rows of one length of a tensor are a tensor.
+        # TensorFlow: a tensor's rows of equal length are a tensor.
         sizes = shapes.shape(values)[1:]
         return reshaping.reshape(
             values, joining.concat([np.array([-1, partition.length], np.int32), sizes], 0)
@@ -251,7 +251,7 @@ def _partitioned_alone(values: Any, partition: Any, rows: Any, split: Any, valid
 
 
 def _partitioned(values: Any, partition: Any, rows: Any, split: Any, validate: bool) -> Any:
-    """The values of every message of a batch cut into rows."""
+    """The values of each message of a batch, split into rows."""
     if isinstance(partition, _UniformRowLength):
         inner = RaggedTensor.from_uniform_row_length(
             _as(values.values, split), partition.length, validate=validate
@@ -276,7 +276,7 @@ def _row_lengths(values: RaggedTensor, partition: Any, rows: RaggedTensor, split
     if isinstance(partition, _RowLengths):
         return rows
     if isinstance(partition, _RowSplits):
-        # n + 1 splits are n rows; no splits at all are no rows.
+        # n + 1 splits make n rows; no splits make no rows.
         below, above = rows[:, :-1], rows[:, 1:]
         return below.with_values(arithmetic.subtract(above.values, below.values))
     if isinstance(partition, _ValueRowIds):
@@ -285,7 +285,7 @@ def _row_lengths(values: RaggedTensor, partition: Any, rows: RaggedTensor, split
     if isinstance(partition, _RowStarts):
         ends = RaggedTensor.from_uniform_row_length(counts, 1).with_row_splits_dtype(split)
         following = concat([rows[:, 1:], ends], 1)
-        # A message without rows has no end either.
+        # The end appended to a message without rows must be dropped.
         following = _first(following, rows)
         return rows.with_values(arithmetic.subtract(following.values, rows.values))
     zeros = constants.zeros_like(counts)
@@ -295,7 +295,7 @@ def _row_lengths(values: RaggedTensor, partition: Any, rows: RaggedTensor, split
 
 
 def _first(x: RaggedTensor, like: RaggedTensor) -> RaggedTensor:
-    """The first values of each row, as many as the same row of `like` has."""
+    """The first values of each row, as many as the row of `like` has."""
     starts = x.row_splits[:-1]
     numbers = ragged_range(
         starts, arithmetic.add(starts, like.row_lengths()), row_splits_dtype=x.row_splits.dtype
@@ -304,7 +304,7 @@ def _first(x: RaggedTensor, like: RaggedTensor) -> RaggedTensor:
 
 
 def _counts(rows: RaggedTensor, split: Any) -> RaggedTensor:
-    """The number of values in each row of each message, from the values' row numbers."""
+    """The number of values in each row of each message, from the values' row indices."""
     one = casting.cast(1, split)
     last = reduce_max(rows, 1)
     zero = casting.cast(0, split)

@@ -1,4 +1,4 @@
-"""Names of files that a program looks up once: `tf.io.match_filenames_once`."""
+"""`tf.io.match_filenames_once`: file names that a program looks up once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variab
 
     Args:
         pattern: [] or [n], string, with `*`, `?` and `[...]`.
-        name: of the variable.
+        name: name of the variable.
 
     Returns:
         [?], string, not trainable.

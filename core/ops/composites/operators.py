@@ -1,4 +1,4 @@
-"""Python's operators on ragged tensors: the functions that tensors' operators are."""
+"""Python's operators for ragged tensors: the functions behind tensors' operators."""
 
 from __future__ import annotations
 

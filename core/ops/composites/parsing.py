@@ -1,4 +1,4 @@
-"""Example and SequenceExample messages to structures of tensors: `tf.io.parse_example` and kin."""
+"""Example and SequenceExample messages parsed to structures of tensors: `tf.io.parse_example`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _Wanted:
     def packed(
         self, dense: Sequence[Any], sparse: Sequence[SparseTensor], ragged: Sequence[Any]
     ) -> dict[str, Any]:
-        """Every feature from the op's results, in the order of the keys."""
+        """All features from the op's results, in the order of the keys."""
         by_dense = dict(zip(self.dense, dense, strict=True))
         by_sparse = dict(zip(self.sparse, sparse, strict=True))
         by_ragged = dict(zip(self.ragged, ragged, strict=True))
@@ -384,5 +384,5 @@ def _default(key: str, feature: Any, kind: DType, shape: Shape) -> Any:
             f"got {value.shape.text}"
         )
     if not is_tensor(feature.default_value) and value.shape.num_elements() == count:
-        return reshaping.reshape(value, shape)  # numbers in whatever form, as TensorFlow takes them
+        return reshaping.reshape(value, shape)  # in any shape, like TensorFlow
     return value

@@ -1,4 +1,4 @@
-"""Sets in the last axis of tensors: TensorFlow's `tf.sets`."""
+"""`tf.sets`: sets in the last axis of tensors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def size(a: Any, validate_indices: bool = True) -> Tensor:
 
 
 def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The values that both have, row by row of the last axis, sorted.
+    """The intersection of both, row by row of the last axis, sorted.
 
     Args:
         a: [..., n], integers or strings, tensor or SparseTensor.
@@ -47,7 +47,7 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 
 def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """The values of `a` that `b` has not; the other way round if not `aminusb`.
+    """The values of `a` that are not in `b`; reversed if not `aminusb`.
 
     Args:
         a: [..., n], tensor or SparseTensor of integers or strings.
@@ -62,7 +62,7 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
 
 
 def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The values that one of both has, row by row of the last axis, sorted.
+    """The union of both, row by row of the last axis, sorted.
 
     Args:
         a: [..., n], tensor or SparseTensor of integers or strings.
@@ -79,7 +79,7 @@ def _operation(a: Any, b: Any, operation: str, validate: bool) -> SparseTensor:
     options: dict[str, Any] = {"set_operation": operation, "validate_indices": bool(validate)}
     if isinstance(a, SparseTensor):
         if not isinstance(b, SparseTensor):
-            # TensorFlow has no op for it: the other way round is the same set.
+            # TensorFlow has no op for sparse and dense: swap the operands.
             turned = {"a-b": "b-a", "b-a": "a-b"}.get(operation, operation)
             return _operation(b, a, turned, validate)
         parts: list[Any] = [a.indices, a.values, a.dense_shape]

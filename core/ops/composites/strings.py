@@ -31,11 +31,11 @@ __all__ = [
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """Each string cut at a separator.
+    """Each string split at a separator.
 
     Args:
         input: [...], string, tensor or ragged tensor.
-        sep: where to cut; None or "" cuts at white space, however much of it.
+        sep: the separator; None or "" cuts at white space, however much of it.
         maxsplit: how often to cut at most, -1 for everywhere.
         name: name of the node while tracing.
 
@@ -58,7 +58,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """Each string cut into its bytes.
+    """Each string split into bytes.
 
     Args:
         input: [...], string, tensor or ragged tensor.
@@ -82,7 +82,7 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
 
 
 def _over_strings(cut: Callable[[Tensor], RaggedTensor], input: Any) -> Any:
-    """A function of a vector of strings, over strings of any form."""
+    """A function of string vectors, applied to strings in any form."""
     if isinstance(input, RaggedTensor):
         return input.with_flat_values(_over_strings(cut, input.flat_values))
     x = convert_to_tensor(input, dtypes.string)
@@ -250,13 +250,13 @@ def unicode_encode(
     replacement_char: int = 0xFFFD,
     name: str | None = None,
 ) -> Any:
-    """The strings that code points spell, the last axis becoming one string.
+    """The strings of code points, with the last axis as one string.
 
     Args:
         input: [..., (characters)], int32, tensor or ragged tensor.
         output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
         errors: "replace", "strict" or "ignore" what is no code point.
-        replacement_char: what stands for it.
+        replacement_char: its replacement.
         name: name of the node while tracing.
 
     Returns:

@@ -1,4 +1,4 @@
-"""TensorArray: a list of tensors that loops write into and read from."""
+"""TensorArray: a list of tensors that loops write and read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TensorArraySpec(TypeSpec):
         return TensorArray
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether the dtypes are equal, and the element shapes may be."""
+        """Whether the dtypes are equal and the element shapes compatible."""
         other = spec_or_value.spec if isinstance(spec_or_value, TensorArray) else spec_or_value
         return (
             isinstance(other, TensorArraySpec)
@@ -70,7 +70,7 @@ class TensorArraySpec(TypeSpec):
         )
 
     def most_specific_common_supertype(self, others: Sequence[object]) -> TensorArraySpec | None:
-        """The narrowest spec for all, None if the dtypes differ."""
+        """The narrowest spec that includes all; None if dtypes differ."""
         shape = self._shape
         for other in others:
             if not isinstance(other, TensorArraySpec) or other._dtype is not self._dtype:
@@ -79,7 +79,7 @@ class TensorArraySpec(TypeSpec):
         return TensorArraySpec(shape, self._dtype, self._dynamic_size, self._infer_shape)
 
     def component_specs(self) -> tuple[TensorSpec, ...]:
-        """A scalar of dtype variant: the list beneath."""
+        """A scalar of dtype variant: the underlying list."""
         return (TensorSpec(Shape(()), dtypes.variant),)
 
     def to_components(self, value: object) -> tuple[object, ...]:
@@ -116,12 +116,11 @@ class TensorArraySpec(TypeSpec):
 class TensorArray:
     """A list of tensors of one dtype.
 
-    Every method that changes it returns the changed array, which is the one to go on with: outside
-    of
-    `function` that is the same object, inside it is another.
+    Every method that changes it returns the changed array, which must be used from then on: outside
+    of `function` it is the same object, inside it is a new one.
 
     Args:
-        dtype: of the elements.
+        dtype: dtype of the elements.
         size: how many there are, an int32 scalar.
         dynamic_size: whether writing past the end makes it longer.
         clear_after_read: whether an element may be read once only, so that its memory is freed;
@@ -174,7 +173,7 @@ class TensorArray:
         self._infer = infer_shape
         self._element_shape = Shape(element_shape)
         self._flow: Tensor | None = None
-        # Outside of `function`: the elements; None was never written.
+        # Outside of `function`: the elements; None for one that was never written.
         self._items: list[Tensor | None] | None = None
         self._cleared: set[int] = set()
         self._size: int | None = None
@@ -198,7 +197,7 @@ class TensorArray:
             self._items = [None] * count
 
     def _adopt(self, flow: Any, size: Any) -> None:
-        """Begin with the list `flow`."""
+        """Set the array's content to the list `flow`."""
         self._size = size if isinstance(size, int) else None
         if isinstance(flow, SymbolicTensor) or state.tracer is not None:
             self._flow = flow
@@ -209,7 +208,7 @@ class TensorArray:
             wrap(found[i], self._dtype) if i in found else None for i in range(held.length)
         ]
 
-    # What it is.
+    # Properties.
 
     @property
     def dtype(self) -> DType:
@@ -218,12 +217,12 @@ class TensorArray:
 
     @property
     def element_shape(self) -> Shape:
-        """The shape of every element, as far as it is known."""
+        """The shape of all elements, as far as known."""
         return self._element_shape
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether writing past the end makes it longer."""
+        """Whether writing beyond the end extends the array."""
         return self._dynamic
 
     @property
@@ -233,7 +232,7 @@ class TensorArray:
 
     @property
     def flow(self) -> Tensor:
-        """The list beneath, a scalar of dtype variant."""
+        """The underlying list, a scalar of dtype variant."""
         if self._flow is not None:
             return self._flow
         items = {
@@ -254,7 +253,7 @@ class TensorArray:
         return self._items
 
     def _list(self) -> Tensor | None:
-        """The list to work on while a function is traced; None outside."""
+        """The underlying list while a function is traced; None in eager mode."""
         if self._flow is None and state.tracer is not None:
             self._flow = self.flow
         return self._flow
@@ -275,7 +274,7 @@ class TensorArray:
         return made
 
     def _learn(self, shape: Shape, what: str) -> Shape:
-        """The element shape once one of `shape` is written."""
+        """The element shape, merged with that of an element being written."""
         if not self._element_shape.is_compatible_with(shape):
             raise ValueError(
                 f"TensorArray.{what}: an element must have shape {self._element_shape.text}, "
@@ -283,7 +282,7 @@ class TensorArray:
             )
         return self._element_shape.merge_with(shape) if self._infer else self._element_shape
 
-    # Elements one by one.
+    # Single elements.
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with `value` as element `index`."""
@@ -359,7 +358,7 @@ class TensorArray:
                 f"TensorArray.{what}: elements are {self._dtype.name}: {error}"
             ) from None
 
-    # All of them.
+    # All elements.
 
     def stack(self, name: str | None = None) -> Tensor:
         """[size, ...element]: the elements along a new first axis."""
@@ -405,7 +404,7 @@ class TensorArray:
         return joining.stack(chosen)
 
     def concat(self, name: str | None = None) -> Tensor:
-        """The elements one after the other along their first axis."""
+        """The elements, concatenated along their first axis."""
         flow = self._list()
         if flow is not None:
             shape = self._element_shape
@@ -489,7 +488,7 @@ class TensorArray:
             return execute_one(tensor_lists.LENGTH, flow, name=name)
         return constants.constant(len(self._held()))
 
-    # For TensorFlow's sake.
+    # TensorFlow's further methods.
 
     def identity(self) -> TensorArray:
         """The array."""
@@ -500,7 +499,7 @@ class TensorArray:
         del name
 
     def grad(self, source: Any, flow: Any = None, name: str | None = None) -> NoReturn:
-        """Refused: gradients flow through arrays by themselves."""
+        """Raises an error: gradients flow through arrays without it."""
         raise NotImplementedError(
             "TensorArray.grad: gradients flow through arrays by themselves; use GradientTape"
         )

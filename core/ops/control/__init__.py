@@ -1,4 +1,4 @@
-"""Ops that act on the program: grouping, printing, assertions."""
+"""Ops with an effect on the program: grouping, printing, assertions."""
 
 from pinnace.ops.control import assertions as assertions
 from pinnace.ops.control import printing as printing

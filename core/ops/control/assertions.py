@@ -86,7 +86,7 @@ def Assert(  # noqa: N802 (TensorFlow's name)
 
 
 def shown(array: Array, summarize: int) -> str:
-    """The first elements of an array, as an error or a print shows them."""
+    """The first elements of an array, as text for errors and printing."""
     flat = array.reshape(-1)
     count = flat.size if summarize < 0 else min(summarize, flat.size)
     texts = [
@@ -161,7 +161,8 @@ def _compared(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: the condition does not hold; inside `function`, raised when the graph
+            runs.
     """
     return compare
 
@@ -210,7 +211,8 @@ def assert_none_equal(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: some elements are equal; inside `function`, raised when the graph
+            runs.
     """
     _all_differ(x, y, message, summarize, name)
 
@@ -227,7 +229,7 @@ def assert_positive(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: an element is not; inside `function`, raised when the graph runs.
     """
     assert_greater(convert_to_tensor(x), 0, message or "x must be positive", summarize, name)
 
@@ -244,7 +246,7 @@ def assert_negative(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: an element is not; inside `function`, raised when the graph runs.
     """
     assert_less(convert_to_tensor(x), 0, message or "x must be negative", summarize, name)
 
@@ -261,7 +263,7 @@ def assert_non_negative(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: an element is not; inside `function`, raised when the graph runs.
     """
     assert_greater_equal(
         convert_to_tensor(x), 0, message or "x must not be negative", summarize, name
@@ -280,7 +282,7 @@ def assert_non_positive(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+        InvalidArgumentError: an element is not; inside `function`, raised when the graph runs.
     """
     assert_less_equal(convert_to_tensor(x), 0, message or "x must not be positive", summarize, name)
 
@@ -306,7 +308,7 @@ def assert_near(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it does not hold.
+        InvalidArgumentError: the condition does not hold.
     """
     a, b = _pair(x, y)
     small = 10 * float(dtypes_resolution(a))
@@ -326,7 +328,7 @@ def dtypes_resolution(x: Tensor) -> float:
 
 
 def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """`x`, which must hold neither NaN nor infinity; else InvalidArgumentError.
+    """`x`, checked to contain neither NaN nor infinity; raises InvalidArgumentError.
 
     Args:
         x: [...], a float type.
@@ -351,8 +353,7 @@ def assert_rank(
         name: name of the node while tracing.
 
     Raises:
-        ValueError: it has another number of axes; InvalidArgumentError when the graph runs, where
-            the rank is
+        ValueError: the rank differs; InvalidArgumentError when the graph runs, where the rank is
             not known before.
     """
     _check_rank(x, rank, lambda a, b: a == b, "rank", message, name)
@@ -425,7 +426,7 @@ def assert_rank_in(
 def assert_scalar(
     tensor: TensorLike, message: str | None = None, name: str | None = None
 ) -> Tensor:
-    """`tensor`, which must have no axes; else ValueError.
+    """`tensor`, checked to be a scalar; raises ValueError.
 
     Args:
         tensor: the tensor to check.
@@ -474,11 +475,11 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 def assert_same_float_dtype(
     tensors: Sequence[TensorLike] | None = None, dtype: Any = None
 ) -> dtypes.DType:
-    """The one float dtype of the tensors; ValueError if they differ or it is no float type.
+    """The common float dtype of the tensors; raises ValueError if there is none.
 
     Args:
         tensors: tensors of any shapes.
-        dtype: that they must have; whichever they share if None.
+        dtype: dtype that they must have; if None, any that they share.
 
     Returns:
         The dtype; float32 without tensors and `dtype`.

@@ -1,4 +1,4 @@
-"""Timestamp: the clock, read when a graph runs."""
+"""Timestamp: the time when a graph runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["timestamp"]
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """Seconds since 1970, a float64 scalar; inside `function` those when the graph runs.
+    """Seconds since 1970, a float64 scalar, at the time when the graph runs.
 
     Args:
         name: name of the node while tracing.

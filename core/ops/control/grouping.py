@@ -1,4 +1,4 @@
-"""Nodes that only order or group others: NoOp, group, control_dependencies."""
+"""Nodes that order or group others: NoOp, group, control_dependencies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["control_dependencies", "group", "group_tuple", "no_op"]
 
 
 def no_op(name: str | None = None) -> None:
-    """Does nothing; a node to hang control edges on."""
+    """An op that does nothing, as a node for control edges."""
     execute(NO_OP, name=name)
 
 
 def group(*inputs: Any, name: str | None = None) -> None:
-    """Does nothing more than what made its inputs: effects already happen in program order.
+    """Does nothing beyond computing its inputs, since effects happen in program order.
 
     Args:
         *inputs: tensors or operations; ignored.
@@ -39,7 +39,7 @@ def group(*inputs: Any, name: str | None = None) -> None:
 def group_tuple(
     tensors: Iterable[Any], control_inputs: Any = None, name: str | None = None
 ) -> list[Any]:
-    """The tensors: those that run after them all have happened, as effects are ordered anyway.
+    """The tensors, available after all of them are computed; effects are ordered anyway.
 
     Args:
         tensors: tensors, composite values or None.
@@ -50,7 +50,7 @@ def group_tuple(
         A list with the same values.
 
     Raises:
-        ValueError: there is no tensor among them.
+        ValueError: no tensor is given.
     """
     del name, control_inputs
     found = list(tensors)
@@ -61,7 +61,7 @@ def group_tuple(
 
 @contextlib.contextmanager
 def control_dependencies(control_inputs: Any) -> Iterator[None]:
-    """Accepted for TensorFlow's sake: effects already happen in the order they are written."""
+    """Accepted for TensorFlow's sake: effects always happen in program order."""
     del control_inputs
     yield
 

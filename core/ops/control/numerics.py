@@ -1,4 +1,4 @@
-"""Every op checked for NaN and infinity: `debugging.enable_check_numerics`."""
+"""Checks of every op's results for NaN and infinity: `debugging.enable_check_numerics`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from pinnace.ops.opdef import OpDef
 
-# What only moves values, which the op that made them answers for; as TensorFlow has it.
+# Ops that only move values, as TensorFlow lists them: the op that computed a NaN is the one to
+# report.
 _MOVING = frozenset(
     {
         *("Concat", "ConcatV2", "ExpandDims", "Fill", "Gather", "Maximum", "Minimum", "Reshape"),
@@ -30,7 +31,7 @@ _MOVING = frozenset(
         "TensorListStack",
     }
 )
-# What is checked elsewhere: bodies have ops of their own, a check is no second one.
+# Ops without a check of their own: the ops in their bodies are checked, or they are checks.
 _ELSEWHERE = frozenset(
     {
         *("CheckNumerics", "CheckNumericsV2", "Identity", "If", "StatelessIf", "While"),
@@ -40,13 +41,13 @@ _ELSEWHERE = frozenset(
     }
 )
 _UNCHECKED = _MOVING | _ELSEWHERE
-# Statistics of a batch without elements are NaN, and nobody reads them.
+# The statistics of an empty batch are NaN, and unused.
 _STATISTICS = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
 _PACKAGE = __name__.partition(".")[0]
 
 
 class NumericsChecker:
-    """Sees each op as a tape does, and refuses results that are not finite.
+    """Observes each op like a tape, and raises for results that are not finite.
 
     Args:
         stack_height_limit: how many frames the error shows of where a graph's op was made.
@@ -60,7 +61,7 @@ class NumericsChecker:
     def record(
         self, op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
     ) -> None:
-        """Check what the op gave; of a graph's op, have it checked when the graph runs.
+        """Check the results of an op; in a graph, add an op that checks when the graph runs.
 
         Raises:
             InvalidArgumentError: a value is NaN or infinite.
@@ -79,13 +80,13 @@ class NumericsChecker:
                 raise InvalidArgumentError("\n".join(told) + f" : {non_finite(array)}")
 
     def record_call(self, *_: Any) -> None:
-        """Nothing to record: such a call consists of ops, which were recorded."""
+        """Does nothing: the ops of such a call were recorded."""
 
     record_customised = record_call
     watch_variable = record_call
 
     def watches(self, tensor: object) -> bool:
-        """No: nothing is recorded for a gradient."""
+        """False: nothing is recorded for gradients."""
         del tensor
         return False
 
@@ -118,7 +119,7 @@ def _end_of(path: str, limit: int | None) -> str:
 
 
 def _callers() -> Iterator[tuple[str, int, str]]:
-    """The callers outside of this library, the innermost first."""
+    """The frames outside of this library, innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -160,8 +161,8 @@ def enable_check_numerics(
 ) -> None:
     """Make each op of this thread check that its results are finite, until it is disabled.
 
-    Functions that are traced from here on check theirs whenever they run; what only moves values
-    (a reshape, a slice) is not checked. A second call changes nothing.
+    Functions traced from here on check theirs whenever they run; ops that only move values (a
+    reshape, a slice) are not checked. A second call has no effect.
 
     Args:
         stack_height_limit: how many frames an error shows of where a graph's op was made; None
@@ -178,6 +179,6 @@ def enable_check_numerics(
 
 
 def disable_check_numerics() -> None:
-    """Results may be anything again, in this thread; functions that were traced keep checks."""
+    """Stop checking results in this thread; functions that were traced keep their checks."""
     state.observers = tuple(x for x in state.observers if not isinstance(x, NumericsChecker))
     state.tapes = tuple(x for x in state.tapes if not isinstance(x, NumericsChecker))

@@ -62,14 +62,14 @@ def tf_print(
     end: str = "\n",
     name: str | None = None,
 ) -> None:
-    """Prints values; inside `function` each time the graph runs, in program order.
+    """Prints values; in `function`, each time the graph runs, in program order.
 
     Args:
         *inputs: tensors, structures of tensors, and anything that has a `str`.
         output_stream: sys.stdout, sys.stderr (also if None), or `file://` and a path.
         summarize: how many elements from either end of each axis; all if -1.
-        sep: between values.
-        end: after the last.
+        sep: text between values.
+        end: text after the last value.
         name: name of the node while tracing.
 
     Source:
@@ -94,7 +94,7 @@ def _is_text(tensor: Tensor) -> bool:
 
 
 def _marked(item: Any, found: list[Tensor]) -> str:
-    """The text of one value, with a mark for each tensor in it, which is put into `found`."""
+    """The text of a value, with marks for the tensors in it, which are appended to `found`."""
 
     def leaf(x: Any) -> Any:
         if isinstance(x, (Tensor, Variable)):
@@ -107,7 +107,7 @@ def _marked(item: Any, found: list[Tensor]) -> str:
 
 
 class _Mark:
-    """Stands for a tensor in the text of a structure."""
+    """The mark of a tensor in the text of a structure."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -145,7 +145,7 @@ def _print_kernel(input: Array, *, output_stream: str, end: str) -> None:
 
 
 def _guarded_print_kernel(input: Array, *, output_stream: str, end: str) -> None:
-    """Print for a loaded model: to the terminal alone, without control characters."""
+    """Print for a loaded model: to the terminal only, with control characters removed."""
     if _is_file(output_stream):
         gate.refuse("PrintV2", "files")
     _write(printed(_line(input, end)), output_stream)
@@ -193,7 +193,7 @@ def _number(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
     if isinstance(value, (float, np.floating)):
-        # As few of 6 or 9 digits (15 or 17) as give the number again.
+        # The shorter of two formats if it reads back exactly: 6 or 9 digits, 15 or 17 for float64.
         wide = isinstance(value, float)
         short, long, kind = (15, 17, np.float64) if wide else (6, 9, np.float32)
         text = f"{float(value):.{short}g}"
@@ -227,13 +227,12 @@ def string_format(
     Args:
         template: a text.
         inputs: tensors, one per placeholder.
-        placeholder: what stands for a tensor.
+        placeholder: the text that a tensor replaces.
         summarize: how many elements from either end of each axis; all if -1.
         name: name of the node while tracing.
     """
     tensors = [inputs] if isinstance(inputs, (Tensor, Variable)) else list(inputs)
     if template.count(placeholder) != len(tensors):
-        # A brace of the user's own text: nothing is replaced but ours.
         count = template.count(placeholder)
         raise ValueError(
             f"string format: The template expects {count} tensors, but the inputs only has "
@@ -288,7 +287,7 @@ def _old_line(message: str | bytes, data: tuple[Array, ...], summarize: int) -> 
 
 
 def _first_elements(array: Array, limit: int) -> bytes:
-    """An array as version 1 prints it: rows in brackets, `...` after so many elements."""
+    """An array in version 1's print format: rows in brackets, `...` after a number of elements."""
     shown = array.size if limit < 0 else min(limit, array.size)
     if array.ndim == 0:
         return _bare(array[()])
@@ -297,7 +296,7 @@ def _first_elements(array: Array, limit: int) -> bytes:
 
 
 def _rows(array: Array, left: int) -> tuple[bytes, int]:
-    """The text of the first `left` elements, and how many more there may be."""
+    """The text of the first `left` elements, and how many more fit."""
     if array.ndim == 1:
         text = b" ".join(_bare(value) for value in array[:left])
         return text + (b"..." if len(array) > left else b""), max(left - len(array), 0)
@@ -351,5 +350,5 @@ PRINT = define(
 
 
 def array_text(array: Array, summarize: int) -> bytes:
-    """An array as TensorFlow prints it: `[1 2 3 ... 8 9 10]`, strings in quotes."""
+    """An array in TensorFlow's print format: `[1 2 3 ... 8 9 10]`, strings in quotes."""
     return _nested(array, summarize, 0)

@@ -1,4 +1,4 @@
-"""Ops on datasets and iterators, in functions that are traced here and in loaded graphs."""
+"""Ops on datasets and iterators, for functions traced here and for loaded graphs."""
 
 from pinnace.ops.dataset import batching as batching
 from pinnace.ops.dataset import counting as counting

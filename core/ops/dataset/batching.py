@@ -1,4 +1,4 @@
-"""Elements of a graph's datasets put together and taken apart: batches, padded, windows."""
+"""Datasets of graphs batched and unbatched: batches, padded batches, windows."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ BATCH_V2 = dataset_op(
 def _parallel_batch_kernel(
     input_dataset: Array, batch_size: Array, num_parallel_calls: Array, drop_remainder: Array
 ) -> Array:
-    del num_parallel_calls  # one after the other, in the same order
+    del num_parallel_calls  # elements are computed sequentially, in the same order
     op = "ParallelBatchDataset"
     return batches(op, input_dataset, batch_size, whole_only=bool(drop_remainder))
 
@@ -142,7 +142,7 @@ def _padded(
 def _filled(
     op: str, place: int, column: Sequence[Array], wanted: Sequence[int], value: Array
 ) -> Array:
-    """The arrays of a batch, each filled up to one shape; -1 is the largest size in the batch."""
+    """The arrays of a batch, padded to one shape; -1 is the largest size in the batch."""
     if any(leaf.ndim != len(wanted) for leaf in column):
         raise InvalidArgumentError(
             f"{op}: component {place} must have {len(wanted)} axes as padded_shapes has, got "
@@ -155,8 +155,8 @@ def _filled(
     for leaf in column:
         if any(there > size for there, size in zip(leaf.shape, sizes, strict=True)):
             raise InvalidArgumentError(
-                f"{op}: an element of shape {list(leaf.shape)} does not fit into {sizes}, what "
-                f"padded_shapes has for component {place}"
+                f"{op}: an element of shape {list(leaf.shape)} does not fit into {sizes}, "
+                f"the padded shape of component {place}"
             )
     first = column[0]
     total = len(column) * int(np.prod(sizes, dtype=object))
@@ -230,7 +230,7 @@ def _window_kernel(
     width, step = whole(op, "size", size, 1), whole(op, "shift", shift, 1)
     apart = whole(op, "stride", stride, 1)
     only = bool(drop_remainder)
-    reach = (width - 1) * apart + 1  # of the source, from the first to the last of a window
+    reach = (width - 1) * apart + 1  # source elements from the first to the last of a window
 
     def begin(turn: Turn) -> Iterator[Leaves]:
         for window in _windows(turn.take(source), reach, step, apart, whole_only=only):
@@ -242,7 +242,7 @@ def _window_kernel(
 def _windows(
     elements: Iterator[Leaves], reach: int, step: int, apart: int, *, whole_only: bool
 ) -> Iterator[list[Leaves]]:
-    """Every `apart`th of `reach` elements, and again `step` elements further on."""
+    """Every `apart`-th of `reach` elements, starting again every `step` elements."""
     waiting: list[Leaves] = []
     while True:
         missing = reach - len(waiting)
@@ -265,7 +265,7 @@ def _window_count(there: int, reach: int, step: int, *, whole_only: bool) -> int
 
 
 def _window(column: tuple[Array, ...]) -> Array:
-    """The dataset of the values that one component has in a window."""
+    """The dataset of one component's values in a window."""
     return made(lambda _: ((value,) for value in column), len(column))
 
 

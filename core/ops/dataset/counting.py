@@ -1,4 +1,4 @@
-"""Datasets in graphs: selection and repetition of elements, and options."""
+"""Datasets of graphs: selection and repetition of elements, and options."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _repeat_kernel(input_dataset: Array, count: Array) -> Array:
                 ended = False
                 yield element
             if ended and times < 0:
-                return  # nothing, without end
+                return  # an empty source repeated without end is empty
 
     if not (times and there):
         size = 0
@@ -145,7 +145,7 @@ CONCATENATE = dataset_op(
 
 
 class _Kept:
-    """The elements of the first pass that came to its end."""
+    """A cache: the elements of the first complete pass."""
 
     def __init__(self, op: str, variant: Array, filename: Array) -> None:
         if filename.item():
@@ -177,7 +177,7 @@ CACHE = dataset_op("CacheDataset", f"{_SOURCE}, filename: string", _cache_kernel
 
 
 def _cache_v2_kernel(input_dataset: Array, filename: Array, cache: Array) -> Array:
-    del cache  # the elements stay with the dataset that gives them
+    del cache  # the elements are kept by the dataset itself
     return _Kept("CacheDatasetV2", input_dataset, filename).dataset()
 
 
@@ -201,9 +201,9 @@ def _assert_cardinality_kernel(input_dataset: Array, cardinality: Array) -> Arra
                 break
             yield element
         if wanted != UNKNOWN and count != wanted:
-            told = "without end" if wanted == INFINITE else f"{wanted} elements"
+            told = "infinitely many elements" if wanted == INFINITE else f"{wanted} elements"
             raise FailedPreconditionError(
-                f"{op}: the dataset was said to have {told}, it has "
+                f"{op}: the dataset was asserted to have {told}, it has "
                 f"{'more' if 0 <= wanted < count else count}"
             )
 
@@ -219,7 +219,7 @@ ASSERT_CARDINALITY = dataset_op(
 
 
 def _passed_on(input_dataset: Array, *_rest: Array) -> Array:
-    """The same elements: the op only says how TensorFlow is to make them."""
+    """The same elements: the op only configures how TensorFlow produces them."""
     return np.asarray(input_dataset)
 
 

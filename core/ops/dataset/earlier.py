@@ -1,4 +1,4 @@
-"""Ops of datasets under the names that they had first; TensorFlow still writes some of them."""
+"""Dataset ops under their older names, some of which TensorFlow still writes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pinnace.ops.registry import lookup, register
 
 __all__: list[str] = []
 
-# What the first form of an op had no attribute for.
+# Attributes that the first version of an op lacks.
 _LATER = ("metadata", "cardinality_options", "stop_on_empty_dataset", "use_default_device")
 
 
 def _older(name: str, *later: str) -> None:
-    """Register `name`, which is that of another op with a word before it."""
+    """Register `name`, an older name of another op."""
     op = lookup(name.removeprefix("Experimental"))
     attrs = {key: one for key, one in op.attrs.items() if key not in {*_LATER, *later}}
     register(replace(op, name=name, attrs=attrs))

@@ -1,4 +1,4 @@
-"""Datasets in graphs that read files: records, lines, fixed-length parts, rows of tables."""
+"""Datasets of graphs that read files: records, lines, fixed-length records, CSV rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _compression(op: str, compression_type: Array) -> str:
 
 
 def _strings(op: str, filenames: Array, read: Callable[[str], Iterator[list[bytes]]]) -> Array:
-    """The dataset of the strings of files, one file after the other."""
+    """The dataset of strings in files, one file after the other."""
     names = _names(op, filenames)
 
     def begin(turn: Turn) -> Iterator[Leaves]:
@@ -55,7 +55,7 @@ def _strings(op: str, filenames: Array, read: Callable[[str], Iterator[list[byte
 
 
 def _file_op(op: str, more: str, kernel: Callable[..., Array]) -> OpDef:
-    """An op that reads the files named by its first input; of a loaded model, its assets alone."""
+    """An op that reads the files named by its first input; a loaded model reads only its assets."""
 
     def guarded(filenames: Array, *rest: Array) -> Array:
         if not all(isinstance(name, AssetPath) for name in np.asarray(filenames).reshape(-1)):
@@ -74,7 +74,7 @@ def _file_op(op: str, more: str, kernel: Callable[..., Array]) -> OpDef:
 
 
 def _lines_kernel(filenames: Array, compression_type: Array, buffer_size: Array) -> Array:
-    del buffer_size  # blocks have one size
+    del buffer_size  # blocks have a fixed size
     op = "TextLineDataset"
     kind = _compression(op, compression_type)
     return _strings(

@@ -1,4 +1,4 @@
-"""Elements of a graph's datasets collected by a key, or cut into batches of other sizes."""
+"""Elements of graphs' datasets grouped by key, or rebatched."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _key(op: str, turn: Turn, function: Any, arrays: Sequence[Array]) -> int:
 
 
 def _held(elements: Sequence[Leaves]) -> Array:
-    """The dataset of elements that are there."""
+    """The dataset of given elements."""
     rows = tuple(elements)
     return made(lambda _: iter(rows), len(rows))
 

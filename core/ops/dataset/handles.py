@@ -1,4 +1,4 @@
-"""Iterators of a graph by name, made once for a model or anew in each run; what reads a dataset."""
+"""Named iterators of graphs, created once per model or per run; datasets read by iterators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OneShot(GraphIterator):
     """An iterator that makes its dataset itself, when it is first read.
 
     Args:
-        name: for errors.
+        name: name in error messages.
         factory: FunctionRef without arguments, gives the dataset.
     """
 
@@ -39,7 +39,7 @@ class OneShot(GraphIterator):
 
     @property
     def is_initialized(self) -> bool:
-        """Always: nothing else has to run."""
+        """True: no initialization is needed."""
         return True
 
     def _first(self) -> Iterator[Leaves]:
@@ -48,7 +48,7 @@ class OneShot(GraphIterator):
 
 
 def _named(ctx: RunContext, container: str, name: str, made: GraphIterator) -> Array:
-    """The iterator of that name in all of a run."""
+    """The iterator with a name, shared within a run."""
     if name and ctx is not eager_context():
         made = ctx.stream(("iterators", container, name), lambda: made)
     return as_variant(made)
@@ -123,7 +123,7 @@ def _nothing(_: InferCall) -> tuple[Shape, ...]:
 
 
 class _Idle:
-    """Behind the handles of what TensorFlow keeps beside a dataset: memory, seeds, deleters."""
+    """The object behind handles that TensorFlow keeps beside datasets: memory, seeds, deleters."""
 
     def __repr__(self) -> str:
         return "<a resource beside a dataset>"
@@ -165,7 +165,7 @@ register(
 
 
 def _delete_kernel(handle: Array, deleter: Array) -> None:
-    """Has no effect: an object is freed when nothing refers to it."""
+    """Does nothing: an object is freed when nothing refers to it."""
     del handle, deleter
 
 

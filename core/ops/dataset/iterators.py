@@ -52,7 +52,7 @@ def iterator_get_next(
         name: name of the node while tracing.
 
     Raises:
-        OutOfRangeError: there is no next element.
+        OutOfRangeError: the iterator is at its end.
     """
     result: tuple[Tensor, ...] = execute(
         ITERATOR_GET_NEXT,
@@ -95,7 +95,7 @@ def reduce_dataset(
     Args:
         dataset: variant, of a dataset.
         initial: the state at the start.
-        captured: what `f` takes after state and element.
+        captured: the arguments of `f` after state and element.
         f: FunctionRef: (*state, *element, *captured) -> state.
         output_types: dtypes of the state.
         output_shapes: its shapes, the same at every step.
@@ -155,7 +155,7 @@ REDUCE_DATASET = define(
 def make_iterator(
     dataset: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
 ) -> Tensor:
-    """The handle of a new pass over a dataset, made anew each time the function runs.
+    """The handle of a new iterator over a dataset, created in each run of the function.
 
     Args:
         dataset: variant, of a dataset.
@@ -175,7 +175,7 @@ class GraphIterator:
     """The resource behind the handle of an iterator that a graph makes.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     mutable = True
@@ -236,7 +236,7 @@ ANONYMOUS_ITERATOR = define(
 
 
 class _Element:
-    """An optional element; None: nothing."""
+    """An optional element; None if there is none."""
 
     __slots__ = ("leaves",)
 
@@ -247,7 +247,7 @@ class _Element:
 def next_optional(
     iterator: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
 ) -> Tensor:
-    """The next element, or nothing, as one variant scalar."""
+    """The next element as an Optional, a variant scalar."""
     return execute_one(
         ITERATOR_GET_NEXT_AS_OPTIONAL,
         iterator,
@@ -300,7 +300,7 @@ def optional_value(
     """The leaves of the element.
 
     Raises:
-        InvalidArgumentError: there is none.
+        InvalidArgumentError: the optional is empty.
     """
     result: tuple[Tensor, ...] = execute(
         OPTIONAL_GET_VALUE,
@@ -350,7 +350,7 @@ def _from_value_kernel(components: tuple[Array, ...]) -> Array:
     return as_variant(_Element(components))
 
 
-# A function that is a gradient keeps what a branch made in one of these, for the loaded graph.
+# The gradient of a loaded graph keeps intermediate values of branches in optionals.
 OPTIONAL_FROM_VALUE = define(
     name="OptionalFromValue",
     signature="components: (Toutput_types) -> optional: variant",

@@ -1,4 +1,4 @@
-"""Datasets in graphs that apply functions: map, filter, scan, flat_map."""
+"""Datasets of graphs that apply functions: map, filter, scan, flat_map."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _mapped(op: str, variant: Array, captured: tuple[Array, ...], f: Any) -> Arr
         def image(element: Leaves) -> Leaves:
             return turn.call(f, *element, *captured)
 
-        # `map` goes on after an element whose function failed, as a generator would not.
+        # Unlike a generator, `map` can continue after an element whose function failed.
         return map(image, turn.take(source))
 
     return made(begin, source.cardinality())
@@ -68,7 +68,7 @@ def _parallel_map_kernel(
     *,
     f: Any,
 ) -> Array:
-    del num_parallel_calls  # one after the other, in the same order
+    del num_parallel_calls  # elements are computed sequentially, in the same order
     return _mapped("ParallelMapDataset", input_dataset, other_arguments, f)
 
 
@@ -119,7 +119,7 @@ def _parallel_filter_kernel(
     *,
     predicate: Any,
 ) -> Array:
-    del num_parallel_calls  # one after the other, in the same order
+    del num_parallel_calls  # elements are computed sequentially, in the same order
     return _filtered("ParallelFilterDataset", input_dataset, other_arguments, predicate)
 
 
@@ -176,7 +176,7 @@ SCAN = dataset_op(
 
 
 def _inner(op: str, turn: Turn, f: Any, arrays: tuple[Array, ...]) -> Iterator[Leaves]:
-    """The elements of the dataset that a function gives."""
+    """The elements of the dataset that a function returns."""
     return turn.take(dataset_of(op, turn.call(f, *arrays)[0]))
 
 
@@ -193,7 +193,7 @@ def _flat_map_kernel(input_dataset: Array, other_arguments: tuple[Array, ...], *
 
 FLAT_MAP = dataset_op("FlatMapDataset", _TAKES, _flat_map_kernel, _FUNCTION)
 
-# Far more than are read side by side anywhere.
+# Far more inputs than are read in parallel anywhere.
 _MOST_AT_ONCE = 1 << 16
 
 
@@ -205,7 +205,8 @@ def _interleaved(
         raise InvalidArgumentError(
             f"{op}: cycle_length must be in [1, {_MOST_AT_ONCE}], got {int(cycle)}"
         )
-    # TensorFlow: -1 leaves it to the machine; the order would depend on it.
+    # TensorFlow: -1 lets the runtime choose; a fixed width keeps the order the same on all
+    # machines.
     width = max(int(cycle), 1)
     length = whole(op, "block_length", block, 1)
 
@@ -274,7 +275,7 @@ PARALLEL_INTERLEAVE = dataset_op(
 
 
 def _earlier_interleave(name: str, more: str, attrs: dict[str, AttrDef]) -> None:
-    """An older form of the op: what else it takes only says how TensorFlow runs it."""
+    """An older form of the op, whose further inputs only configure TensorFlow's execution."""
 
     def kernel(
         input_dataset: Array,

@@ -1,4 +1,4 @@
-"""Elements of a graph's datasets chosen: by another dataset, by chance, or if they can be made."""
+"""Selection among datasets of graphs: by another dataset, at random, or by errors."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _ignore_kernel(input_dataset: Array) -> Array:
                 return
             except CancelledError:
                 raise
-            except Exception:  # whatever made an element impossible
+            except Exception:  # any error of an element
                 turn.ctx.check()
                 continue
             yield element

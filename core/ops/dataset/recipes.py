@@ -46,8 +46,8 @@ class Turn:
         return self.ctx.call(function, arrays)
 
     def take(self, source: Readable) -> Iterator[Leaves]:
-        """The elements of another dataset, in this pass; a cancelled run ends here."""
-        # No generator: that ends with the first error, and IgnoreErrorsDataset goes on after it.
+        """The elements of another dataset in this pass; raises if the run is cancelled."""
+        # A generator would end with the first error, but IgnoreErrorsDataset continues after it.
         return map(self._checked, source.element_arrays(self))
 
     def _checked(self, element: Leaves) -> Leaves:
@@ -59,7 +59,7 @@ class Readable(Protocol):
     """The object of a dataset's variant."""
 
     def element_arrays(self, turn: Turn) -> Iterator[Leaves]:
-        """The leaves of every element, in a new pass."""
+        """The leaves of each element, in a new pass."""
 
     def cardinality(self) -> int:
         """The number of elements; INFINITE or UNKNOWN."""
@@ -80,7 +80,7 @@ class Recipe:
         self._count = count
 
     def element_arrays(self, turn: Turn) -> Iterator[Leaves]:
-        """The leaves of every element, in a new pass."""
+        """The leaves of each element, in a new pass."""
         return self._begin(turn)
 
     def cardinality(self) -> int:
@@ -104,7 +104,7 @@ def dataset_of(op: str, variant: Array) -> Readable:
     """The dataset behind a variant.
 
     Raises:
-        InvalidArgumentError: there is another thing.
+        InvalidArgumentError: the variant holds something else.
     """
     found: Any = np.asarray(variant)[()]
     if not hasattr(found, "element_arrays"):
@@ -116,7 +116,7 @@ def whole(op: str, name: str, value: Array, least: int) -> int:
     """A number that an input gives.
 
     Raises:
-        InvalidArgumentError: it is no scalar, or too small.
+        InvalidArgumentError: the input is no scalar, or too small.
     """
     if value.ndim:
         raise InvalidArgumentError(f"{op}: {name} must be a scalar, got {list(value.shape)}")
@@ -127,7 +127,7 @@ def whole(op: str, name: str, value: Array, least: int) -> int:
 
 
 def keep(element: Leaves) -> Leaves:
-    """An element that will be held: it counts as memory of the run."""
+    """The element, counted as memory of the run since it will be held."""
     memory.claim(sum(leaf.nbytes + memory.ARRAY for leaf in element))
     return element
 
@@ -149,7 +149,7 @@ def dataset_op(
     reaches: str = "",
     guarded: Callable[..., Array] | None = None,
 ) -> OpDef:
-    """Register an op that returns a dataset: `signature` has its inputs."""
+    """Register an op that returns a dataset; `signature` describes its inputs."""
     return register(
         OpDef(
             name=name,

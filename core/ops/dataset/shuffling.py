@@ -59,7 +59,7 @@ class SeedGenerator:
 
 
 def _shuffled(elements: Iterator[Leaves], size: int, rng: np.random.Generator) -> Iterator[Leaves]:
-    """Each element drawn from a buffer of the next ones."""
+    """The elements, each drawn from a buffer of the following ones."""
     buffer = [keep(element) for element in itertools.islice(elements, size)]
     for element in elements:
         place = int(rng.integers(len(buffer)))
@@ -74,7 +74,7 @@ def _shuffled(elements: Iterator[Leaves], size: int, rng: np.random.Generator) -
 def _dataset(op: str, variant: Array, buffer_size: Array, seeds: SeedGenerator) -> Array:
     source = dataset_of(op, variant)
     if int(buffer_size) < 1:
-        # TensorFlow: all elements, and -1 alone says so.
+        # TensorFlow: -1 means all elements; other values below 1 are refused.
         if int(buffer_size) != -1:
             raise InvalidArgumentError(
                 f"{op}: buffer_size must be at least 1, or -1 for all, got {int(buffer_size)}"
@@ -109,7 +109,7 @@ def _seeded_kernel(
 _SOURCE = "input_dataset: variant, buffer_size: int64"
 _SEEDS = "seed: int64, seed2: int64"
 _ATTRS = {**ELEMENT, **METADATA, "reshuffle_each_iteration": attr("bool", default=True)}
-# Not pure: two of them are two orders.
+# Declared as random: two equal ops shuffle differently and must not be merged.
 SHUFFLE = dataset_op(
     "ShuffleDataset", f"{_SOURCE}, {_SEEDS}", _seeded_kernel, _ATTRS, effect="random"
 )
@@ -173,7 +173,7 @@ def _and_repeat_kernel(
 def _shuffled_again(
     op: str, input_dataset: Array, buffer_size: Array, count: Array, seeds: SeedGenerator
 ) -> Array:
-    """The dataset shuffled anew, so many times."""
+    """The dataset reshuffled and repeated."""
     shuffled = dataset_of(op, _dataset(op, input_dataset, buffer_size, seeds))
     times = whole(op, "count", count, -1)
 
@@ -268,7 +268,7 @@ ANONYMOUS_RANDOM_SEED_GENERATOR = register(
 
 
 def generator_of(handle: Array, seed: int, seed2: int, *, reshuffle: bool) -> SeedGenerator:
-    """The random generator of passes: from a handle, else from these seeds."""
+    """The random generators of passes: from a handle, else from these seeds."""
     return _generated(handle, seed, seed2, reshuffle=reshuffle)
 
 

@@ -1,4 +1,4 @@
-"""Sources of datasets in graphs: tensors, their slices, ranges of numbers.
+"""Sources of datasets in graphs: tensors, their slices, ranges.
 
 The random numbers are not TensorFlow's; the same seeds reproduce them.
 """
@@ -96,7 +96,7 @@ def _list_kernel(tensors: tuple[Array, ...], *, output_types: Any) -> Array:
     op, width = "ListDataset", len(output_types)
     if len(tensors) % width:
         raise InvalidArgumentError(
-            f"{op}: tensors must be as many for each element, {width}, got {len(tensors)}"
+            f"{op}: the number of tensors must be a multiple of {width}, got {len(tensors)}"
         )
     rows = [tensors[start : start + width] for start in range(0, len(tensors), width)]
     return made(lambda _: iter(rows), len(rows))

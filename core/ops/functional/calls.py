@@ -1,4 +1,4 @@
-"""Calling a function of the graph: PartitionedCall, and BatchFunction, which calls it at once."""
+"""Calls of graph functions: PartitionedCall, and BatchFunction, which calls it directly."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ STATEFUL_PARTITIONED_CALL = define(
 def _batch_kernel(
     in_tensors: tuple[Array, ...], captured_tensors: tuple[Array, ...], *, f: Any, ctx: RunContext
 ) -> tuple[Array, ...]:
-    # Joining the calls of several threads changes when a result comes, not what it is; a server
-    # here joins requests before the graph runs.
+    # TensorFlow joins the calls of several threads here, which does not change results; this
+    # library's server joins requests before the graph runs.
     return ctx.call(f, (*in_tensors, *captured_tensors))
 
 

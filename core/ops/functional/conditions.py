@@ -1,4 +1,4 @@
-"""If and Case, each also in a stateless form: run one of several functions."""
+"""If and Case, also in stateless form: run one of several functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 
 def is_true(value: Array) -> bool:
-    """The truth value for If: a number is not 0, a string or an array is not empty."""
+    """The truth value for If: a number other than 0, a string or an array that is not empty."""
     if value.ndim:
         return bool(value.size)
     return bool(value[()])
@@ -38,7 +38,7 @@ def _infer_if(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _merged(call: InferCall, branches: Sequence[Any]) -> tuple[Shape, ...]:
-    """The narrowest shapes that describe the outputs of every branch."""
+    """The narrowest shapes that include the outputs of all branches."""
     given: tuple[Shape, ...] = call.attrs["output_shapes"]
     kinds = call.attrs["Tout"]
     if len(given) == len(kinds):
@@ -130,7 +130,7 @@ def _fake_param_kernel(*, dtype: Any, shape: Shape) -> Array:
     return np.broadcast_to(np.zeros((), dtype.numpy), sizes)
 
 
-# What one branch returns where only another one has something to return; it is never read.
+# The output of a branch that returns nothing where another one returns a value; it is never read.
 FAKE_PARAM = define(
     name="FakeParam",
     signature="-> output: dtype",

@@ -1,4 +1,4 @@
-"""While, also in a stateless form: runs a function while another returns true."""
+"""While, also in stateless form: runs a function while another one returns true."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# Iterations that a table could not run, after which it is asked again.
+# Iterations after which a table that could not run the loop is tried again.
 _AGAIN = 1024
 
 
@@ -37,7 +37,8 @@ def _while_kernel(
         while is_true(test(values)[0]):
             if ctx.cancelled:
                 ctx.check()
-            # A list that nobody else has: an iteration may write into what nobody else has, either.
+            # A list of our own, with no other reference to its arrays: the iteration may overwrite
+            # them.
             given, values = list(values), ()
             values = step(given)
             iterations += 1
@@ -45,7 +46,7 @@ def _while_kernel(
                 values, is_ended = ctx.finish(cond, body, values)
                 if is_ended:
                     break
-                step = ctx.bind(body, values)  # which has become another function, perhaps
+                step = ctx.bind(body, values)  # the function may have been replaced
     return tuple(values)
 
 

@@ -1,4 +1,4 @@
-"""Python functions as ops: a graph can run them here, and cannot take them along when saved."""
+"""Python functions as ops: graphs can run them in this process, but not be saved with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["numpy_function", "py_function"]
 
 
 class Token(str):
-    """The name of a Python function in a graph; holds the function as long as the graph lives."""
+    """The name of a Python function in a graph, which keeps the function alive with the graph."""
 
     __slots__ = ("function",)
 
@@ -86,7 +86,7 @@ def _numpy_kernel(
 
 
 def _outside(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """Call it as if nothing was being traced or recorded."""
+    """Call the function outside of tracing and recording."""
     saved = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = None, state.observers, ""
     try:
@@ -214,7 +214,7 @@ def _eager_kernel(
     return _arrays(_outside(function, tensors), Tout)
 
 
-# Its gradient: autodiff/python_functions.py.
+# Its gradient is in autodiff/python_functions.py.
 EAGER_PY_FUNC = _python_op(
     "EagerPyFunc", _eager_kernel, GRADIENT_ABOVE, "io", {"is_async": attr("bool", default=False)}
 )

@@ -1,4 +1,4 @@
-"""Images: files, colours, sizes, crops, boxes; TensorFlow's `tf.image`."""
+"""`tf.image`: files, colours, sizes, crops, boxes."""
 
 # A family's `__all__` is its public names: star imports are the index.
 

@@ -1,4 +1,4 @@
-"""BMP files without compression, as TensorFlow reads them: palettes are passed over."""
+"""Uncompressed BMP files as TensorFlow reads them: palettes are ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
-# Where the pixels begin; width, height; bits of a pixel.
+# Offsets of the fields in the header: start of the pixels; width and height; bits per pixel.
 _PLACES, _SIZES, _BITS = 10, 18, 28
 _HEAD_BYTES = 32
 
@@ -50,7 +50,7 @@ def read(op: str, data: bytes, channels: int, most: int) -> Array:
     pixels = lines[:: -1 if upwards else 1, : width * own].reshape(rows, width, own)
     if own == 1:
         colours, alpha = pixels, None
-    else:  # blue comes first
+    else:  # stored as blue, green, red
         colours, alpha = pixels[..., 2::-1], pixels[..., 3:] if own == 4 else None
     wanted = channels or own
     if wanted == 1:

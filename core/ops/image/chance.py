@@ -46,7 +46,7 @@ __all__ = [
 
 
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Each picture of [..., height, width, channels] mirrored, or not, with equal chance.
+    """Images [..., height, width, channels], each flipped horizontally with probability 1/2.
 
     Args:
         image: [height, width, channels] or [batch, height, width, channels].
@@ -78,7 +78,7 @@ def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Ten
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Each picture of [..., height, width, channels] upside down, or not, with equal chance.
+    """Images [..., height, width, channels], each flipped vertically with probability 1/2.
 
     Args:
         image: [height, width, channels] or [batch, height, width, channels].
@@ -298,7 +298,7 @@ def stateless_random_jpeg_quality(
 def random_crop(
     value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """A part of `value` of that size, each place equally likely.
+    """A random crop of `value` of that size, each position equally likely.
 
     Args:
         value: any shape.
@@ -352,7 +352,7 @@ def _flipped(image: TensorLike, axis: int, draw: Callable[..., Tensor]) -> Tenso
     if x.shape.rank == 3:
         return selecting.where(comparison.less(draw([], 0, 1.0), 0.5), mirrored, x)
     count = shapes.axis_sizes(x)[0]
-    # TensorFlow: of many pictures, those whose number rounds to 1.
+    # TensorFlow: the images of a batch whose random number rounds to 1 are flipped.
     chosen = rounding.round(reshaping.reshape(draw([count], 0, 1.0), [-1, 1, 1, 1]))
     flips = casting.cast(chosen, x.dtype)
     return flips * mirrored + (1 - flips) * x

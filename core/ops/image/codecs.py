@@ -24,7 +24,7 @@ __all__ = ["decode_bmp", "decode_gif", "decode_image", "decode_png", "decode_web
 
 _CHANNELS: Mapping[str, tuple[int, ...]] = {
     "DecodePng": (0, 1, 3, 4),
-    "DecodeJpeg": (0, 1, 3, 4),  # 4 of a PNG file
+    "DecodeJpeg": (0, 1, 3, 4),  # 4 for a PNG file
     "DecodeAndCropJpeg": (0, 1, 3),
     "DecodeBmp": (0, 3, 4),
     "DecodeWebP": (0, 3, 4),
@@ -104,14 +104,14 @@ DECODE_PNG = decoder("DecodePng", _decode_png_kernel, types=_PNG_TYPES, attrs=CO
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """All pictures of a GIF file: [frames, height, width, 3], uint8.
+    """All frames of a GIF file: [frames, height, width, 3], uint8.
 
     Args:
         contents: [], string: the bytes of a file.
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it is no GIF.
+        InvalidArgumentError: the bytes are no GIF.
     """
     return execute_one(DECODE_GIF, contents, name=name)
 
@@ -138,7 +138,7 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it is no BMP, or has other channels.
+        InvalidArgumentError: the bytes are no BMP, or one with another number of channels.
     """
     return execute_one(DECODE_BMP, contents, channels=channels, name=name)
 
@@ -162,7 +162,7 @@ def decode_webp(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it is no WebP.
+        InvalidArgumentError: the bytes are no WebP.
     """
     return execute_one(DECODE_WEBP, contents, channels=channels, dtype=as_dtype(dtype), name=name)
 
@@ -273,7 +273,7 @@ ENCODE_PNG = define(
 )
 
 
-# TensorFlow's ops refuse the other kinds too, or give them another rank than they tell.
+# TensorFlow's ops refuse other formats, or return another rank than they declare.
 KINDS: Mapping[str, tuple[str, ...]] = {
     "DecodePng": ("PNG", "JPEG", "GIF"),
     "DecodeJpeg": ("JPEG", "PNG", "GIF"),

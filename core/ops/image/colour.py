@@ -47,8 +47,8 @@ __all__ = [
 ]
 
 _NARROW = frozenset({float16, float32})
-# Columns: what each channel of the other space takes of red, green and blue. The coefficients are
-# TensorFlow's, in all their digits: pictures must come out the same.
+# A column holds the weights of red, green and blue in a channel of the other space. The
+# coefficients are TensorFlow's to the last digit, so that images agree.
 _GREY = [0.2989, 0.5870, 0.1140]
 _YIQ = np.array(
     [
@@ -87,7 +87,7 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """[..., 1] to [..., 3]: all channels alike.
+    """[..., 1] to [..., 3], with equal channels.
 
     Args:
         images: [..., 1], any dtype.
@@ -138,7 +138,7 @@ def _hsv(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _check_channels(x: Array) -> None:
-    """A run-time check for sizes that inference did not know."""
+    """Run-time checks of sizes that were unknown to inference."""
     if not x.ndim or x.shape[-1] != 3:
         raise InvalidArgumentError(
             f"images must have 3 channels on the last axis, got {list(x.shape)}"
@@ -167,14 +167,14 @@ def _rgb_to_hsv_kernel(images: Array) -> Array:
 
 
 def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """The derivative of the quotients of hue and saturation; red wins where channels tie."""
+    """The derivative of hue and saturation; red has precedence in ties."""
     x = call.inputs[0]
     top = indicators.one_hot(extremes.argmax(x, -1), 3, dtype=x.dtype)
     last = extremes.argmin(permutations.reverse(x, [-1]), -1)
     bottom = indicators.one_hot(2 - last, 3, dtype=x.dtype)
     value = reduction.reduce_max(x, -1, keepdims=True)
     least = reduction.reduce_min(x, -1, keepdims=True)
-    # Hue: the channel after the highest less the one before it, over six times the spread.
+    # The hue is the channel after the maximum minus the one before it, over six times the range.
     after = permutations.roll(top, 1, -1) - permutations.roll(top, 2, -1)
     ahead = reduction.reduce_sum(after * x, -1, keepdims=True)
     spread = value - least
@@ -240,7 +240,7 @@ def _as_floats(x: Tensor) -> Tensor:
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
-    """(x - mean) contrast_factor + mean, with the mean of each channel of each picture.
+    """(x - mean) contrast_factor + mean, with the mean of each channel of each image.
 
     Args:
         images: [..., height, width, channels].
@@ -268,7 +268,7 @@ ADJUST_CONTRAST_V2 = define(
 
 
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
-    """RGB pictures [..., 3] with the hue turned by `delta`, where 1 is the whole circle.
+    """RGB images [..., 3] with the hue rotated by `delta`, where 1 is the whole circle.
 
     Args:
         image: [..., 3], RGB: floats in [0, 1], or an integer type.
@@ -306,7 +306,7 @@ ADJUST_HUE = define(
 def adjust_saturation(
     image: TensorLike, saturation_factor: TensorLike, name: str | None = None
 ) -> Tensor:
-    """RGB pictures [..., 3] with the saturation times `saturation_factor`, cut off at 1.
+    """RGB images [..., 3] with the saturation multiplied by `saturation_factor`, at most 1.
 
     Args:
         image: [..., 3], RGB: floats in [0, 1], or an integer type.
@@ -357,7 +357,7 @@ def yuv_to_rgb(images: TensorLike) -> Tensor:
 
 
 def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """`image` + delta, in floats in [0, 1]; integers come back as such, cut off at their range.
+    """`image` + delta in [0, 1] floats; integers are converted back, saturated to their range.
 
     Args:
         image: [...], floats in [0, 1], or an integer type.
@@ -373,7 +373,7 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
 
 
 def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """`gain * image ** gamma`, in floats in [0, 1].
+    """`gain * image ** gamma`, in [0, 1] floats.
 
     Args:
         image: [...], floats in [0, 1], or an integer type.
@@ -395,7 +395,7 @@ def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def per_image_standardization(image: TensorLike) -> Tensor:
-    """Each picture less its mean, over its standard deviation, in float32.
+    """Each image normalized to mean 0 and deviation 1, in float32.
 
     Args:
         image: [..., height, width, channels]. The deviation counts as at least 1/√count, so that a

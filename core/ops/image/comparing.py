@@ -27,7 +27,7 @@ _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
 def psnr(a: TensorLike, b: TensorLike, max_val: Any, name: str | None = None) -> Tensor:
-    """Peak signal to noise ratio in dB: 10 log10(max_val² / mean (a - b)²), one per picture.
+    """The peak signal-to-noise ratio in dB: 10 log10(max_val² / mean (a - b)²), one per image.
 
     Args:
         a: [..., height, width, channels].
@@ -54,7 +54,7 @@ def ssim(
     k2: float = 0.03,
     return_index_map: bool = False,
 ) -> Tensor:
-    """Structural similarity: 1 for equal pictures.
+    """Structural similarity: 1 for equal images.
 
     Args:
         img1: [..., height, width, channels], sides of at least `filter_size`.
@@ -92,7 +92,7 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """Structural similarity over scales, each half as large as the one before; arguments as `ssim`.
+    """Structural similarity over scales, each half the size of the previous; arguments as `ssim`.
 
     Args:
         img1: [..., height, width, channels]; the smallest scale must hold the window.
@@ -124,7 +124,7 @@ def ssim_multiscale(
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """Sum of the absolute differences of neighbours: [] of one picture, [batch] of several.
+    """The sum of absolute differences of neighbours: [] for one image, [batch] for several.
 
     Args:
         images: [height, width, channels] or [batch, height, width, channels], a real number type.
@@ -146,7 +146,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """(dy, dx) of [batch, height, width, channels]: the next less this one, 0 at the end.
+    """(dy, dx) of [batch, height, width, channels]: differences to the next pixel, 0 at the end.
 
     Raises:
         ValueError: not 4 axes.
@@ -160,7 +160,7 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def sobel_edges(image: TensorLike) -> Tensor:
-    """Sobel's two filters, with mirrored borders.
+    """Sobel's two filters, with reflected borders.
 
     Args:
         image: [batch, height, width, channels], a float type.
@@ -229,7 +229,7 @@ def _blurred(x: Tensor, window: Array) -> Tensor:
 
 
 def _halved(x: Tensor) -> Tensor:
-    """Means of two by two; a side of odd length is first doubled at its end."""
+    """Means of two by two pixels; the last row or column of an odd size is duplicated first."""
     sizes = shapes.axis_sizes(x)
     flat = reshaping.reshape(x, joining.stack([-1, *sizes[-3:]]))
     odd = [[0, 0], [0, sizes[-3] % 2], [0, sizes[-2] % 2], [0, 0]]

@@ -85,7 +85,7 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Parts of pictures, all in one size.
+    """Crops of images, resized to one size.
 
     Args:
         image: [batch, height, width, channels], a real type.
@@ -93,14 +93,14 @@ def crop_and_resize(
         box_indices: [n], int32: the picture each box is of.
         crop_size: [2], int32: height and width of the parts.
         method: "bilinear" or "nearest".
-        extrapolation_value: what is outside of the picture.
+        extrapolation_value: the value outside of the picture.
         name: name of the node while tracing.
 
     Returns:
         [n, *crop_size, channels], float32.
 
     Raises:
-        OutOfRangeError: there is no such picture.
+        OutOfRangeError: a box index is out of range.
         InvalidArgumentError: the shapes do not fit.
     """
     return execute_one(
@@ -172,7 +172,7 @@ def _crop_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         to_image = execute(
             CROP_AND_RESIZE_GRAD_IMAGE, dy, boxes, box_ind, size, method=method, T=image.dtype
         )
-    # TensorFlow: the boxes get that of bilinear sampling, whatever the method.
+    # TensorFlow: the gradient for the boxes is that of bilinear sampling, whatever the method.
     to_boxes = execute(CROP_AND_RESIZE_GRAD_BOXES, dy, image, boxes, box_ind)
     return to_image, to_boxes, None, None
 
@@ -273,7 +273,7 @@ def _grad_boxes_kernel(grads: Array, image: Array, boxes: Array, box_ind: Array)
     for axis, slope in ((0, along_y), (1, along_x)):
         total = (dy * slope).sum(axis=(3, 2 - axis))
         last, count = image.shape[axis + 1] - 1, grads.shape[axis + 1]
-        # How far a line moves when the end of the box does.
+        # The derivative of a sampled line with respect to the end of the box.
         end = np.arange(count) * last / (count - 1) if count > 1 else np.array([0.5 * last])
         out[:, axis + 2] = (total * end).sum(axis=1)
         out[:, axis] = (total * (last - end)).sum(axis=1)
@@ -322,7 +322,7 @@ def flip_up_down(image: TensorLike) -> Tensor:
 
 
 def transpose(image: TensorLike, name: str | None = None) -> Tensor:
-    """[..., height, width, channels] with height and width changed for each other.
+    """[..., height, width, channels] with height and width swapped.
 
     Args:
         image: [height, width, channels] or [batch, height, width, channels], any dtype.
@@ -338,7 +338,7 @@ def transpose(image: TensorLike, name: str | None = None) -> Tensor:
 
 
 def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
-    """[..., height, width, channels] turned by k right angles, against the clock.
+    """[..., height, width, channels] rotated counter-clockwise by k right angles.
 
     Args:
         image: [height, width, channels] or [batch, height, width, channels].
@@ -382,7 +382,7 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """[..., height, width, channels] inside of zeros: at the offsets of a picture of that size.
+    """[..., height, width, channels] placed at the offsets inside zeros of the target size.
 
     Args:
         image: [height, width, channels] or [batch, height, width, channels].
@@ -407,7 +407,7 @@ def pad_to_bounding_box(
 
 
 def resize_with_crop_or_pad(image: TensorLike, target_height: Any, target_width: Any) -> Tensor:
-    """[..., height, width, channels] cut off, or widened with zeros, evenly on both sides.
+    """[..., height, width, channels] centrally cropped or padded with zeros.
 
     Args:
         image: [height, width, channels] or [batch, height, width, channels].
@@ -435,7 +435,7 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: Any, target_width:
 
 
 def _half(size: Any, other: Any) -> Any:
-    """Half of what `size` has more than `other`, 0 if it has less."""
+    """Half of the excess of `size` over `other`, or 0."""
     if isinstance(size, int) and isinstance(other, int):
         return max((size - other) // 2, 0)
     return arithmetic.maximum(division.floordiv(arithmetic.subtract(size, other), 2), 0)

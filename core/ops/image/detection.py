@@ -1,4 +1,4 @@
-"""The last ops of detectors: CombinedNonMaxSuppression and similar."""
+"""The final ops of detectors: CombinedNonMaxSuppression and similar."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Boxes of each picture, without those that overlap a better one of their class.
+    """The boxes of each image, without those that overlap a better one of their class.
 
     Args:
         boxes: [batch, n, q, 4], float32: y1, x1, y2, x2; q is 1, or the number of classes.
@@ -45,7 +45,7 @@ def combined_non_max_suppression(
 
     Returns:
         Boxes [batch, m, 4], scores [batch, m], classes [batch, m], float32, filled up with zeros,
-        and how many are meant, int32 [batch].
+        and the number of valid ones, int32 [batch].
     """
     return execute(  # type: ignore[no-any-return]
         COMBINED_NON_MAX_SUPPRESSION,
@@ -155,7 +155,7 @@ def non_max_suppression_overlaps(
         scores: [n], float32.
         max_output_size: at most how many, an int32 scalar.
         overlap_threshold: more than this is an overlap.
-        score_threshold: of this score or less are left out.
+        score_threshold: boxes of this score or less are left out.
         name: name of the node while tracing.
 
     Returns:

@@ -71,7 +71,7 @@ def _drawn(images: Array, boxes: Array, colours: Array) -> Array:
 def draw_bounding_boxes(
     images: TensorLike, boxes: TensorLike, colors: TensorLike | None, name: str | None = None
 ) -> Tensor:
-    """Pictures with frames of one pixel's width.
+    """Images with outlines of boxes, one pixel wide.
 
     Args:
         images: [batch, height, width, 1, 3 or 4], float16 or float32.

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# TensorFlow refuses pictures of more values; a small file may ask for any number of them.
+# TensorFlow refuses larger images; a small file may claim any size.
 _MOST = 1 << 29
 _PILLOW = 4  # bytes of a pixel of most modes
 _STARTS = ((b"\x89PNG", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"GIF8", "GIF"), (b"BM", "BMP"))
 _CHANNELS = {"PNG": (0, 1, 3, 4), "JPEG": (0, 1, 3), "GIF": (0, 3), "BMP": (0, 3, 4)}
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-# Grey in 15 bits as libpng has it: red 0.299 and green 0.587 cut off, blue what is left.
+# Luma in 15 bits as in libpng: 0.299 red and 0.587 green truncated, blue the rest.
 _PNG_GREY = np.array([9797, 19234, 3737])
 
 
 def kind_of(contents: Array) -> str:
-    """The kind of a file by its first bytes; "" if none is known."""
+    """The format of a file by its first bytes; "" if it is unknown."""
     data = bytes(contents.item() if isinstance(contents, np.ndarray) else contents)
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "WEBP"
@@ -46,12 +46,12 @@ def read(
     first: bool = False,
     still: bool = False,
 ) -> Array:
-    """All pictures of a file, or the first: [frames, height, width, channels].
+    """All frames of a file, or the first: [frames, height, width, channels].
 
     Args:
         op: who asks, for errors.
         contents: the bytes of the file.
-        kinds: of files that it may be.
+        kinds: the kinds of files that it may be.
         channels: how many, 0 for those of the file.
         dtype: uint8 or uint16.
         first: only the first picture.
@@ -87,7 +87,7 @@ def read(
 
 
 def _checked_kind(op: str, contents: Array, kinds: Sequence[str], channels: int) -> str:
-    """The kind of the file, which is one of these and has so many channels."""
+    """The format of the file, which must be one of these and have as many channels."""
     kind = kind_of(contents)
     if kind not in kinds:
         found = f"they are a {kind} file, for another op" if kind else "they are none"
@@ -113,7 +113,7 @@ def read_jpeg(
     fancy: bool = True,
     recover: bool = False,
 ) -> Array:
-    """The pixels of a JPEG file, or another still picture: uint8 [height, width, channels]."""
+    """The pixels of a JPEG file, or of another still image: uint8 [height, width, channels]."""
     if _checked_kind(op, contents, kinds, channels) != "JPEG":
         return read(op, contents, kinds, channels, np.dtype(np.uint8), still=True)[0]  # type: ignore[no-any-return]
     if ratio not in (1, 2, 4, 8):
@@ -128,7 +128,8 @@ def read_jpeg(
         wanted = channels or (1 if image.mode == "L" else 3)
         width, height = image.size
         size = (max(1, width // ratio), max(1, height // ratio))
-        # The decoder itself makes grey of the luminance, and smaller pictures of fewer waves.
+        # The decoder itself extracts the luminance, and decodes at reduced size from fewer
+        # coefficients.
         image.draft("L" if wanted == 1 else "RGB", size if ratio > 1 else image.size)
         small = (-(-width // ratio), -(-height // ratio))
         if image.size != small:
@@ -155,7 +156,7 @@ def part(op: str, image: Array, window: Sequence[int]) -> Array:
     """The window y, x, height, width of a picture.
 
     Raises:
-        InvalidArgumentError: it is not inside.
+        InvalidArgumentError: the window is not inside of the picture.
     """
     if len(window) != 4:
         raise InvalidArgumentError(
@@ -222,7 +223,7 @@ def write_jpeg(
     if not 0 <= quality <= 100:
         raise InvalidArgumentError(f"{op}: quality must be from 0 to 100, got {quality}")
     flat = np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image)
-    # Pillow takes 0 for its default; libjpeg does not tell 0 from 1.
+    # Pillow reads 0 as its default; libjpeg treats 0 like 1.
     options = {"quality": max(quality, 1), "progressive": progressive, "optimize": optimize}
     more = {"subsampling": subsampling, "dpi": dpi, **({"xmp": xmp} if xmp else {})}
     return _written(_pillow(op).fromarray(flat), "JPEG", **options, **more)
@@ -266,7 +267,7 @@ def _check_size(op: str, image: Any, frames: int) -> None:
     width, height = image.size
     if width * height * len(image.getbands()) * frames >= _MOST:
         raise InvalidArgumentError(f"{op}: a picture of {width} by {height} is too large")
-    # Pillow's own memory, before it takes it: what it decodes to, and what it hands over.
+    # Account for Pillow's memory in advance: the decoded image and the array.
     claim(width * height * (_PILLOW + len(image.getbands()) * frames))
 
 
@@ -297,7 +298,7 @@ def _pixels(op: str, image: Any, channels: int, dtype: np.dtype[Any]) -> Array:
 
 
 def _is_deep(image: Any) -> bool:
-    """Whether a PNG file has 16 bits per colour: Pillow calls its raw mode so."""
+    """Whether a PNG file has 16 bits per channel, by the name of Pillow's raw mode."""
     return any("16" in str(tile[3]) for tile in getattr(image, "tile", ()))
 
 

@@ -23,7 +23,7 @@ def resize_with_pad(
     method: Any = "bilinear",
     antialias: bool = False,
 ) -> Tensor:
-    """A picture in another size without being bent, with zeros beside or above and below it.
+    """An image resized without distortion, and padded with zeros to the target size.
 
     Args:
         image: [height, width, channels], or with a batch before.

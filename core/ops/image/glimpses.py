@@ -31,7 +31,7 @@ def extract_glimpse(
     noise: str = "uniform",
     name: str | None = None,
 ) -> Tensor:
-    """A window of each picture; what lies outside of the picture is noise.
+    """A window of each image; pixels outside of the image are noise.
 
     Args:
         input: [batch, height, width, channels], float32.
@@ -142,7 +142,7 @@ def _kernel(op: str, *, first: bool) -> Callable[..., Array]:
                 centered=centered,
                 normalized=normalized,
             )
-            # The part of the picture, and where it goes in the window.
+            # The part of the image inside the window, and its place there.
             top, bottom = min(max(y, 0), rows), max(min(y + height, rows), 0)
             left, right = min(max(x, 0), columns), max(min(x + width, columns), 0)
             if y < 0 or x < 0 or y + height > rows or x + width > columns:
@@ -177,7 +177,8 @@ def _define(name: str, *, first: bool) -> OpDef:
         attrs=_ATTRS,
         infer=_infer,
         kernel=_kernel(name, first=first),
-        # Noise is no effect, as in TensorFlow: of two equal calls in a graph one may go.
+        # As in TensorFlow, random noise is not declared as an effect: equal calls in a graph may be
+        # merged.
         gradient=NOT_DIFFERENTIABLE if first else NO_GRADIENT_DEFINED,
     )
 

@@ -1,4 +1,4 @@
-"""Resizing as matrices: each row of a matrix has the weights of one new pixel.
+"""Resizing by matrices; each row holds the weights of one new pixel.
 
 An image is resized by one matrix per axis, and its gradient by their transposes.
 """
@@ -13,12 +13,12 @@ import numpy.typing as npt
 from pinnace.framework.tensor import Array
 
 Weights = npt.NDArray[np.float32]
-# TensorFlow reads the cubic's coefficients from a table with so many steps between two points.
+# TensorFlow tabulates the cubic's coefficients with this many steps between two pixels.
 _STEPS = 1024
 
 
 def scale_of(size: int, new_size: int, align_corners: bool) -> np.float32:
-    """The distance of new pixels on the old axis."""
+    """The distance between new pixels in old coordinates."""
     if align_corners and new_size > 1:
         return np.float32(size - 1) / np.float32(new_size - 1)
     return np.float32(size) / np.float32(new_size)
@@ -27,7 +27,7 @@ def scale_of(size: int, new_size: int, align_corners: bool) -> np.float32:
 def _places(
     size: int, new_size: int, align_corners: bool, half_pixel_centers: bool
 ) -> npt.NDArray[np.float32]:
-    """The positions of new pixels on the old axis."""
+    """The positions of new pixels in old coordinates."""
     steps = np.arange(new_size, dtype=np.float32)
     scale = scale_of(size, new_size, align_corners)
     if half_pixel_centers:
@@ -38,7 +38,7 @@ def _places(
 def nearest_places(
     size: int, new_size: int, align_corners: bool, half_pixel_centers: bool
 ) -> npt.NDArray[np.intp]:
-    """[new_size]: the old point that each new one is a copy of."""
+    """[new_size]: the old pixel that each new one copies."""
     steps = np.arange(new_size, dtype=np.float32)
     scale = scale_of(size, new_size, align_corners)
     where = (steps + np.float32(0.5) if half_pixel_centers else steps) * scale
@@ -50,7 +50,7 @@ def nearest_places(
 def linear_places(
     size: int, new_size: int, align_corners: bool, half_pixel_centers: bool
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
-    """The old points before and after each new one, and how much of the second it takes."""
+    """The old pixels before and after each new one, and the weight of the second."""
     where = _places(size, new_size, align_corners, half_pixel_centers)
     below = np.floor(where)
     low = np.maximum(below.astype(np.intp), 0)
@@ -59,7 +59,7 @@ def linear_places(
 
 
 def linear_weights(size: int, new_size: int, align: bool, half: bool) -> Weights:
-    """[new_size, size] of linear interpolation."""
+    """[new_size, size]: the weights of linear interpolation."""
     low, high, part = linear_places(size, new_size, align, half)
     out = np.zeros((new_size, size), np.float32)
     rows = np.arange(new_size)
@@ -69,7 +69,7 @@ def linear_weights(size: int, new_size: int, align: bool, half: bool) -> Weights
 
 
 def nearest_weights(size: int, new_size: int, align: bool, half: bool) -> Weights:
-    """[new_size, size] of copies."""
+    """[new_size, size]: the weights of nearest-neighbour interpolation."""
     out = np.zeros((new_size, size), np.float32)
     out[np.arange(new_size), nearest_places(size, new_size, align, half)] = 1
     return out
@@ -77,7 +77,7 @@ def nearest_weights(size: int, new_size: int, align: bool, half: bool) -> Weight
 
 @functools.lru_cache(maxsize=2)
 def _cubic_table(a: float) -> tuple[Weights, Weights]:
-    """The cubic at distances from 0 to 1, and from 1 to 2."""
+    """The cubic kernel at distances in [0, 1], and in [1, 2]."""
     near = np.arange(_STEPS + 1, dtype=np.float64) / _STEPS
     far = near + 1
     inside = ((a + 2) * near - (a + 3)) * near * near + 1
@@ -86,12 +86,12 @@ def _cubic_table(a: float) -> tuple[Weights, Weights]:
 
 
 def cubic_tables(half: bool) -> tuple[Weights, Weights]:
-    """The weights of near and of far points, at steps of the same length between two points."""
+    """The weights of near and far pixels, tabulated at equidistant positions between two pixels."""
     return _cubic_table(-0.5 if half else -0.75)
 
 
 def cubic_weights(size: int, new_size: int, align: bool, half: bool) -> Weights:
-    """[new_size, size] of bicubic interpolation.
+    """[new_size, size]: the weights of bicubic interpolation.
 
     With half-pixel centres it is Keys' cubic, and weights outside of the picture are dropped;
     without them TensorFlow's older one, which repeats the edge.
@@ -117,7 +117,7 @@ def _normalised(weights: Weights) -> Weights:
 
 
 def area_weights(size: int, new_size: int, align: bool) -> Weights:
-    """[new_size, size]: the share of each old point in the stretch that a new one covers."""
+    """[new_size, size]: the share of each old pixel in the interval covered by a new one."""
     scale = scale_of(size, new_size, align)
     start = np.arange(new_size, dtype=np.float32) * scale
     end = start + scale
@@ -182,7 +182,7 @@ KERNELS: dict[str, tuple[float, Callable[[Array], Array]]] = {
 def kernel_weights(
     size: int, new_size: int, scale: float, translation: float, kernel: str, antialias: bool
 ) -> Weights:
-    """[new_size, size] of a kernel centred on each new point, widened if `antialias`."""
+    """[new_size, size]: a kernel centred on each new pixel, widened if `antialias`."""
     radius, weight = KERNELS[kernel]
     inverse = np.float32(1) / np.float32(scale)
     width = max(inverse, np.float32(1)) if antialias else np.float32(1)
@@ -191,13 +191,13 @@ def kernel_weights(
     steps = np.arange(size, dtype=np.float32) + np.float32(0.5)
     away = np.abs(steps - centres[:, None]) / width
     found = np.where(away <= radius, weight(away), 0).astype(np.float32)
-    # TensorFlow: a centre outside of the picture takes nothing from it.
+    # TensorFlow: all weights of a centre outside of the picture are 0.
     found[(centres < 0) | (centres > size)] = 0
     return _normalised(found)
 
 
 def resized(images: Array, rows: Weights, columns: Weights) -> Array:
-    """[batch, height, width, channels] under one matrix per axis, in the dtype of `images`."""
+    """[batch, height, width, channels], by one weight matrix per axis, in the dtype of `images`."""
     kind: Any = images.dtype
     batch, height, width, channels = images.shape
     wide = images.reshape(batch, height, width * channels)

@@ -1,4 +1,4 @@
-"""JPEG files, whole or cropped while decoding."""
+"""JPEG files, decoded as a whole or cropped."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def decode_jpeg(
         channels: 0 as in the file, 1 grey, 3 RGB.
         ratio: 1, 2, 4 or 8: each side is divided by it.
         fancy_upscaling: True, which is how Pillow makes colours finer.
-        try_recover_truncated: what is missing at the end is grey, and no error.
+        try_recover_truncated: a missing end becomes grey instead of an error.
         acceptable_fraction: below 1 as `try_recover_truncated`.
         dct_method: kept for the graph; the exact integer method is used.
         name: name of the node while tracing.
@@ -93,7 +93,7 @@ def decode_and_crop_jpeg(
         [height, width, channels], uint8.
 
     Raises:
-        InvalidArgumentError: it is no JPEG, or the window is not inside of the picture.
+        InvalidArgumentError: the bytes are no JPEG, or the window is not inside of the picture.
     """
     return execute_one(
         DECODE_AND_CROP_JPEG,
@@ -244,7 +244,7 @@ _HOW = {
 def adjust_jpeg_quality(
     image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
 ) -> Tensor:
-    """`image` [height, width, 1 or 3] as it looks after JPEG of that quality, 0 to 100.
+    """`image` [height, width, 1 or 3] after JPEG compression at a quality of 0 to 100.
 
     Args:
         image: [height, width, 1 or 3], uint8, or a float type in [0, 1].
@@ -282,7 +282,7 @@ ENCODE_JPEG_VARIABLE_QUALITY = define(
 def extract_jpeg_shape(
     contents: TensorLike, output_type: Any = int32, name: str | None = None
 ) -> Tensor:
-    """[3]: height, width and channels of a JPEG file, from its head alone.
+    """[3]: height, width and channels of a JPEG file, from its header.
 
     Args:
         contents: [], string: the bytes of a file.
@@ -290,7 +290,7 @@ def extract_jpeg_shape(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: it is no JPEG.
+        InvalidArgumentError: the bytes are no JPEG.
     """
     return execute_one(EXTRACT_JPEG_SHAPE, contents, output_type=as_dtype(output_type), name=name)
 

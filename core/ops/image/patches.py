@@ -61,7 +61,7 @@ def _check(call: InferCall, name: str, values: Sequence[int], rank: int) -> None
 
 
 def _count(size: int, window: int, stride: int, rate: int, padding: str) -> tuple[int, int]:
-    """The number of windows along an axis, and the padding before it."""
+    """The number of windows along an axis, and the padding before."""
     reach = effective_size(window, rate)
     if padding == "VALID":
         return max(-(-(size - reach + 1) // stride), 0), 0
@@ -79,7 +79,7 @@ def _windows(
         size = x.shape[axis + 1]
         count, before = _count(size, k, s, r, padding)
         places = np.arange(count)[:, None] * s + np.arange(k) * r - before
-        # One plane of zeros at the end stands for all that is outside.
+        # An appended plane of zeros stands for all positions outside.
         at = axis * 2 + 1
         zeros = np.zeros([1 if i == at else n for i, n in enumerate(y.shape)], y.dtype)
         places = np.where((places < 0) | (places >= size), size, places)
@@ -92,7 +92,7 @@ def _windows(
 
 
 def _one_hot_filter(call: OpCall, x: Tensor, dtype: dtypes.DType) -> Tensor:
-    """The filter whose convolution takes windows apart: one output channel per pixel."""
+    """The filter whose convolution extracts windows: one output channel per pixel."""
     channels = x.shape[-1] if x.shape.rank else None
     if channels is None:
         raise UnimplementedError(f"{call.op.name}: the gradient needs a known number of channels")
@@ -103,7 +103,7 @@ def _one_hot_filter(call: OpCall, x: Tensor, dtype: dtypes.DType) -> Tensor:
 
 
 def _put_back(call: OpCall, dy: Tensor) -> Tensor:
-    """The transpose of a convolution with windows of ones and zeros, for real `dy`."""
+    """The transpose of a convolution by windows of ones and zeros, for real `dy`."""
     x = call.inputs[0]
     if dy.shape.rank and 0 in tuple(dy.shape):  # no window fits
         return constants.zeros(shapes.shape(x), dy.dtype)

@@ -1,4 +1,4 @@
-"""The types of pixels, and the limits that each of them has."""
+"""The dtypes of pixels, and their ranges."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["convert_image_dtype"]
 def convert_image_dtype(
     image: TensorLike, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """Pixels in another type: floats are from 0 to 1, integers from 0 to the largest.
+    """Pixels in another dtype: floats range from 0 to 1, integers from 0 to the largest.
 
     Args:
         image: any shape, a real type.
         dtype: a real type.
-        saturate: what leaves the range of an integer type is cut off, else it wraps around.
+        saturate: whether values outside of an integer type's range are clamped; else they wrap.
         name: name of the node while tracing.
 
     Raises:
@@ -49,5 +49,5 @@ def convert_image_dtype(
         return casting.cast(x, kind, name)
     if x.dtype.is_integer:
         return arithmetic.multiply(casting.cast(x, kind), 1.0 / x.dtype.max, name)
-    # Half a step more: TensorFlow cuts off what is behind the point.
+    # TensorFlow truncates, so half a step is added.
     return cast(arithmetic.multiply(x, kind.max + 0.5), kind, name)

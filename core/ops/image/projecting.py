@@ -27,14 +27,14 @@ _TYPES = frozenset(
         *(dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
     }
 )
-# Past this a place is outside of every picture; it still fits into int64.
+# Coordinates beyond this lie outside of every image; the bound fits into int64.
 _FAR = np.float32(2**40)
 
 _ATTRS = {"interpolation": attr("string"), "fill_mode": attr("string", default="CONSTANT")}
 
 
 def _reflected(place: Array, size: int) -> Array:
-    """Beyond the edges d c b a | a b c d | d c b a."""
+    """Reflection at the edges: d c b a | a b c d | d c b a."""
     if size <= 1:
         return np.zeros_like(place)
     period = np.float32(2 * size)
@@ -47,7 +47,7 @@ def _reflected(place: Array, size: int) -> Array:
 
 
 def _wrapped(place: Array, size: int) -> Array:
-    """Beyond the edges a b c d | a b c d | a b c d; the gap between d and a is nowhere."""
+    """Wrapping at the edges: a b c d | a b c d | a b c d; the gap between d and a has no pixel."""
     if size <= 1:
         return np.zeros_like(place)
     whole, gaps = np.float32(size), np.float32(size - 1)
@@ -58,7 +58,7 @@ def _wrapped(place: Array, size: int) -> Array:
 
 
 def _nearest(place: Array, size: int) -> Array:
-    """Beyond the edges a a a a | a b c d | d d d d."""
+    """Clamping at the edges: a a a a | a b c d | d d d d."""
     return np.clip(place, 0, size - 1)
 
 
@@ -82,12 +82,12 @@ def _places(transforms: Array, height: int, width: int) -> tuple[Array, Array, A
 
 
 def _rounded(place: Array) -> Array:
-    """Rounded to the nearest integer, halves away from 0."""
+    """The number rounded to the nearest integer, halves away from 0."""
     return np.trunc(place + np.copysign(np.float32(0.5), place))  # type: ignore[no-any-return]
 
 
 class _Reader:
-    """The pixels of pictures [batch, height, width, channels]; `fill` outside of them."""
+    """The pixels of images [batch, height, width, channels], with `fill` outside of them."""
 
     def __init__(self, images: Array, fill: Array) -> None:
         self.images = images
@@ -95,7 +95,7 @@ class _Reader:
         self.batch = np.arange(len(images))[:, None, None]
 
     def __call__(self, row: Array, column: Array, there: Array) -> Array:
-        """The pixels at whole numbers [batch, h, w]."""
+        """The pixels at integer positions, [batch, h, w]."""
         height, width = self.images.shape[1:3]
         inside = there & (row >= 0) & (row < height) & (column >= 0) & (column < width)
         if not height or not width:
@@ -175,7 +175,7 @@ def _infer(call: InferCall) -> Shape:
 
 
 def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """As in TensorFlow: gradients are transformed by the inverse projection, zero at edges."""
+    """The images' gradient, by the inverse projection with zeros at edges, as in TensorFlow."""
     from pinnace.ops.linalg import solving  # a family of ops that only this gradient needs
 
     images, transforms = call.inputs[:2]

@@ -58,7 +58,7 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`images` with another height and width.
+    """`images` resized to another height and width.
 
     Args:
         images: [batch, height, width, channels] or [height, width, channels], a real type.
@@ -97,14 +97,14 @@ def resize(
         wanted = _fitting(x, wanted)
     known = broadcasting.known_value(wanted)
     if known is not None and x.shape[1:3] == known.tolist():
-        # TensorFlow: a picture that has the size already keeps its dtype too.
+        # TensorFlow: an image that already has the size also keeps its dtype.
         return reshaping.squeeze(x, [0]) if single else x
     y = _resized(x, wanted, method, antialias, name)
     return reshaping.squeeze(y, [0]) if single else y
 
 
 def _fitting(x: Tensor, size: Tensor) -> Tensor:
-    """The largest size of the proportions of `x` inside of `size`."""
+    """The largest size with the proportions of `x` that fits into `size`."""
     now = shapes.shape(x)[1:3]
     scales = casting.cast(size, float32) / casting.cast(now, float32)
     scale = arithmetic.minimum(scales[0], scales[1])
@@ -176,7 +176,7 @@ def _centres(call: OpCall) -> dict[str, Any]:
 def _gradient_by(name: str) -> Gradient:
     def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         x = call.inputs[0]
-        # TensorFlow: no other type gets a gradient.
+        # TensorFlow: other dtypes get no gradient.
         if x.dtype not in lookup(name).type_sets["T"].allowed:
             return None, None
         return execute(lookup(name), dy, x, **_centres(call)), None
@@ -201,7 +201,7 @@ def _bilinear_kernel(
 ) -> Array:
     height, width = _sizes("ResizeBilinear", images, size)
     x = images.astype(np.float32, copy=False)
-    # Differences, not matrices: TensorFlow's sums, and flat regions stay flat.
+    # Differences as in TensorFlow, not matrix products: uniform regions stay uniform.
     low, high, part = interpolation.linear_places(
         x.shape[2], width, align_corners, half_pixel_centers
     )
@@ -218,7 +218,7 @@ RESIZE_BILINEAR = _resize_op("ResizeBilinear", _bilinear_kernel, _gradient_by("R
 
 
 def _undone(grads: Array, rows: Array, columns: Array, dtype: Any) -> Array:
-    """The gradient of each old point from those of the new ones, `grads`."""
+    """The gradient of each old pixel from those of the new ones, `grads`."""
     wide = grads.astype(computed_in(np.dtype(dtype)), copy=False)
     return interpolation.resized(wide, rows.T, columns.T).astype(dtype, copy=False)
 
@@ -239,7 +239,7 @@ def _backward(weights: Any) -> Any:
 
 
 def _gradient_of_grad(name: str) -> Gradient:
-    """The gradient of a linear op's transpose is the op."""
+    """The gradient of a linear op's transpose, which is the op."""
 
     def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         size = shapes.shape(call.inputs[0])[1:3]

@@ -27,7 +27,7 @@ __all__ = ["sample_distorted_bounding_box", "stateless_sample_distorted_bounding
 
 _SIZES = frozenset({uint8, int8, int16, int32, int64})
 _LARGEST = 2**31 - 1
-# Words drawn at a time: an attempt takes four at most, but for rejected ones.
+# Random words drawn at a time: an attempt uses at most four, except for rejected ones.
 _AT_ONCE = 32
 
 _ATTRS = {
@@ -50,7 +50,7 @@ def _options(ratios: Any, areas: Any, attempts: Any, whole: Any) -> dict[str, An
 
 
 class _Rectangle(NamedTuple):
-    """A rectangle of whole pixels; the ends are not in it."""
+    """A rectangle of whole pixels, without its ends."""
 
     left: int
     top: int
@@ -70,7 +70,7 @@ class _Rectangle(NamedTuple):
 
 
 class _Words:
-    """The words of a stream, one by one."""
+    """The random words of a stream, one at a time."""
 
     def __init__(self, start: philox.KeyCounter) -> None:
         self._words = self._all(start)
@@ -82,12 +82,12 @@ class _Words:
             start = start.skip(_AT_ONCE)
 
     def unit(self) -> np.float32:
-        """A number from 0 to 1: 23 bits as the mantissa of a number in [1, 2), minus 1."""
+        """A number in [0, 1): 23 bits as the mantissa of a number in [1, 2), minus 1."""
         bits = np.uint32(0x3F800000 | next(self._words) & 0x7FFFFF)
         return bits.view(np.float32) - np.float32(1)
 
     def below(self, count: int) -> int:
-        """A whole number; the words that would favour the lower ones are left out."""
+        """An integer below `count`; words that would favour low results are rejected."""
         word = next(self._words)
         if not count & (count - 1):
             return word & (count - 1)
@@ -103,7 +103,7 @@ def _round(x: np.float32) -> int:
 def _drawn(
     width: int, height: int, areas: tuple[np.float32, np.float32], ratio: np.float32, words: _Words
 ) -> _Rectangle | None:
-    """A part of that ratio and an area within the range, in float32 as TensorFlow; None if none."""
+    """A crop of the ratio, with an area in the range, in float32 like TensorFlow; None if none."""
     least, most = (share * np.float32(width) * np.float32(height) for share in areas)
     if areas[0] > areas[1] or ratio <= 0 or width <= 0 or height <= 0:
         return None
@@ -118,7 +118,7 @@ def _drawn(
     else:
         tall = tallest
     wide = _round(np.float32(tall) * ratio)
-    # What rounding has cost, a pixel may bring back.
+    # Rounding may have made the area too small: try one more row.
     if np.float32(wide * tall) < least:
         tall += 1
         wide = _round(np.float32(tall) * ratio)
@@ -134,7 +134,7 @@ def _drawn(
 
 
 def _covers(part: _Rectangle, share: np.float32, boxes: list[_Rectangle]) -> bool:
-    """Whether enough of one box is within."""
+    """Whether the crop covers a sufficient share of one box."""
     if part.area < 1:
         return False
     return any(bool(part.common(box).area / box.area >= share) for box in boxes if box.area >= 1)
@@ -241,7 +241,7 @@ def sample_distorted_bounding_box(
         bounding_boxes: [batch, n, 4], float32 from 0 to 1: y1, x1, y2, x2.
         seed: the op's seed; 0 draws others in every run.
         min_object_covered: a scalar: which share of some box must be within.
-        aspect_ratio_range: of width over height; (0.75, 1.33) if None.
+        aspect_ratio_range: range of width / height; (0.75, 1.33) if None.
         area_range: shares of the picture; (0.05, 1) if None.
         max_attempts: after so many failures the part is the picture; 100 if None.
         use_image_if_no_bounding_boxes: whether no box means the picture; otherwise an error.
@@ -328,7 +328,7 @@ def stateless_sample_distorted_bounding_box(
         bounding_boxes: [batch, n, 4], float32 from 0 to 1: y1, x1, y2, x2.
         seed: [2], int32 or int64; the same seed gives the same part.
         min_object_covered: a scalar: which share of some box must be within.
-        aspect_ratio_range: of width over height; (0.75, 1.33) if None.
+        aspect_ratio_range: range of width / height; (0.75, 1.33) if None.
         area_range: shares of the picture; (0.05, 1) if None.
         max_attempts: after so many failures the part is the picture; 100 if None.
         use_image_if_no_bounding_boxes: whether no box means the picture; otherwise an error.

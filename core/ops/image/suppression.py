@@ -21,7 +21,7 @@ _TYPES = typed({float16, float32}, default=float32)
 
 
 def _corners(boxes: Array) -> Array:
-    """[n, 4]: the least and the greatest y and x of each box."""
+    """[n, 4]: the lowest and highest y and x of each box."""
     y, x = np.sort(boxes[:, ::2], axis=1), np.sort(boxes[:, 1::2], axis=1)
     return np.stack([y[:, 0], x[:, 0], y[:, 1], x[:, 1]], axis=1)
 
@@ -136,7 +136,7 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """As `non_max_suppression`, with scores, which may be reduced instead of dropping boxes.
+    """`non_max_suppression` with scores, which may be reduced instead of dropping boxes.
 
     Args:
         boxes: [n, 4], float32.
@@ -214,7 +214,7 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
-    """As `non_max_suppression`, padded with zeros to `max_output_size`.
+    """`non_max_suppression`, padded with zeros to `max_output_size`.
 
     Args:
         boxes: [n, 4], float32.
@@ -229,7 +229,7 @@ def non_max_suppression_padded(
         tile_size: has no effect, which a warning says.
 
     Returns:
-        Indices [m] and how many of them are meant, both int32.
+        Indices [m] and the number of valid ones, both int32.
     """
     del sorted_input, canonicalized_coordinates
     why = "boxes are not worked on in tiles"
@@ -298,7 +298,7 @@ NON_MAX_SUPPRESSION_V2 = define(
 def selected(
     op: str, boxes: Array, scores: Array, most: Array, iou: Array, least: Array, sigma: float = 0.0
 ) -> tuple[Array, Array]:
-    """Indices and scores of the boxes that stay, best first."""
+    """Indices and scores of the selected boxes, best first."""
     if boxes.ndim != 2 or boxes.shape[1] != 4 or scores.shape != boxes.shape[:1]:
         raise InvalidArgumentError(
             f"{op}: boxes must have four numbers and scores one per box, got shapes "
@@ -308,7 +308,7 @@ def selected(
     _check_limits(op, limit, threshold, sigma)
     corners = _corners(boxes.astype(np.float32))
     scale = np.float32(-0.5 / sigma) if sigma else np.float32(0)
-    # The best first; of equal ones the first.
+    # Ordered by descending score, then by ascending index.
     queue = [(-score, i, 0) for i, score in enumerate(scores.astype(np.float32)) if score > floor]
     heapq.heapify(queue)
     kept: list[int] = []

@@ -1,4 +1,4 @@
-"""Files, records and their parsing: TensorFlow's `tf.io` (with `ops.composites.parsing`)."""
+"""`tf.io` (with `ops.composites.parsing`): files, records and their parsing."""
 
 # A family's `__all__` is its public names: star imports are the index.
 

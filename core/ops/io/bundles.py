@@ -1,4 +1,4 @@
-"""Checkpoints as ops: SaveV2, RestoreV2, MergeV2Checkpoints.
+"""Checkpoint ops: SaveV2, RestoreV2, MergeV2Checkpoints.
 
 Programs use `tf.train.Checkpoint`; these are in the graphs that TensorFlow writes into SavedModels
 and in programs that save without objects.
@@ -47,7 +47,7 @@ def _names(op: str, tensor_names: Array, slices: Array, wanted: int) -> list[tup
 
 
 def _part(op: str, name: str, text: str) -> tuple[tuple[int, ...], Box]:
-    """The shape of a whole tensor and the part of it that is meant."""
+    """The shape of a whole tensor and the requested slice."""
     try:
         return parse_slice(text)
     except ValueError:

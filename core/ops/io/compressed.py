@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["decode_compressed"]
 
 _WHO = "DecodeCompressed"
-# What zlib calls a window: 15 for its own header, 16 more for gzip's.
+# zlib's window bits: 15 for a zlib header, plus 16 for gzip.
 _WINDOWS = {"ZLIB": 15, "GZIP": 31}
-_MOST = 1 << 31  # bytes that one string may stand for
-_FIRST = 1 << 16  # bytes that are asked for at first
+_MOST = 1 << 31  # maximal size of a decompressed string in bytes
+_FIRST = 1 << 16  # size of the first output buffer in bytes
 
 
 def decode_compressed(
@@ -39,20 +39,20 @@ def decode_compressed(
 
     Raises:
         DataLossError: a string is damaged or ends early.
-        InvalidArgumentError: another compression.
+        InvalidArgumentError: unknown compression.
     """
     return execute_one(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)
 
 
 def _inflated(data: bytes, window: int) -> bytes:
-    """All members of a gzip stream; of zlib's format there is one."""
+    """The content of all members of a gzip stream, or of the one zlib stream."""
     parts: list[bytes] = []
     room = _MOST
     while data:
         inflate = zlib.decompressobj(wbits=window)
         piece = _FIRST
         while not inflate.eof:
-            # Asked for before it is there: a few bytes may stand for any number of them.
+            # Accounted for before allocation: a few bytes may expand to any size.
             piece = min(piece, room)
             claim(piece)
             try:
@@ -64,13 +64,13 @@ def _inflated(data: bytes, window: int) -> bytes:
             parts.append(found)
             room -= len(found)
             if not room:
-                raise ResourceExhaustedError(f"{_WHO}: a string stands for more than {_MOST} bytes")
+                raise ResourceExhaustedError(f"{_WHO}: a string expands to more than {_MOST} bytes")
             data = inflate.unconsumed_tail
             if not data and len(found) < piece:
                 break
-            piece *= 2  # so that what is left of the input is copied seldom
+            piece *= 2  # so that the unconsumed input is rarely copied
         if not inflate.eof:
-            raise DataLossError(f"{_WHO}: a string ends before what is compressed in it")
+            raise DataLossError(f"{_WHO}: a string ends before its compressed data")
         data = inflate.unused_data if window == _WINDOWS["GZIP"] else b""
     return joined(b"", parts)
 

@@ -1,4 +1,4 @@
-"""Lines of CSV as columns: DecodeCSV."""
+"""CSV lines parsed into columns: DecodeCSV."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def decode_csv(
         records: [...], string, one line each.
         record_defaults: per column a scalar or [1] that stands in for an empty field, or an empty
             vector of the column's dtype if there must be one; or a dtype.
-        field_delim: what separates fields.
+        field_delim: the separator of fields.
         use_quote_delim: whether quotes protect separators.
         na_value: a field that counts as empty.
         select_cols: the columns wanted, in ascending order; all if None.
@@ -66,7 +66,7 @@ def decode_csv(
 
 
 def default_of(value: Any) -> Tensor:
-    """The default for an empty field of a column; empty if a value is required."""
+    """The default for empty fields of a column; empty if a value is required."""
     if isinstance(value, DType):
         return convert_to_tensor(np.empty(0, value.numpy), value)
     if isinstance(value, Operands):
@@ -138,7 +138,7 @@ def column_of(
     empty: tuple[str, str],
     who: str = "DecodeCSV",
 ) -> Array:
-    """The fields of column `index`, each Latin-1, as values; `empty` ones are the default."""
+    """The fields of column `index`, each in Latin-1, as values; empty ones become the default."""
     values: list[Any] = []
     for number, field in enumerate(fields):
         if field in empty:

@@ -35,10 +35,10 @@ class _Dense:
     """A feature that becomes one dense tensor.
 
     Args:
-        key: of the feature.
-        dtype: of its values.
-        shape: of one value; a first axis of unknown size makes values of different lengths.
-        default: what stands in where the feature is missing; empty if it must not be.
+        key: key of the feature.
+        dtype: dtype of its values.
+        shape: shape of one value; a first axis of unknown size makes values of different lengths.
+        default: the value if the feature is missing; empty if it is required.
     """
 
     def __init__(self, key: Any, dtype: DType, shape: Shape, default: Array) -> None:
@@ -53,7 +53,7 @@ class _Dense:
         self.has_default = self.default.size > 0
 
     def missing(self, record: int) -> Array:
-        """The values of a record that has none."""
+        """The values of a record without the feature."""
         if self.variable:
             return np.zeros(0, self.dtype.numpy)
         if not self.has_default:
@@ -69,11 +69,11 @@ class _Dense:
 
     @property
     def name(self) -> str:
-        """The key, as messages have it."""
+        """The key, for messages."""
         return repr(self.key.decode("utf-8", "replace"))
 
     def check(self, kind: int, count: int, record: int) -> None:
-        """Check that values of this kind and number fit."""
+        """Check that values of this kind and number are allowed."""
         if kind != self.kind:
             raise InvalidArgumentError(
                 f"parse_example: feature {self.name} must hold {self.word}, "
@@ -137,10 +137,10 @@ class Parser:
     def _column(
         self, key: bytes, dtype: DType
     ) -> tuple[example_columns.Column, dict[int, tuple[int, Any]]]:
-        """The values parsed column-wise, and kind and values of the records parsed one by one."""
+        """The values parsed column-wise; and kind and values of the records parsed one by one."""
         if self._kinds[key] == _KINDS[dtype][0]:
             column, rest = self._reader.columns[key], self._reader.rest
-        else:  # the same key was asked for with another type, too
+        else:  # the key was also requested with another dtype
             none = np.zeros(0, np.int64)
             column = example_columns.Column(none, np.zeros(0, dtype.numpy), none)
             rest = list(range(len(self._records)))
@@ -186,7 +186,7 @@ class Parser:
         )
 
     def ragged(self, key: Any, dtype: DType) -> tuple[Array, Array]:
-        """All values of a feature, and how many each record has."""
+        """All values of a feature, and the number in each record."""
         name = _key(key)
         kind, _, word = _KINDS[dtype]
         column, rest = self._column(name, dtype)
@@ -240,7 +240,7 @@ def _outputs(
     sparse: Sequence[tuple[Any, DType]],
     ragged: Sequence[tuple[Any, DType, DType]],
 ) -> tuple[Array, ...]:
-    """The flat outputs of ParseExampleV2; `single`: for one scalar record."""
+    """The flat outputs of ParseExampleV2; with `single`, for one scalar record."""
     wanted = [(feature.key, feature.dtype) for feature in dense]
     parser = Parser(messages, [*wanted, *sparse, *[(key, dtype) for key, dtype, _ in ragged]])
     records = len(messages)
@@ -326,7 +326,7 @@ def _parse_v1_kernel(
 
 
 def _keys(arrays: Sequence[Array]) -> list[bytes]:
-    """Keys that are tensors of their own."""
+    """The keys, given as one tensor each."""
     return [key for array in arrays for key in _strings(array)]
 
 

@@ -1,4 +1,4 @@
-"""Files as ops: ReadFile, WriteFile, MatchingFiles."""
+"""File ops: ReadFile, WriteFile, MatchingFiles."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _read_kernel(filename: Array) -> Array:
 
 
 def _read_own_kernel(filename: Array) -> Array:
-    # A loaded model has a path of this kind only of its own assets.
+    # In a loaded model, only the model's own assets have paths of this type.
     if not isinstance(string_of(filename), AssetPath):
         gate.refuse("ReadFile", "files other than its own assets")
     path = text(filename)
@@ -84,7 +84,7 @@ READ_FILE = define(
 
 
 def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> None:
-    """Leave the file with `contents`, or as it was; its folder is made if it is not there.
+    """Write `contents` atomically; the file's folder is created if it is missing.
 
     Args:
         filename: [], string.

@@ -1,4 +1,4 @@
-"""Files and folders by TensorFlow's names: `tf.io.gfile`, for local paths."""
+"""`tf.io.gfile`: files and folders at local paths."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _path(path: Any) -> str:
 
 
 def get_registered_schemes() -> list[str]:
-    """The supported URL schemes: none, or `file`."""
+    """The supported URL schemes: none but `file`."""
     return ["", "file"]
 
 
@@ -99,13 +99,13 @@ def join(path: Any, *paths: Any) -> str:
 
 
 def mkdir(path: Any) -> None:
-    """Make a folder, whose parent must be there."""
+    """Create a folder, whose parent must exist."""
     with explained("make", _path(path)):
         Path(_path(path)).mkdir(exist_ok=False)
 
 
 def makedirs(path: Any) -> None:
-    """Make a folder and its parents; nothing if it is there."""
+    """Create a folder and its parents; does nothing if it exists."""
     with explained("make", _path(path)):
         Path(_path(path)).mkdir(parents=True, exist_ok=True)
 
@@ -166,7 +166,7 @@ def _free(path: Any, overwrite: bool) -> None:
 
 
 def stat(path: Any) -> os.stat_result:
-    """The file's status: `st_size` and so on."""
+    """The status of a file: `st_size` and so on."""
     with explained("look at", _path(path)):
         return Path(_path(path)).stat()
 

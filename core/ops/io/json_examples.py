@@ -1,4 +1,4 @@
-"""Records as JSON: DecodeJSONExample."""
+"""Records in JSON: DecodeJSONExample."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def decode_json_example(json_examples: TensorLike, name: str | None = None) -> T
 
 
 def _kernel(json_examples: Array) -> Array:
-    from google.protobuf import json_format  # few programs want it
+    from google.protobuf import json_format  # late: few programs need it
 
     found = np.empty(json_examples.shape, object)
     for at, text in np.ndenumerate(json_examples):
@@ -58,7 +58,7 @@ def _kernel(json_examples: Array) -> Array:
 def _single(text: str) -> float:
     """A number as the float32 that it is nearest to.
 
-    The largest float32 is written with so few digits that it is read as more than it is.
+    The largest float32 is written with so few digits that it is read as a larger number.
     """
     value = float(text)
     with np.errstate(over="ignore"):

@@ -14,13 +14,13 @@ from pinnace.framework.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
 
-# The formats' messages are in this package here, in `tensorflow` there.
+# The package of the formats' messages here, and in TensorFlow.
 _OURS, _THEIRS = "pinnace.proto.", "tensorflow."
 _LOCAL = {"", "local://"}
 _BYTES = b"bytes://"
 
 _WIDE = {"int32": (dtypes.int32, dtypes.int64), "uint32": (dtypes.uint32, dtypes.uint64)}
-# By `FieldDescriptorProto.Type`: the dtypes that a field's values may be.
+# `FieldDescriptorProto.Type` -> the dtypes that a field's values may be read as.
 _DTYPES: dict[int, tuple[DType, ...]] = {
     1: (dtypes.float64,),
     2: (dtypes.float32, dtypes.float64),
@@ -56,7 +56,7 @@ def message(op: str, source: str | bytes, name: str) -> Any:
     """The descriptor of a message.
 
     Args:
-        op: for messages.
+        op: name of the op in messages.
         source: "local://" or "", a path of a FileDescriptorSet, or "bytes://" and such a set.
         name: the message's full name.
 
@@ -104,7 +104,7 @@ def _pool(op: str, data: bytes) -> Any:
         for file in given.file:
             pool.Add(file)
         for file in given.file:
-            pool.FindFileByName(file.name)  # reads it, and says what is wrong in it
+            pool.FindFileByName(file.name)  # parses the file, and raises if it is invalid
     except (DecodeError, KeyError, TypeError) as error:
         raise InvalidArgumentError(
             f"{op}: descriptor_source must be a FileDescriptorSet with its imports: {error}"
@@ -151,7 +151,7 @@ def field(op: str, found: Any, name: str, *, extensions: bool) -> Any:
 
 
 def check_dtype(op: str, one: Any, dtype: DType) -> None:
-    """InvalidArgumentError unless values of the field may have that dtype."""
+    """Raise InvalidArgumentError unless a field's values may have the dtype."""
     allowed = _DTYPES[one.type]
     if dtype not in allowed:
         raise InvalidArgumentError(
@@ -161,11 +161,11 @@ def check_dtype(op: str, one: Any, dtype: DType) -> None:
 
 
 def default(one: Any) -> Any:
-    """The default value of a field; b"" for a message."""
+    """The default value of a field; b"" for messages."""
     value = one.default_value
     if one.type in {10, 11}:
         return b""
-    if value is None or value == []:  # a repeated field has none of its own
+    if value is None or value == []:  # repeated fields have no default
         return b"" if one.type in {9, 12} else 0
     return value.encode() if isinstance(value, str) else value
 
@@ -176,5 +176,5 @@ def is_repeated(one: Any) -> bool:
 
 
 def is_packed(one: Any) -> bool:
-    """Whether a field's values are to be written in one run."""
+    """Whether a field's values are written as one packed run."""
     return bool(one.is_packed) if hasattr(one, "is_packed") else bool(one.GetOptions().packed)

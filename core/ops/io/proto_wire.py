@@ -1,4 +1,4 @@
-"""Fields of protobuf messages read from their bytes and written to them, one field at a time.
+"""Fields of protobuf messages, decoded from and encoded to bytes one at a time.
 
 The input is not trusted: a length is checked against the remaining bytes.
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = 0, 1, 2, 3, 4, 5
-# What its bytes are called in errors.
+# The name of the bytes in errors.
 _MESSAGE = "a protobuf message"
-# A group in a group, and so on: protobuf's own readers stop there as well.
+# The deepest nesting of groups, the limit of protobuf's own readers.
 _DEEPEST = 100
 
 
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
     Attributes:
         wire: the wire type of one value.
-        read: what was on the wire (an int, or bytes for `BYTES` and groups) to the value.
+        read: converts the wire's value (an int, or bytes for `BYTES` and groups) to the field's.
         write: the value to the bytes that follow the tag.
     """
 
@@ -99,7 +99,7 @@ def _with_length(value: bytes) -> bytes:
 
 
 _TEXT = Kind(BYTES, bytes, _with_length)
-# By `FieldDescriptorProto.Type`.
+# `FieldDescriptorProto.Type` -> how its values are encoded.
 KINDS: dict[int, Kind] = {
     1: Kind(FIXED64, _unpacked_as("<d", "<Q"), _packed_as("<d")),
     2: Kind(FIXED32, _unpacked_as("<f", "<I"), _packed_as("<f")),
@@ -123,7 +123,7 @@ KINDS: dict[int, Kind] = {
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """Number, wire type and content of each field of a message, in their order.
+    """Number, wire type and content of each field of a message, in order.
 
     The content is an int, or bytes for `BYTES` and groups, which keep their tags.
 
@@ -183,7 +183,7 @@ def packed_values(data: bytes, kind: Kind) -> Iterator[Any]:
     """The values of a packed field.
 
     Raises:
-        DataLossError: they are cut off.
+        DataLossError: the bytes are cut off.
     """
     at = 0
     while at < len(data):
@@ -192,7 +192,7 @@ def packed_values(data: bytes, kind: Kind) -> Iterator[Any]:
 
 
 def written(number: int, kind: Kind, values: list[Any], *, packed: bool) -> bytes:
-    """A field with these values, tags and all."""
+    """A field with these values, encoded with its tags."""
     if packed:
         body = b"".join(map(kind.write, values))
         return varint(number << 3 | BYTES) + _with_length(body)

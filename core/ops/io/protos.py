@@ -1,4 +1,4 @@
-"""Fields of protobuf messages as tensors and back: DecodeProtoV2 and EncodeProto."""
+"""Conversion between fields of protobuf messages and tensors: DecodeProtoV2, EncodeProto."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _collected(data: bytes, fields: Sequence[_Field]) -> list[list[Any]]:
                 values = [field.kind.read(content)]
             elif kind == wire.BYTES and field.kind.wire != wire.START_GROUP:
                 values = list(wire.packed_values(content, field.kind))
-            else:  # not what the field is: passed over, as an unknown one
+            else:  # another wire type than the field's: skipped like an unknown field
                 continue
             if field.repeated:
                 out[place].extend(values)
@@ -168,7 +168,7 @@ def _collected(data: bytes, fields: Sequence[_Field]) -> list[list[Any]]:
 
 
 def _rewritten(data: bytes, message: Any, *, binary: bool) -> bytes:
-    """A message read whole and written again, from its text or its bytes."""
+    """A message parsed and serialized again, from its text or bytes."""
     from google.protobuf import message_factory, text_format
     from google.protobuf.message import DecodeError
 

@@ -35,7 +35,7 @@ def decode_raw(
     fixed_length: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The bytes of every string as numbers.
+    """The bytes of every string reinterpreted as numbers.
 
     Args:
         input_bytes: [...], string, all of one length unless `fixed_length` is given.
@@ -131,7 +131,7 @@ def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the a
     from pinnace.proto.tensor_pb2 import TensorProto
 
     message = TensorProto(dtype=T.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
-    message.tensor_shape.SetInParent()  # a scalar has a shape too: it is there, and empty
+    message.tensor_shape.SetInParent()  # an empty shape is present, since scalars have a shape
     for n in array.shape:
         message.tensor_shape.dim.add(size=n)
     if T is dtypes.string:
@@ -154,7 +154,7 @@ SERIALIZE_TENSOR = define(
 
 
 def _message_from(data: bytes) -> TensorProto | None:
-    """The message in these bytes; None if there is none."""
+    """The message in these bytes; None if they are invalid."""
     # `import pinnace` does without protobuf, a twentieth of what it takes.
     from google.protobuf.message import DecodeError
 
@@ -170,7 +170,7 @@ _MOST = 1 << 31
 
 
 def _texts_of(message: TensorProto, count: int) -> Array:
-    """The elements of a string tensor, which are in one of two fields."""
+    """The elements of a string tensor, from either of two fields."""
     if not message.tensor_content:
         return _filled(message.string_val, count, np.dtype(object))
     found = _texts(message.tensor_content, count)
@@ -180,7 +180,7 @@ def _texts_of(message: TensorProto, count: int) -> Array:
 
 
 def _texts(data: bytes, count: int) -> list[bytes]:
-    """The texts that `packed` put into one field."""
+    """The strings that `packed` put into one field."""
     if count > len(data):
         raise InvalidArgumentError(f"ParseTensor: {count} texts do not fit into {len(data)} bytes")
     lengths: list[int] = []
@@ -209,7 +209,7 @@ def _texts(data: bytes, count: int) -> list[bytes]:
 
 
 def _filled(values: Any, count: int, kind: np.dtype[Any]) -> Array:
-    """`count` values: the last one given is repeated."""
+    """`count` values, of which the last given one is repeated."""
     out = np.zeros(count, kind) if kind.kind != "O" else np.full(count, b"", object)
     given = min(len(values), count)
     if given:
@@ -241,7 +241,7 @@ def _infer_parsed(call: InferCall) -> Shape:
         return UNKNOWN
     message = _message_from(string_of(known))
     if message is None:
-        return UNKNOWN  # the kernel says so
+        return UNKNOWN  # the kernel will raise
     return from_list_with_minus_one(dim.size for dim in message.tensor_shape.dim)
 
 
@@ -260,7 +260,7 @@ PARSE_TENSOR = define(
 
 
 def packed(array: Array, dtype: DType) -> bytes:
-    """A TensorProto with all elements in one field, texts too: their lengths, then their bytes."""
+    """A TensorProto with all elements in one field; of strings, lengths followed by bytes."""
     from pinnace.proto.tensor_pb2 import TensorProto
 
     message = TensorProto(dtype=dtype.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int

@@ -49,7 +49,7 @@ _LIST_OUTPUTS = (
 
 
 def _attrs(types: Sequence[str], *counts: str) -> dict[str, AttrDef]:
-    """The attributes of an op that has these lists of types, and numbers of tensors."""
+    """The attributes of an op with these lists of types and numbers of tensors."""
     return {
         **{name: attr("int", default=0) for name in counts},
         **{name: attr("list(type)", default=()) for name in types},
@@ -59,7 +59,7 @@ def _attrs(types: Sequence[str], *counts: str) -> dict[str, AttrDef]:
 
 
 class _Steps(NamedTuple):
-    """The values of one feature list in every record: all values, per step, per record."""
+    """The values of a feature list in every record: all values, counts per step and per record."""
 
     values: Array
     step_lengths: Array
@@ -100,7 +100,7 @@ def _steps_of(lists: Sequence[Any], key: bytes, dtype: DType) -> _Steps:
 def _dense_steps(
     found: _Steps, key: bytes, dtype: DType, shape: Shape, may_miss: bool, single: bool
 ) -> tuple[Array, Array]:
-    """[records, longest, *shape] filled with zeros, and how many steps each record has."""
+    """[records, longest, *shape] padded with zeros, and the number of steps of each record."""
     name = key.decode("utf-8", "replace")
     if found.missing.any() and not may_miss:
         raise InvalidArgumentError(
@@ -124,7 +124,7 @@ def _dense_steps(
 
 
 def _sparse_steps(found: _Steps, single: bool) -> tuple[Array, Array, Array]:
-    """Indices by record, step and place; values; the sizes that hold them."""
+    """Indices by record, step and position; values; the dense shape."""
     records = np.repeat(np.arange(len(found.steps)), found.steps)
     columns = [
         np.repeat(records, found.step_lengths),
@@ -142,7 +142,7 @@ def _splits(lengths: Array, kind: DType) -> Array:
 
 
 class _Wanted(NamedTuple):
-    """Keys, dtypes and shapes of the parsed features, of the context and of the feature lists."""
+    """Keys, dtypes and shapes of the parsed features in contexts and feature lists."""
 
     context_dense: Sequence[examples._Dense]
     context_sparse: Sequence[tuple[Any, DType]]
@@ -323,7 +323,7 @@ def _without_ragged(
     kinds: Sequence[DType],
     shapes: Sequence[Shape],
 ) -> tuple[Array, ...]:
-    """The outputs of version 1 of the op; the lists that may be missing are named."""
+    """The outputs of the op's first version, with names of feature lists that may be missing."""
     dense = [
         (key, kind, shape, key in may_miss)
         for key, kind, shape in zip(keys, kinds, shapes, strict=True)
@@ -460,7 +460,7 @@ def _single_kernel(
         feature_list_dense_types,
         feature_list_dense_shapes,
     )
-    # Unlike the others it does not tell how long the lists are: they are as long as they are.
+    # Unlike the other ops, this one has no outputs for the lengths of the lists.
     return found[: len(found) - len(feature_list_dense_types)]
 
 

@@ -1,4 +1,4 @@
-"""Writing TFRecord files: TensorFlow's `tf.io.TFRecordWriter`."""
+"""`tf.io.TFRecordWriter`: writes TFRecord files."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class TFRecordWriter:
         self._writer.flush()
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         self._writer.close()
 
     def __enter__(self) -> Self:

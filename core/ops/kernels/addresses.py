@@ -1,8 +1,8 @@
 """The data address of an array, in a tenth of NumPy's time.
 
 The first field of an array object, after CPython's object header, is its data pointer: it has been
-there since the first version of NumPy's C interface. It is read directly, after one check that it
-is so.
+there since the first version of NumPy's C interface. It is read directly, after one check of this
+layout.
 
 Source:
     NumPy, `PyArrayObject_fields` (ndarraytypes.h).

@@ -1,9 +1,9 @@
 """Bessel functions of orders 0 and 1, of float64 arrays: J and Y, and the modified K.
 
-The tables are Chebyshev coefficients, computed with 50 digits for this file. Up to 8, J and Y in
-x²/32 - 1: of J over (x² - r²) of its first two roots, of Y without its logarithm. Beyond, of P and
-Q in 128/x² - 1: amplitude and phase (Abramowitz and Stegun, 9.2.5). K: up to 2 in x²/2 - 1,
-without its logarithm; beyond, of K(x) eˣ √x in 4/x - 1.
+The tables are Chebyshev coefficients, computed with 50 digits for this file. Up to 8, in x²/32 -
+1: J divided by (x² - r²) for its first two roots r, and Y without its logarithm. Beyond, in
+128/x² - 1: P and Q, for amplitude and phase (Abramowitz and Stegun, 9.2.5). K: up to 2 in x²/2 -
+1, without its logarithm; beyond, K(x) eˣ √x in 4/x - 1.
 """
 
 from __future__ import annotations
@@ -297,12 +297,12 @@ def j1(x: Array) -> Array:
 
 
 def y0(x: Array) -> Array:
-    """Y₀(x); -∞ where x is not above 0, as in TensorFlow."""
+    """Y₀(x); -∞ for x <= 0, as in TensorFlow."""
     return _second(x, 0)
 
 
 def y1(x: Array) -> Array:
-    """Y₁(x); -∞ where x is not above 0, as in TensorFlow."""
+    """Y₁(x); -∞ for x <= 0, as in TensorFlow."""
     return _second(x, 1)
 
 
@@ -324,7 +324,7 @@ def _near_j(x: Array, order: int) -> Array:
 
 
 def _far(x: Array, order: int) -> tuple[Array, Array]:
-    """J and Y from 8 on."""
+    """J and Y for x >= 8."""
     x = np.maximum(x, _FAR)
     part = _FAR / x
     square = 2 * part * part - 1
@@ -339,7 +339,7 @@ def _far(x: Array, order: int) -> tuple[Array, Array]:
 
 
 def k0(x: Array) -> Array:
-    """K₀(x), the modified Bessel function of the second kind; ∞ where x is not above 0."""
+    """K₀(x), the modified Bessel function of the second kind; ∞ for x <= 0."""
     return _modified(x, 0, scaled=False)
 
 
@@ -349,7 +349,7 @@ def k0e(x: Array) -> Array:
 
 
 def k1(x: Array) -> Array:
-    """K₁(x); ∞ where x is not above 0."""
+    """K₁(x); ∞ for x <= 0."""
     return _modified(x, 1, scaled=False)
 
 

@@ -1,4 +1,4 @@
-"""Products by BLAS: on one thread while plans run, and shared by the team where they are large.
+"""BLAS products, on one thread while plans run, and shared by the team if they are large.
 
 BLAS' own threads gain little on a product that takes a fraction of a millisecond, and lose a
 scheduler's time slice whenever another process uses the second core: OpenBLAS spins while it waits.
@@ -35,7 +35,7 @@ _alone_until = 0.0
 
 
 class OneThread:
-    """A context in which BLAS uses one thread; leaving the last one restores the number."""
+    """A context in which BLAS uses one thread; the outermost one restores the number."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,7 +77,7 @@ one_thread = OneThread()
 
 
 def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
-    """`np.matmul(a, b, out)`, shared if it is large."""
+    """`np.matmul(a, b, out)`, shared among threads if it is large."""
     if (
         a.ndim > 2
         and b.ndim == 2
@@ -140,7 +140,7 @@ def _shared(a: Array, b: Array, out: Array | None, work: int) -> Array:
 
 
 def _share_batch(a: Array, b: Array, out: Array) -> None:
-    """The products of a batch, some here and some there."""
+    """The products of a batch, distributed over threads."""
     cut_a = a.ndim == out.ndim and len(a) > 1
     cut_b = b.ndim == out.ndim and len(b) > 1
     step = -(-len(out) // team.members())

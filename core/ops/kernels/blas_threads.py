@@ -20,8 +20,8 @@ class Library(NamedTuple):
 
     Attributes:
         path: the file it came from.
-        get: how many threads it uses.
-        set: have it use so many from now on.
+        get: returns the number of threads it uses.
+        set: sets that number.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Candidate sampling: classes drawn one by one, in TensorFlow's order of random bits."""
+"""Candidate sampling: draws classes with TensorFlow's sequence of random bits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Words:
         return self._words.pop()
 
     def below(self, count: int, bits: int = 64) -> int:
-        """An integer from 0 to `count` - 1, from 32 or 64 random bits."""
+        """An integer in [0, count), from 32 or 64 random bits."""
         largest = _ALL if bits == 64 else _ALL_32
         # The lowest values are rejected, so that all results are equally likely.
         surplus = largest % count + 1 if count & (count - 1) else 0
@@ -52,12 +52,12 @@ class Words:
                 return drawn % count
 
     def double(self) -> float:
-        """A float64 in [0, 1), of 52 bits."""
+        """A float64 in [0, 1), from 52 bits."""
         high = self.word() & 0xFFFFF
         return ((high << 32) | self.word()) * 2.0**-52
 
     def single(self) -> float:
-        """A float32 in [0, 1), of 23 bits."""
+        """A float32 in [0, 1), from 23 bits."""
         return (self.word() & 0x7FFFFF) * 2.0**-23
 
 
@@ -92,7 +92,7 @@ class Uniform:
         return np.full(classes.shape, np.float32(1 / self.size), np.float32).astype(np.float64)
 
     def learn(self, classes: Array) -> None:
-        """Has no effect."""
+        """Does nothing."""
 
 
 class LogUniform:
@@ -112,11 +112,11 @@ class LogUniform:
         return np.log((x + 2.0) / (x + 1.0)) / self._range
 
     def learn(self, classes: Array) -> None:
-        """Has no effect."""
+        """Does nothing."""
 
 
 class Learned:
-    """A sampler whose probabilities are the numbers of occurrences so far, plus one."""
+    """A sampler with probabilities proportional to the occurrences so far, plus one."""
 
     def __init__(self, size: int) -> None:
         self.size = self.count = size
@@ -140,7 +140,7 @@ class Learned:
 
 
 class Frequencies:
-    """Given weights, by Walker's alias method.
+    """Sampling by given weights, with Walker's alias method.
 
     Source:
         TensorFlow `DistributionSampler` (core/lib/random/distribution_sampler.cc).
@@ -176,7 +176,7 @@ class Frequencies:
         return self._probabilities[classes]
 
     def learn(self, classes: Array) -> None:
-        """Has no effect."""
+        """Does nothing."""
 
 
 def frequencies_of_file(path: str) -> list[float]:

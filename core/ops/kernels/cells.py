@@ -1,4 +1,4 @@
-"""One step of recurrent cells, and its gradient."""
+"""A step of recurrent cells, and its gradient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def sigmoid(x: Array) -> Array:
 
 
 class Peepholes(NamedTuple):
-    """The peephole weights of the gates, [units] each; all 0 without peepholes."""
+    """The peephole weights of the gates, [units] each; zeros without peepholes."""
 
     input: Array
     forget: Array
@@ -61,7 +61,7 @@ def lstm_step(
 
 
 class GateGradients(NamedTuple):
-    """The gradients of an LSTM step, [batch, units] each: by gate, and to the state."""
+    """The gradients of an LSTM step, [batch, units] each: with respect to gates and state."""
 
     sums: dict[str, Array]
     state: Array
@@ -70,7 +70,7 @@ class GateGradients(NamedTuple):
 def lstm_step_back(
     gates: Gates, state: Array, peepholes: Peepholes | None, d_state: Array, d_hidden: Array
 ) -> GateGradients:
-    """The way back; clipping is passed as if it were not there, as in TensorFlow."""
+    """The backward pass of a step; clipping is ignored, as in TensorFlow."""
     do = gates.output * (1 - gates.output) * d_hidden * gates.squashed
     dc = (1 - np.square(gates.squashed)) * d_hidden * gates.output + d_state
     if peepholes is not None:

@@ -1,4 +1,4 @@
-"""Batch normalisation of a float32 matrix by machine code, its rows shared among threads."""
+"""Batch normalization of a float32 matrix by compiled code, with rows shared among threads."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def scale_by(
     *,
     rectified: bool,
 ) -> bool:
-    """Fill `out` as `normalise` does, with given moments; False if NumPy must do it."""
+    """Fill `out` like `normalise`, with given moments; False if NumPy must do it."""
     kernels = _made(("scaled",), x, scale, offset, mean, variance, out)
     if kernels is None:
         return False
@@ -139,7 +139,7 @@ def slopes(
 
 
 def _made(names: Sequence[str], *arrays: Array) -> list[Callable[..., Any]] | None:
-    """The kernels, if they are there and can read these."""
+    """The kernels, if they exist and can read these arrays."""
     found = [compiled.made(name) for name in names]
     readable = all(
         array.dtype == np.float32 and array.flags.c_contiguous and array.flags.aligned
@@ -150,7 +150,7 @@ def _made(names: Sequence[str], *arrays: Array) -> list[Callable[..., Any]] | No
 
 
 def _cut(x: Array) -> tuple[int, int, int]:
-    """(width, pieces, numbers of each): pieces are whole rows of the width, except the last."""
+    """(width, pieces, elements of each): pieces are whole rows of the width except the last."""
     channels = x.shape[1]
     width = channels * max(1, min(len(x), _WIDE // channels))
     rows = -(-x.size // width)

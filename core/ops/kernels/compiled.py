@@ -1,4 +1,4 @@
-"""Machine code that replaces a kernel's NumPy code, if the installation has it."""
+"""Compiled code that replaces a kernel's NumPy code, if the installation has it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def made(name: str) -> Callable[..., Any] | None:
-    """The kernel, if there is one for this machine and settings allow it."""
+    """The kernel, if it exists for this machine and the settings allow it."""
     if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
         return None
     return late.find_kernel(name)

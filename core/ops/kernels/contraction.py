@@ -25,7 +25,7 @@ ELLIPSIS = "..."
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """`ab,bc->ac`, taken apart.
+    """The parsed form of an equation such as `ab,bc->ac`.
 
     Args:
         inputs: the labels of each input, one string per axis; "..." is one of them.
@@ -40,7 +40,7 @@ def parse_equation(text: str) -> Equation:
     """The labels of an equation with an arrow.
 
     Raises:
-        ValueError: it is not one.
+        ValueError: the text is no equation.
     """
     left, arrow, right = text.replace(" ", "").partition("->")
     if not arrow:
@@ -104,7 +104,7 @@ class _Pair(NamedTuple):
     """An equation of two inputs that is one product of matrices, or a batch of them.
 
     Attributes:
-        ranks: of the inputs.
+        ranks: ranks of the inputs.
         orders: their axes as [batch, left, shared] and [batch, shared, right].
         counts: how many labels are of the batch, and shared.
         lefts: how many are of the first input alone.
@@ -130,7 +130,7 @@ class _Pair(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _pair_of(text: str) -> _Pair | None:
-    """The equation as one product; None if there is more to do."""
+    """The equation as a single matrix product; None if it is more than that."""
     equation = parse_equation(text)
     if len(equation.inputs) != 2:
         return None
@@ -160,7 +160,7 @@ def _pair_of(text: str) -> _Pair | None:
 
 
 def _of_pair(pair: _Pair, x: Array, y: Array, out: Array | None) -> Array:
-    """The sum of an equation that is one product; see `contract`."""
+    """The result of an equation that is a single product; see `contract`."""
     ahead, shared = pair.counts
     a, b = x.transpose(pair.orders[0]), y.transpose(pair.orders[1])
     batch, lefts, inner = a.shape[:ahead], a.shape[ahead : ahead + pair.lefts], b.shape[ahead:]
@@ -202,7 +202,7 @@ def _replaced(labels: tuple[str, ...], hidden: list[str]) -> tuple[str, ...]:
 def _simplified(
     array: Array, labels: tuple[str, ...], wanted: set[str]
 ) -> tuple[Array, tuple[str, ...]]:
-    """Diagonals taken, and axes summed that no other operand has."""
+    """The operand with diagonals extracted, and axes summed that no other operand has."""
     unique = tuple(dict.fromkeys(labels))
     if len(unique) != len(labels):
         array = _diagonal(array, labels, unique)
@@ -273,7 +273,7 @@ def _target(
         a: [batch, rows, inner].
         b: [batch, inner, columns].
         parts: the labels of the batch, the rows and the columns.
-        sizes: of the rows' and columns' labels.
+        sizes: sizes of the rows' and columns' labels.
         output: the labels of the output.
         room: an array of the output's axes; a new one if None.
 
@@ -295,7 +295,7 @@ def _target(
 
 
 def _is_same(view: Array, array: Array) -> bool:
-    """Whether a view has all numbers of the array, in order."""
+    """Whether a view contains all elements of the array in order."""
     return bool(
         view.size == array.size
         and view.flags.c_contiguous
@@ -322,14 +322,14 @@ def _check_sizes(
 def _permuted(
     array: Array, labels: tuple[str, ...], order: Sequence[str], batch: Sequence[str]
 ) -> Array:
-    """The axes in that order; batch axes that it lacks have size 1."""
+    """The array with axes in that order; missing batch axes get size 1."""
     array = array.transpose([labels.index(label) for label in order if label in labels])
     missing = [axis for axis, label in enumerate(batch) if label not in labels]
     return np.expand_dims(array, tuple(missing)) if missing else array
 
 
 def _arranged(array: Array, labels: tuple[str, ...], output: tuple[str, ...]) -> Array:
-    """The axes as the output has them: the rest summed, repeated ones on a diagonal."""
+    """The axes in the output's order, with others summed and repeated labels on a diagonal."""
     rest = tuple(axis for axis, label in enumerate(labels) if label not in output)
     if rest:
         array = np.add.reduce(array, axis=rest, dtype=array.dtype)

@@ -44,7 +44,7 @@ _NARROW = 64
 
 
 class Block(NamedTuple):
-    """Windows [images, rows] of all, and their contents: [windows, taps * channels]."""
+    """The windows [images, rows] of a block, and their contents [windows, taps * channels]."""
 
     images: slice
     rows: slice
@@ -215,7 +215,7 @@ def _group_count(channels: int, filter_shape: Sequence[int]) -> int:
 
 
 def _by_channel(shape: Sequence[int], groups: int) -> tuple[int, ...]:
-    """The shape that a filter with a group for each channel has as one of a depthwise convolution.
+    """The shape of a filter with a group for each channel, as a depthwise convolution's filter.
 
     Both have their outputs in the same order.
     """
@@ -223,7 +223,7 @@ def _by_channel(shape: Sequence[int], groups: int) -> tuple[int, ...]:
 
 
 def _into(out: Array | None, found: Array) -> Array:
-    """The array, in `out` if that is given."""
+    """The array, copied to `out` if that is given."""
     if out is None:
         return found
     out[...] = found
@@ -239,7 +239,7 @@ def _check_dy(dy: Array, shape: tuple[int, ...]) -> None:
 
 
 def _conv_groups(x: Array, filter: Array, g: Geometry, groups: int, out: Array) -> None:
-    """out[...] = conv, group by group; everything in one dtype."""
+    """out[...] = convolution, group by group, in one dtype."""
     if groups == 1:
         _conv(x, filter, g, out)  # itself, not a view: it may be known to `weights`
         return
@@ -251,7 +251,7 @@ def _conv_groups(x: Array, filter: Array, g: Geometry, groups: int, out: Array) 
 
 
 def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
-    """out[...] = conv for one group; `out` may be a strided view."""
+    """out[...] = convolution of one group; `out` may be a strided view."""
     outputs = filter.shape[-1]
     matrix = filter.reshape(-1, outputs)
     if out.size == 0:
@@ -276,7 +276,7 @@ def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
 
 
 def _gather_and_multiply(x: Array, matrix: Array, g: Geometry, out: Array) -> None:
-    """out[...] = conv, by NumPy; the matrix is the filter, [taps * C, O]."""
+    """out[...] = convolution by NumPy; the matrix is the filter, [taps * C, O]."""
     shared = out.size * matrix.shape[0] >= team.WORTH_PRODUCTS and team.members() > 1
     for images, rows, windows, planar in _window_blocks(x, g):
         part = out[images, rows]
@@ -343,7 +343,7 @@ def _columns_times(x: Array, dy: Array, g: Geometry) -> Array:
 
 
 def _input_gradient(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
-    """dx[...] = gradient for one group; `dx` may be a strided view."""
+    """dx[...] = gradient of one group; `dx` may be a strided view."""
     inputs, outputs = filter.shape[-2:]
     if dx.size == 0:
         return
@@ -363,7 +363,7 @@ def _input_gradient(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
 
 
 def _gather_phases(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
-    """Input gradient as one convolution of dy for each phase (position modulo stride) of x."""
+    """The input gradient as a convolution of dy per phase (position modulo stride) of x."""
     parts = phases.phases(g)
     if len(parts) > 1 and phases.convolve(filter, dy, g, dx):
         return
@@ -450,7 +450,7 @@ def _window_blocks(x: Array, g: Geometry) -> Iterator[tuple[slice, slice, Array,
 
 
 def _gathered(windows: Array, planar: bool, buffer: Array) -> Array:
-    """[windows, taps * C], copied into the buffer; planes of it one after another if `planar`."""
+    """[windows, taps * C], copied to the buffer; plane by plane if `planar`."""
     spatial = windows.ndim // 2 - 1
     count = len(windows) * math.prod(windows.shape[1 : 1 + spatial])
     view = windows

@@ -52,7 +52,7 @@ def depthwise_conv(
 
 
 def _add_taps(x: Array, filter: Array, g: Geometry, out: Array) -> None:
-    """out[...] = depthwise convolution, by NumPy; everything in one dtype."""
+    """out[...] = depthwise convolution by NumPy, in one dtype."""
     images = _repeated(x, filter.shape[-1])
     taps = _tap_rows(filter, g)
     scratch = None
@@ -135,7 +135,7 @@ def _slides_back(dy: Array, filter: Array, g: Geometry, dx: Array) -> bool:
 
 
 def _add_shifted(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
-    """dx[...] = the gradient, by NumPy, in the filter's dtype."""
+    """dx[...] = the gradient by NumPy, in the filter's dtype."""
     channels, multiplier = filter.shape[-2:]
     compute, batch = dx.dtype, len(dx)
     taps = _tap_rows(filter, g)
@@ -198,7 +198,7 @@ def depthwise_conv_filter_gradient(
 
 
 def _products_with(x: Array, dy: Array, shape: tuple[int, ...], g: Geometry) -> Array:
-    """[*window, C * M]: the filter's gradient, by NumPy; everything in one dtype."""
+    """[*window, C * M]: the filter's gradient by NumPy, in one dtype."""
     images = _repeated(x, shape[-1])
     df = np.zeros((*shape[:-2], shape[-2] * shape[-1]), x.dtype)
     scratch = None
@@ -233,7 +233,7 @@ def _check_dy(dy: Array, shape: tuple[int, ...]) -> None:
 
 
 def _repeated(x: Array, multiplier: int) -> Array:
-    """[..., C * M]: with every channel repeated, each filter has a channel to itself."""
+    """[..., C * M]: channels repeated so that each filter has its own."""
     return x if multiplier == 1 else np.repeat(x, multiplier, axis=-1)
 
 
@@ -248,7 +248,7 @@ def _tap_rows(filter: Array, g: Geometry) -> Array:
 
 
 def _blocks(x: Array, g: Geometry) -> Iterator[tuple[slice, slice, Array]]:
-    """(images, rows, [images, rows, *counts[1:], *window, C]) until all windows are covered."""
+    """Yields (images, rows, [images, rows, *counts[1:], *window, C]) for all windows."""
     if x.size == 0 or 0 in g.counts:
         return
     per_row = math.prod(g.counts[1:]) * x.shape[-1] * x.itemsize

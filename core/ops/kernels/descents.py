@@ -28,7 +28,7 @@ def step(name: str, resources: Sequence[Resource], grad: Array, numbers: Sequenc
     """Replace the values of a variable and its slots; False where NumPy must do it.
 
     Args:
-        name: of a kernel of `engine/codegen/descents.py`.
+        name: name of a kernel of `engine/codegen/descents.py`.
         resources: the variable, and its slots.
         grad: the gradient.
         numbers: the scalars of the rule.
@@ -66,7 +66,7 @@ def _replaced(
     grad: Array,
     scalars: Sequence[np.float32],
 ) -> list[Array]:
-    """The new values, in the memory of the old ones where that may be written into."""
+    """The new values, written over the old ones if possible."""
     made, copied = [], []
     for old, is_alone in taken:
         if is_alone:

@@ -32,12 +32,12 @@ def band_limits(k: Array) -> tuple[int, int]:
 
 
 def longest(rows: int, columns: int, low: int, high: int) -> int:
-    """The length of the longest of the diagonals low to high of a matrix."""
+    """The length of the longest diagonal from low to high of a matrix."""
     return min(rows + min(high, 0), columns - max(low, 0))
 
 
 def check_limits(rows: int, columns: int, low: int, high: int) -> None:
-    """InvalidArgumentError unless the matrix has these diagonals; an empty one has none but 0."""
+    """Raise InvalidArgumentError unless the matrix has these diagonals; an empty one has only 0."""
     if any(k and not -rows < k < columns for k in (low, high)):
         raise InvalidArgumentError(
             f"k must be from {1 - rows} to {columns - 1} for a matrix of {rows} by {columns}, "
@@ -48,7 +48,7 @@ def check_limits(rows: int, columns: int, low: int, high: int) -> None:
 def _places(
     rows: int, columns: int, low: int, high: int, align: str
 ) -> Iterator[tuple[int, int, slice]]:
-    """For each diagonal: its number, its row among the diagonals, and its offset in that row."""
+    """For each diagonal: its number, its row in the output, and its offset in that row."""
     width = longest(rows, columns, low, high)
     above, below = (part == "LEFT" for part in align.split("_"))
     for row, diagonal in enumerate(range(high, low - 1, -1)):
@@ -59,7 +59,7 @@ def _places(
 
 
 def _line(matrix: Array, diagonal: int) -> Array:
-    """One diagonal, a view that is writable if `matrix` is."""
+    """One diagonal as a view, writable if `matrix` is."""
     rows, columns = matrix.shape[-2:]
     length = max(longest(rows, columns, diagonal, diagonal), 0)
     if not length:
@@ -133,7 +133,7 @@ def matrix_size(width: int, low: int, high: int, rows: int, columns: int) -> tup
 def matrix_of_diagonals(
     diagonals: Array, k: Array, rows: int, columns: int, padding: Array, align: str
 ) -> Array:
-    """Matrices with these diagonals, `padding` elsewhere."""
+    """Matrices with these diagonals and `padding` elsewhere."""
     low, high = band_limits(k)
     lead = diagonals.shape[:-1]
     if low != high:

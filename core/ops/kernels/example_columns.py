@@ -1,4 +1,4 @@
-"""Example messages, many at once: the records are read side by side, one map entry at a time.
+"""Example messages parsed in bulk, side by side, one map entry at a time.
 
 The bytes that a serializer writes before the values of a feature depend only on its key, its kind
 and the size of its values. So for each entry those bytes are computed for all records at once and
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 BYTES, FLOATS, INTS = 1, 2, 3
-# Fewer records than this are read faster one by one.
+# Below this number of records, parsing them one by one is faster.
 _WORTH = 8
 _VARINT = 10
 _SHIFTS = np.arange(0, 7 * _VARINT, 7, dtype=np.uint64)
-# [size, place]: which bytes belong to a number of that many bytes, and which have the continuation
-# bit.
+# [size, place]: masks of the bytes of a varint with that many bytes, and of their continuation
+# bits.
 _INSIDE = np.where(np.tri(_VARINT + 1, _VARINT, -1, bool), 255, 0).astype(np.uint8)
 _MORE = np.where(np.tri(_VARINT + 1, _VARINT, -2, bool), 128, 0).astype(np.uint8)
 _TYPES: dict[int, Any] = {BYTES: object, FLOATS: np.float32, INTS: np.int64}
-# Different keys at one step; records with still others are left to protobuf.
+# The maximal number of different keys per step; records with further keys are left to protobuf.
 _MOST_KEYS = 16
-# Beyond the last record, so that no read of a few bytes leaves the buffer.
+# Zero bytes after the last record, so that short reads never leave the buffer.
 _MARGIN = 64
 _BYTE_BOUNDS = np.array([1 << 7, 1 << 14, 1 << 21])
 
@@ -44,7 +44,7 @@ class Column:
 
     Attributes:
         rows: numbers of the records that have it.
-        values: of all of them, one record after the other.
+        values: values of all of them, one record after the other.
         lengths: how many values each of them has.
     """
 
@@ -55,7 +55,7 @@ class Column:
 
 @dataclass(slots=True)
 class _Found:
-    """The values of one feature: per entry read at once, record numbers, starts, sizes."""
+    """The values of one feature: for each step, record numbers, starts, sizes."""
 
     rows: list[Array] = field(default_factory=list)
     starts: list[Array] = field(default_factory=list)
@@ -63,7 +63,7 @@ class _Found:
     one_size: int = -1  # of all values, if one is known
 
     def add(self, rows: Array, starts: Array, sizes: Any, one_size: int = -1) -> None:
-        """Add the contents of one entry of these records."""
+        """Add the contents of an entry of these records."""
         self.one_size = -1 if self.rows else one_size
         self.rows.append(rows)
         self.starts.append(starts)
@@ -79,12 +79,12 @@ class _Entry:
     def __init__(self, key: bytes, kind: int) -> None:
         self.kind = kind
         self._key = b"\x0a" + varint(len(key)) + key + b"\x12"
-        self._short = self._most_short()  # above it, lengths take more than one byte
+        self._short = self._most_short()  # longer strings have lengths of more than one byte
         self._overheads = self._all_overheads()
         self._template, self._steps = self._of_short()
 
     def lengths(self, size: Any) -> tuple[Any, Any, Any]:
-        """The lengths written for values of `size` bytes: of the entry, its value, the list."""
+        """The length fields for values of `size` bytes: of the entry, its value, the list."""
         inner = size + 1 + _width(size)
         value = inner + 1 + _width(inner)
         return len(self._key) + _width(value) + value, value, inner
@@ -96,7 +96,7 @@ class _Entry:
         return -1
 
     def _of_short(self) -> tuple[Array, Array]:
-        """The bytes for an empty value, and which of them grow with its size."""
+        """The bytes before an empty value, and which of them increase with the size."""
         entry, value, inner = self.lengths(0)
         tag = self.kind << 3 | 2
         data = [0x0A, entry & 127, *self._key, value & 127, tag, inner & 127, 0x0A, 0]
@@ -129,7 +129,7 @@ class _Entry:
 
     @functools.lru_cache(64)  # noqa: B019 (entries are kept by a cache themselves)
     def header(self, entry: int) -> tuple[Array | None, int]:
-        """The bytes before values, and their size, for entries of this length; None if none is."""
+        """The bytes before values and the values' size, for entries of this length; or None."""
         edges, overheads = self._overheads
         size = entry - int(overheads[max(0, int(np.searchsorted(edges, entry, "right")) - 1)])
         if size < 0 or self.lengths(size)[0] != entry:
@@ -156,11 +156,11 @@ class _Entry:
         there = windows(flat, count)[at]
         size = there[:, -1]
         same = (there == self._template + self._steps * size[:, np.newaxis]).all(1)
-        # Larger sizes are more than bytes can be added to.
+        # Larger sizes would carry out of their byte.
         return same & (size <= self._short), at + count, size.astype(np.int64)
 
     def short_sizes(self, there: Array) -> Array | None:
-        """The sizes of the values, with `there` as the bytes before them; None if one differs."""
+        """The sizes of values preceded by the bytes `there`; None if one differs."""
         if there.shape[1] != len(self._template):
             return None
         size = there[:, -1]
@@ -172,7 +172,7 @@ class _Entry:
     def _match_long(
         self, flat: Array, at: Array, entry: Array, value: Array, inner: Array, size: Array
     ) -> tuple[Array, Array]:
-        """Lengths of several bytes, whose number may differ within a group."""
+        """The match for lengths of several bytes, whose number may vary within a group."""
         same = np.ones(len(at), bool)
         place = at
         tag = bytes([self.kind << 3 | 2])
@@ -196,7 +196,7 @@ def _entry(key: bytes, kind: int) -> _Entry:
 
 
 def windows(flat: Array, width: int) -> Array:
-    """[positions, width], the bytes from each position on; a view."""
+    """[positions, width], the bytes at each position; a view."""
     return np.ndarray((len(flat) - width + 1, width), np.uint8, flat, 0, (1, 1))
 
 
@@ -210,7 +210,7 @@ def _width(number: Any) -> Any:
 
 
 def _varints(flat: Array, at: Array) -> tuple[Array, Array, Array]:
-    """Lengths written at `at`, where each ends, and which are at most four bytes long."""
+    """The varints at `at`, where each ends, and whether it has at most four bytes."""
     first = flat[at]
     if int(first.max()) < 128:
         return first.astype(np.int64), at + 1, np.ones(len(at), bool)
@@ -223,7 +223,7 @@ def _varints(flat: Array, at: Array) -> tuple[Array, Array, Array]:
 
 
 class Reader:
-    """Records read side by side.
+    """Records parsed side by side.
 
     Args:
         records: serialized Example messages.
@@ -257,7 +257,7 @@ class Reader:
         flat, ends = self._flat, self._ends
         begins = ends - sizes
         rows = np.arange(len(sizes))
-        # Example.features, which is all there is.
+        # `Example.features`, the only field.
         at = self._inside(begins, sizes)
         if at is None:
             length, at, short = _varints(flat, begins + 1)
@@ -278,7 +278,7 @@ class Reader:
                 rows, at = rows[left > 0], at[left > 0]
 
     def _inside(self, begins: Array, sizes: Array) -> Array | None:
-        """The offsets of the entries, if all records have a length of two bytes; else None."""
+        """The offsets of entries, if all records have a two-byte length; else None."""
         length = sizes - 3
         if int(length.min()) < 128 or int(length.max()) >= 1 << 14:
             return None
@@ -316,7 +316,7 @@ class Reader:
         return np.asarray(starts + sizes)
 
     def _passed(self, key: bytes, start: int, head: tuple[int, int], at: Array) -> Array | None:
-        """Skip an entry that is not requested."""
+        """Skip an entry that was not requested."""
         text = self._data[start : head[1]] + b"\x0a" + varint(len(key)) + key
         if len(text) > _MARGIN:
             return None
@@ -332,7 +332,7 @@ class Reader:
         return np.asarray(at + 2 + lengths)
 
     def _head(self, start: int) -> tuple[int, int] | None:
-        """The length of the entry at `start`, and where its inside begins."""
+        """The length of the entry at `start`, and where its content begins."""
         data = self._data
         if data[start] != 0x0A:
             return None
@@ -345,14 +345,14 @@ class Reader:
         return None
 
     def _kept(self, good: Array, rows: Array, *others: Array) -> Any:
-        """The valid records, and their data; the others are left."""
+        """The valid records and their data; the others are left to protobuf."""
         if good.all():
             return (rows, *others)
         self._left[rows[~good]] = True
         return (rows[good], *[one[good] for one in others])
 
     def _step(self, rows: Array, at: Array, seen: dict[bytes, Array]) -> tuple[Array, Array]:
-        """Read the next entry of each record; returns records and positions for the next step."""
+        """Read the next entry of each record; return records and positions for the next step."""
         flat = self._flat
         entry, after, short = _varints(flat, at + 1)
         good = (flat[at] == 0x0A) & short & (after + entry <= self._ends[rows])
@@ -369,7 +369,7 @@ class Reader:
                 rows, at, entry, after = rows[1:], at[1:], entry[1:], after[1:]
                 continue
             same = self._same(key, rows, at, entry, after, seen)
-            if not same[0]:  # written in another way than this key should be
+            if not same[0]:  # the first record's encoding of this key is unusual
                 self._left[rows[0]] = True
             if same.all():
                 done.append((rows, after + entry))
@@ -387,7 +387,7 @@ class Reader:
         return np.concatenate([a for a, _ in done]), np.concatenate([b for _, b in done])
 
     def _key(self, start: int, stop: int) -> bytes | None:
-        """The key of the entry whose inside this is; None if it is not written as usual."""
+        """The key of an entry; None if it has an unusual encoding."""
         data = self._data
         if stop - start < 2 or data[start] != 0x0A:
             return None
@@ -409,7 +409,7 @@ class Reader:
         after: Array,
         seen: dict[bytes, Array],
     ) -> Array:
-        """Whether each record has this key here; if so, its values are recorded."""
+        """Whether each record has this key here; records the values if so."""
         wanted = self._entries.get(key)
         if wanted is None:
             text = np.frombuffer(b"\x0a" + varint(len(key)) + key, np.uint8)
@@ -448,7 +448,7 @@ class Reader:
             rows, starts = np.concatenate(found.rows), np.concatenate(found.starts)
             pairs = zip(found.rows, found.sizes, strict=True)
             sizes = np.concatenate([np.broadcast_to(b, len(a)) for a, b in pairs])
-        if self._left.any():  # their sizes may be anything
+        if self._left.any():  # sizes vary
             keep = ~self._left[rows]
             rows, starts = rows[keep], starts[keep]
             sizes = sizes if isinstance(sizes, int) else sizes[keep]
@@ -470,7 +470,7 @@ class Reader:
         return self._ints(rows, starts, np.broadcast_to(sizes, len(rows)))
 
     def _bytes(self, starts: Array, sizes: Array, size: int = -1) -> Array:
-        """The parts of the records from `starts`, concatenated; `size` is that of all, if known."""
+        """The byte ranges of records, concatenated; `size` is their common size, if known."""
         if not len(sizes):
             return self._flat[:0]
         if size < 0 and (sizes == sizes[0]).all():
@@ -486,7 +486,7 @@ class Reader:
         if width <= _VARINT:
             there = windows(self._flat, width)[starts]
             kept, more = _INSIDE[:, :width][sizes], _MORE[:, :width][sizes]
-            if ((there & kept & 128) == more).all():  # one number each
+            if ((there & kept & 128) == more).all():  # one value each
                 parts = (there & kept & 127).astype(np.uint64) << _SHIFTS[:width]
                 values = np.bitwise_or.reduce(parts, 1).view(np.int64)
                 return Column(rows, values, np.ones_like(rows))
@@ -502,7 +502,7 @@ class Reader:
             part = (data[begins[longer] + index] & 127).astype(np.uint64)
             values[longer] |= part << _SHIFTS[index]
         counts = np.diff(np.searchsorted(stops, np.cumsum(sizes)), prepend=0)
-        if (lengths > _VARINT).any():  # no number is written so
+        if (lengths > _VARINT).any():  # no varint is longer
             self._left[rows[np.repeat(np.arange(len(rows)), counts)[lengths > _VARINT]]] = True
         return Column(rows, values.view(np.int64), counts)
 

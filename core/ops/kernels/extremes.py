@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from pinnace.ops.kernels.precision import Array
 
-# Numbers of a line that fill vectors, and of an array from which it matters.
+# The shortest line that fills vectors, and the smallest array for which it matters.
 SHORTEST, _FEWEST = 8, 1 << 12
 
 
 class Lines(NamedTuple):
-    """An array's shape as [outside, along, inside], of which the middle is reduced."""
+    """An array's shape as [outside, along, inside]; the middle axis is reduced."""
 
     outside: int
     along: int
@@ -35,8 +35,8 @@ def lines_of(shape: tuple[int, ...], axes: Sequence[int]) -> Lines | None:
     """The layout of the axes in the shape; None if others are in between, or there is nothing.
 
     Args:
-        shape: of what is reduced.
-        axes: those that are reduced, from 0 on.
+        shape: shape of the reduced array.
+        axes: the reduced axes, counted from 0.
     """
     # Axes of size 1 may be counted in either way.
     reduced = sorted({axis for axis in axes if shape[axis] > 1})
@@ -54,11 +54,11 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Sequence[int], keep: bool) -> Array:
     Args:
         ufunc: `np.maximum` or `np.minimum`.
         x: [...], not empty.
-        axes: those that are reduced, from 0 on.
+        axes: the reduced axes, counted from 0.
         keep: whether they stay, with size 1.
 
     Returns:
-        [...] without these axes, dtype of x. A number that is none is both.
+        [...] without these axes, dtype of x. A NaN counts as both extremes.
     """
     lines = _lines_of(x, tuple(axes))
     if lines is None:
@@ -76,7 +76,7 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Sequence[int], keep: bool) -> Array:
 
 
 def _lines_of(x: Array, axes: tuple[int, ...]) -> Lines | None:
-    """The layout for machine code to read an array; None if NumPy is as fast."""
+    """The layout in which compiled code reads an array; None if NumPy is as fast."""
     if x.dtype != np.float32 or x.size < _FEWEST or not image_shares.readable(x):
         return None
     lines = lines_of(x.shape, axes)

@@ -1,4 +1,4 @@
-"""64-bit fingerprints of bytes: FarmHash and SipHash, in Python's integers.
+"""64-bit fingerprints of bytes: FarmHash and SipHash, with Python integers.
 
 Source:
     FarmHash's `farmhashna::Hash64`, which is `Fingerprint64`, as published; SipHash-2-4,
@@ -31,14 +31,14 @@ def _half_word(data: bytes, place: int) -> int:
 
 
 def _joined(u: int, v: int, factor: int) -> int:
-    """Two words hashed to one."""
+    """Two words combined to one hash."""
     a = _mixed(((u ^ v) * factor) & _MASK)
     b = _mixed(((v ^ a) * factor) & _MASK)
     return (b * factor) & _MASK
 
 
 def farm64(data: bytes) -> int:
-    """The fingerprint that TensorFlow's `Fingerprint64` gives, from 0 to 2⁶⁴ - 1."""
+    """TensorFlow's `Fingerprint64`, an integer in [0, 2⁶⁴)."""
     size = len(data)
     if size <= 16:
         return _up_to_16(data)
@@ -129,7 +129,7 @@ _State: TypeAlias = tuple[int, int, int, int, int, int, int]
 
 
 def _blocks(data: memoryview, state: _State, factor: int, weight: int) -> _State:
-    """Blocks of 64 bytes into the state; two of its words count `weight` times.
+    """Mix blocks of 64 bytes into the state; two of its words are multiplied by `weight`.
 
     Megabytes go through this loop: it calls nothing, and cuts to 64 bits only where bits would come
     back, before a rotation and at the end.
@@ -160,7 +160,7 @@ def _blocks(data: memoryview, state: _State, factor: int, weight: int) -> _State
 
 
 def joined_hash(first: int, second: int) -> int:
-    """A 64-bit number from two; the order matters."""
+    """Two 64-bit hashes combined to one; the order matters."""
     # Source: the published FingerprintCat64 of FarmHash's users: ShiftMix and Murmur's constant.
     mixed = first ^ _MURMUR
     mixed ^= _mixed(second * _MURMUR & _MASK) * _MURMUR & _MASK
@@ -174,7 +174,7 @@ def _rotate_left(x: int, by: int) -> int:
 
 
 def sip64(data: bytes, key: tuple[int, int]) -> int:
-    """SipHash-2-4 of `data` under a key of two 64-bit words, from 0 to 2⁶⁴ - 1."""
+    """SipHash-2-4 of `data` with a key of two 64-bit words, an integer in [0, 2⁶⁴)."""
     state = [
         key[0] ^ 0x736F6D6570736575,
         key[1] ^ 0x646F72616E646F6D,
@@ -215,7 +215,7 @@ _MURMUR_SEED = 0xDECAFCAFFE
 
 
 def murmur64(data: bytes) -> int:
-    """MurmurHash64A (Appleby) under TensorFlow's seed."""
+    """MurmurHash64A (Appleby) with TensorFlow's seed."""
     mask = (1 << 64) - 1
     whole = len(data) // 8 * 8
     found = _MURMUR_SEED ^ (len(data) * _MURMUR & mask)

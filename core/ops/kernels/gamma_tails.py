@@ -1,4 +1,4 @@
-"""The incomplete gamma functions and the modified Bessel functions, of float64 arrays."""
+"""The incomplete gamma functions and modified Bessel functions, for float64 arrays."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _both(a: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _front(a: Array, x: Array) -> Array:
-    """xᵃ e⁻ˣ / Γ(a); by Stirling's formula for large `a`, where the logarithm would cancel."""
+    """xᵃ e⁻ˣ / Γ(a), by Stirling's formula for large `a`, where logarithms would cancel."""
     mu = (x - a) / a
     inverse = 1 / a
     rest = inverse * np.polynomial.polynomial.polyval(inverse * inverse, _STIRLING)
@@ -84,7 +84,7 @@ def _less_logarithm(mu: Array) -> Array:
 
 
 def _series(a: Array, x: Array) -> tuple[Array, Array]:
-    """Σ xⁿ / (a (a+1) … (a+n)), and its derivative by a."""
+    """Σ xⁿ / (a (a+1) … (a+n)), and its derivative with respect to a."""
     term = 1 / a
     slope = 1 / a  # minus the derivative of the logarithm of the term
     total, derivative = term.copy(), -term * slope
@@ -99,7 +99,7 @@ def _series(a: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _fraction(a: Array, x: Array) -> tuple[Array, Array]:
-    """Legendre's continued fraction of Γ(a, x) eˣ x⁻ᵃ, by Lentz, and its derivative by a."""
+    """Legendre's continued fraction of Γ(a, x) eˣ x⁻ᵃ by Lentz' method, and its derivative by a."""
     tiny = 1e-300
     b = x + 1 - a
     c, c_slope = np.full_like(x, 1 / tiny), np.zeros_like(x)
@@ -125,7 +125,7 @@ def _fraction(a: Array, x: Array) -> tuple[Array, Array]:
 
 
 class _Large:
-    """P and Q of a large `a`, and the derivative of P by it: nearly those of a normal variable.
+    """P and Q for large `a`, and the derivative of P: nearly those of a normal distribution.
 
     Source: Temme, "The asymptotic expansion of the incomplete gamma functions", 1979; DLMF 8.12.
     """
@@ -150,7 +150,7 @@ class _Large:
 
 
 def igamma_slope(a: Array, x: Array) -> Array:
-    """The derivative of P(a, x) by a."""
+    """The derivative of P(a, x) with respect to a."""
     a, x = np.broadcast_arrays(a, x)
     wrong = ~((a > 0) & (x >= 0))
     ends = (x == 0) | np.isinf(x) | np.isinf(a)
@@ -207,7 +207,7 @@ def _bessel(x: Array, order: int) -> Array:
 
 
 def _scaled_bessel(x: Array, order: int) -> Array:
-    """exp(-x) of I₀ or I₁ for x ≥ 0."""
+    """exp(-x) times I₀ or I₁, for x ≥ 0."""
     near, middle = np.minimum(x, 8.0), np.clip(x, 8.0, _FAR)
     far = np.maximum(x, _FAR)
     # Powers.

@@ -1,4 +1,4 @@
-"""Images of a batch shared among threads that run machine code on them."""
+"""Images of a batch, shared among threads that run compiled code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def share_images(count: int, size: int, work: Callable[[int, int], object]) -> N
     """work(start, stop) for all images, by several threads if they are large.
 
     Args:
-        count: of images.
+        count: number of images.
         size: numbers of all of them.
         work: makes the images from `start` to `stop`.
     """
@@ -45,7 +45,7 @@ def share_calls(
 
     Args:
         kernel: machine code that makes the images from `start` to `stop`.
-        count: of images.
+        count: number of images.
         size: numbers of all of them.
         arguments: float32 arrays, C-contiguous, and numbers.
     """
@@ -72,8 +72,8 @@ def _calls(
 
     Args:
         kernel: the machine code.
-        count: of images.
-        threads: at most so many.
+        count: number of images.
+        threads: number of threads, at most.
         given: the shape of each array, and each number.
     """
     arguments = [one if isinstance(one, int) else np.empty(one, np.float32) for one in given]
@@ -91,5 +91,5 @@ def _calls(
 
 
 def readable(*arrays: Array) -> bool:
-    """Whether machine code can read these numbers in place."""
+    """Whether compiled code can read these arrays in place."""
     return all(a.dtype == np.float32 and a.flags.c_contiguous and a.flags.aligned for a in arrays)

@@ -1,10 +1,10 @@
-"""Functions that are integrals, of float64 arrays: Dawson's, Fresnel's, Ei and the dilogarithm.
+"""Functions defined by integrals, for float64 arrays: Dawson, Fresnel, Ei, the dilogarithm.
 
-The tables are Chebyshev coefficients, computed with 50 digits for this file. Dawson: of
-(1 + 2x²) F(x) / x in (x² - 16) / (x² + 16), which goes to 1 on both sides. Ei: of
-(Ei(x) - γ - log x) / x on [0, 6], and of x e⁻ˣ Ei(x) on [6, 12], [12, 24] and, in 1/x, beyond.
-Fresnel: of S(x)/x³ and C(x)/x in x⁴ on [0, 2.5], and of the auxiliary functions π x f(x) and
-π² x³ g(x) in 1/x² beyond (Abramowitz and Stegun, 7.3.9 and 7.3.10).
+The tables are Chebyshev coefficients, computed with 50 digits for this file. Dawson: (1 + 2x²)
+F(x) / x in (x² - 16) / (x² + 16), which tends to 1 on both sides. Ei: (Ei(x) - γ - log x) / x on
+[0, 6], and x e⁻ˣ Ei(x) on [6, 12], [12, 24] and, in 1/x, beyond. Fresnel: S(x)/x³ and C(x)/x in
+x⁴ on [0, 2.5], and the auxiliary functions π x f(x) and π² x³ g(x) in 1/x² beyond
+(Abramowitz and Stegun, 7.3.9 and 7.3.10).
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def dawsn(x: Array) -> Array:
 
 
 def expint(x: Array) -> Array:
-    """Ei(x), the integral of eᵗ/t from -∞; NaN below 0, and at ∞, as in TensorFlow."""
+    """Ei(x), the integral of eᵗ/t from -∞; NaN for x < 0 and at ∞, as in TensorFlow."""
     near = np.clip(x, 0.0, 6.0)
     found = np.log(near) + (np.euler_gamma + near * chebyshev(near / 3 - 1, _EI_NEAR))
     sixes, twelves = np.clip(x, 6.0, 12.0), np.clip(x, 12.0, 24.0)
@@ -314,7 +314,7 @@ def fresnel_cos(x: Array) -> Array:
 
 
 def _fresnel_near(x: Array) -> tuple[Array, Array]:
-    """x in the inner part, and its fourth power scaled to -1 to 1."""
+    """x in the inner part, and its fourth power scaled to [-1, 1]."""
     size = np.minimum(np.abs(x), _FRESNEL_FAR)
     return size, 2 * (size / _FRESNEL_FAR) ** 4 - 1
 

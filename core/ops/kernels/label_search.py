@@ -14,7 +14,7 @@ _NONE = -np.inf
 
 
 class _Beginning:
-    """A prefix of labels, with its log probabilities after the steps so far."""
+    """A prefix of labels, with log probabilities after the steps so far."""
 
     __slots__ = ("blank", "children", "label", "label_log", "old_blank", "old_total", "parent")
 
@@ -22,7 +22,8 @@ class _Beginning:
         self.parent = parent
         self.label = label
         self.children: dict[int, _Beginning] = {}
-        # Log probabilities: the last step was a blank, or the last label; those of a step before.
+        # Log probabilities that the last step emitted a blank, or the last label; then those one
+        # step earlier.
         self.blank = self.label_log = _NONE
         self.old_blank = self.old_total = _NONE
 
@@ -35,7 +36,7 @@ class _Beginning:
         return self.blank != _NONE or self.label_log != _NONE
 
     def labels(self) -> list[int]:
-        """All labels, from the first."""
+        """All labels, first to last."""
         found = []
         at: _Beginning | None = self
         while at is not None and at.parent is not None:
@@ -63,13 +64,13 @@ def best_labels(logs: Array, width: int, count: int) -> list[tuple[float, list[i
 
 
 def _grown(one: _Beginning) -> float:
-    """The probability of extending a beam by its last label, without this step's own factor."""
+    """The log probability of extending a beam by its last label, without this step's factor."""
     parent = one.parent
     if parent is None:
         return _NONE
     if not parent.kept:
         return one.label_log
-    # Said once more, a label is another one only after a blank.
+    # A repeated label counts as a new one only after a blank.
     before = parent.old_blank if parent.label == one.label else parent.old_total
     return float(np.logaddexp(one.label_log, before))
 
@@ -77,7 +78,7 @@ def _grown(one: _Beginning) -> float:
 def _step(  # noqa: C901 (one loop, whose order is the point)
     kept: list[_Beginning], now: Array, width: int
 ) -> list[_Beginning]:
-    """The best beginnings after one more step; which they are, is TensorFlow's, one by one."""
+    """The best prefixes after one more step, in TensorFlow's order of processing."""
     emitted = now.tolist()
     blank = emitted.pop()
     for one in kept:

@@ -1,4 +1,4 @@
-"""Memory of a thread's own for what its kernels work with: one call after the other has it."""
+"""Scratch memory per thread, reused from call to call."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _local = threading.local()
 
 
 def lend(name: str, size: int, dtype: Any) -> Array:
-    """This thread's scratch memory of at least `size` numbers: the next caller gets the same."""
+    """This thread's scratch memory of at least `size` elements; the next call returns it again."""
     held: Array | None = getattr(_local, name, None)
     if held is None or held.size < size:
         held = np.empty(size, dtype)
-        if size <= _KEPT * team.size():  # jobs are done in memory of their caller
+        if size <= _KEPT * team.size():  # jobs use the memory of the calling thread
             setattr(_local, name, held)
     if config.settings.poison:
         fill(held)
@@ -33,5 +33,5 @@ def lend(name: str, size: int, dtype: Any) -> Array:
 
 
 def lend_matrix(rows: int, columns: int) -> Array:
-    """[rows, columns] of this thread's, which its next call may fill again."""
+    """[rows, columns] of this thread's scratch memory, reused by its next call."""
     return lend("block", rows * columns, np.float32)[: rows * columns].reshape(rows, columns)

@@ -26,12 +26,12 @@ JOB, JOB_WORDS = 5 * _LINE, 2 * _LINE
 
 
 def make() -> Array:
-    """A mailbox, its gate closed."""
+    """A new mailbox with a closed gate."""
     return lines(JOB + JOB_WORDS)
 
 
 def lines(words: int) -> Array:
-    """int64 zeros, aligned to a cache line."""
+    """A vector of int64 zeros, aligned to a cache line."""
     memory = np.zeros(words + _LINE, np.int64)
     first = -memory.ctypes.data // memory.itemsize % _LINE
     return memory[first : first + words]

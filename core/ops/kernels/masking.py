@@ -24,7 +24,7 @@ def kept(values: Array, keep: Array, out: Array | None = None) -> Array:
         out[...] = chosen
         return out
     kind = np.dtype(f"i{size}")
-    # Whole words of ones where True.
+    # All bits set where True.
     mask = np.negative(keep.view(np.int8), out=None if out is None else out.view(kind), dtype=kind)
     mask &= values.view(kind)
     return mask.view(values.dtype) if out is None else out

@@ -25,7 +25,7 @@ def square_root(input: Array) -> Array:
     """The X [..., n, n] with X X = input, no eigenvalue left of the imaginary axis.
 
     Raises:
-        InvalidArgumentError: there is none, or a real matrix has none that is real.
+        InvalidArgumentError: no root exists, or none of a real matrix is real.
     """
     found = _each(input, np.sqrt, _root)
     if input.dtype.kind == "c":
@@ -40,7 +40,7 @@ def square_root(input: Array) -> Array:
 
 
 def logarithm(input: Array) -> Array:
-    """The X [..., n, n] with exp(X) = input, its eigenvalues within π of the real axis."""
+    """The matrix X with exp(X) = input, whose eigenvalues have imaginary parts within ±π."""
     return _each(input, np.log, _log).astype(input.dtype)
 
 
@@ -59,7 +59,7 @@ def _each(
 
 
 def _root(a: Array) -> Array:
-    """Denman and Beavers, with the product of both halves, which tells when it has converged."""
+    """The square root by Denman and Beavers' product form, whose product shows convergence."""
     x, m = a, a
     one = np.eye(len(a))
     for _ in range(60):
@@ -74,7 +74,7 @@ def _root(a: Array) -> Array:
     if np.isfinite(x).all() and np.allclose(x @ x, a, rtol=1e-7, atol=1e-7 * np.abs(a).max()):
         return x
     raise InvalidArgumentError(
-        "matrix square root: input has none, or none that can be told from rounding"
+        "matrix square root: input has none, or none distinguishable from rounding"
     )
 
 

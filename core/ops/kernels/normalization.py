@@ -57,7 +57,7 @@ def batch_norm_training(
         rectified: whether y is max(y, 0) of that.
 
     Returns:
-        `BatchNorm`. Of an empty batch, mean and variance are NaN and the biased variance is 0.
+        `BatchNorm`. For an empty batch, mean and variance are NaN and the biased variance is 0.
 
     Source:
         TensorFlow op `FusedBatchNormV3`, is_training=True (fused_batch_norm_op.cc).
@@ -175,7 +175,7 @@ def batch_norm_training_gradient(
 def _slopes(
     rows: Array, dy: Array, scale: Array, mean: Array, variance: Array, epsilon: float, dx: Array
 ) -> tuple[Array, Array]:
-    """Gradients of scale and offset; dx is filled. By NumPy."""
+    """Gradients of scale and offset, by NumPy; fills dx."""
     compute = rows.dtype
     centre = mean.astype(compute, copy=False)
     inverse = 1 / np.sqrt(variance.astype(compute, copy=False) + compute.type(epsilon))
@@ -240,7 +240,7 @@ def batch_norm_inference_gradient(
 
 
 def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
-    """x as [rows, C] in the dtype that it is computed with, and that dtype."""
+    """x as [rows, C] in the dtype of the computation, and that dtype."""
     compute = computed_in(x.dtype)
     # Not reshape(-1, C): that cannot tell the number of rows when C is 0.
     rows = math.prod(x.shape[:-1])
@@ -248,14 +248,14 @@ def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
 
 
 def _target(result: Array, rows: Array) -> Array:
-    """The array for a result: itself as rows or, where it is less exact, a new array."""
+    """The array to fill for a result: itself as rows or, if it is less exact, a new array."""
     if result.dtype == rows.dtype:
         return result.reshape(rows.shape)
     return np.empty(rows.shape, rows.dtype)
 
 
 def _settle(target: Array, result: Array) -> None:
-    """Round the filled array, if it is not the result itself."""
+    """Round the filled array into the result, unless they are the same."""
     if target.dtype != result.dtype:
         result[...] = target.reshape(result.shape)
 
@@ -279,7 +279,7 @@ def _widened(rows: Array) -> tuple[Array, int]:
 
 
 def _blocks(rows: Array) -> Iterator[tuple[slice, Array]]:
-    """Slices that cover the rows, each with a buffer for as many of them."""
+    """Slices that cover the rows, each with a buffer of its length."""
     step = max(1, BLOCK_BYTES // max(1, rows.shape[-1] * rows.itemsize))
     buffer = np.empty((min(step, len(rows)), rows.shape[-1]), rows.dtype)
     for start in range(0, len(rows), step):
@@ -290,8 +290,8 @@ def _blocks(rows: Array) -> Iterator[tuple[slice, Array]]:
 def _moments(rows: Array) -> tuple[Array, Array]:
     """Mean and biased variance of each column, each [C]; at least one row.
 
-    The squares are of differences from the first guess of the mean: a sum of plain squares would
-    lose all digits where the mean is large against the spread.
+    Differences from a first guess of the mean are squared: a sum of plain squares would lose all
+    digits where the mean is large compared with the spread.
     """
     count = rows.dtype.type(len(rows))
     wide, times = _widened(rows)
@@ -339,7 +339,7 @@ def _scale_by(
 ) -> None:
     """out[...] = (rows - mean) * factor + offset, by NumPy.
 
-    Subtracted first: rows * factor + (offset - mean * factor) saves nothing that is worth the
+    The mean is subtracted first: rows * factor + (offset - mean * factor) saves too little for the
     digits it loses where the mean is large.
     """
     compute = rows.dtype

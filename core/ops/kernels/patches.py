@@ -1,4 +1,4 @@
-"""The windows of a batch of images as one strided view: what convolutions gather from."""
+"""The windows of a batch of images as a strided view, from which convolutions gather."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -13,7 +13,7 @@ Pads: TypeAlias = Sequence[tuple[int, int]]
 
 
 class Geometry(NamedTuple):
-    """Sizes of one convolution, spatial axes only; immutable, cheap to take apart."""
+    """The sizes of one convolution over spatial axes; immutable, cheap to unpack."""
 
     sizes: tuple[int, ...]
     window: tuple[int, ...]
@@ -23,7 +23,7 @@ class Geometry(NamedTuple):
     counts: tuple[int, ...]
 
     def tap_slices(self, tap: Sequence[int]) -> tuple[slice, ...]:
-        """The slices of the padded image that tap `tap` of all windows reads, per spatial axis."""
+        """Per spatial axis, the slice of the padded image that tap `tap` of all windows reads."""
         return tuple(
             slice(t * dilation, t * dilation + (count - 1) * stride + 1, stride)
             for t, stride, dilation, count in zip(
@@ -33,7 +33,7 @@ class Geometry(NamedTuple):
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """Size of a padded image that holds every position a tap reads, and the image itself."""
+        """The size of the padded image that contains every position read, and the image itself."""
         return tuple(
             max(before + size, (count - 1) * stride + (taps - 1) * dilation + 1)
             for size, taps, stride, dilation, (before, _), count in zip(*self, strict=True)
@@ -67,7 +67,7 @@ class PaddedImages:
 
     Args:
         x: [batch, *spatial, C]; used as it stands where nothing is padded.
-        g: where the windows lie.
+        g: the geometry of the windows.
         images: how many images the buffer holds.
     """
 
@@ -93,7 +93,7 @@ class PaddedImages:
         self.view = _window_view(source, g)
 
     def windows(self, start: int) -> Array:
-        """[up to `images`, *counts, *window, C]: every window of the images from `start` on."""
+        """[up to `images`, *counts, *window, C]: the windows of the images from `start` on."""
         if self.buffer is None:
             return self.view[start : start + self.images]
         part = self.x[start : start + self.images]
@@ -102,7 +102,7 @@ class PaddedImages:
 
 
 def _window_view(x: Array, g: Geometry) -> Array:
-    """[images, *counts, *window, C]: every window of padded images, no copy."""
+    """[images, *counts, *window, C]: the windows of padded images as a view."""
     batch, *spatial, channel = x.strides
     return as_strided(
         x,

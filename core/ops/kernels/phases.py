@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AxisPhase(NamedTuple):
-    """A phase of one axis: positions of x, taps that reach them, and where dy is read."""
+    """A phase along an axis: positions of x, the taps that reach them, and where dy is read."""
 
     positions: slice
     taps: range
@@ -32,7 +32,7 @@ class AxisPhase(NamedTuple):
 
     @property
     def taps_reversed(self) -> slice:
-        """The taps, last first, as an index of the filter's axis."""
+        """The taps in reverse order, as an index of the filter's axis."""
         last, step = self.taps[-1], self.taps.step
         end = self.taps[0] - step
         return slice(last, None if end < 0 else end, -step)

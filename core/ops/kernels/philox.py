@@ -50,18 +50,18 @@ class KeyCounter(NamedTuple):
     counter: int
 
     def skip(self, blocks: int) -> "KeyCounter":
-        """The same stream, `blocks` blocks further."""
+        """The same stream, advanced by `blocks` blocks."""
         return KeyCounter(self.key, (self.counter + blocks) & (_MASK64 << 64 | _MASK64))
 
     @property
     def arrays(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """Key uint64[1] and counter uint64[2], low half first: what TensorFlow's ops take."""
+        """Key uint64[1] and counter uint64[2], low half first: inputs of TensorFlow's ops."""
         low, high = self.counter & _MASK64, self.counter >> 64
         return np.array([self.key], np.uint64), np.array([low, high], np.uint64)
 
 
 def key_counter(key: Array, counter: Array) -> KeyCounter:
-    """The start that TensorFlow's arrays key [1] and counter [2] (or [1]) describe."""
+    """The start described by TensorFlow's key [1] and counter [2] (or [1])."""
     halves = [int(half) & _MASK64 for half in counter.reshape(-1).tolist()]
     return KeyCounter(
         int(key.reshape(-1)[0]) & _MASK64, sum(half << 64 * i for i, half in enumerate(halves[:2]))
@@ -108,7 +108,7 @@ def _fill(key: int, low: int, high: int, out: Words) -> None:
         lows = np.arange(len(part), dtype=np.uint64)
         lows += np.uint64((low + first) & _MASK64)
         highs = np.full(len(part), (high + (low + first >> 64)) & _MASK64, np.uint64)
-        # Where the low half overflowed within this part.
+        # Carry where the low half overflowed within this part.
         highs[lows < lows[:1]] += np.uint64(1)
         _rounds(key, lows, highs, part)
 
@@ -124,7 +124,7 @@ def _words_of_counters(key: int, low: npt.NDArray[np.uint64], high: int) -> Word
 
 
 def _block(at: KeyCounter) -> tuple[int, int, int, int]:
-    """One block, in Python's integers."""
+    """One block, computed with Python integers."""
     key0, key1 = at.key & _MASK32, at.key >> 32
     c0, c1 = at.counter & _MASK32, at.counter >> 32 & _MASK32
     c2, c3 = at.counter >> 64 & _MASK32, at.counter >> 96
@@ -166,14 +166,14 @@ def uniform(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[Any]) -> Ar
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         dtype: float16, bfloat16, float32 or float64.
 
     Returns:
         `shape`, `dtype`; 10, 7, 23 or 52 random bits in each element.
 
     Raises:
-        InvalidArgumentError: another dtype.
+        InvalidArgumentError: unsupported dtype.
 
     Source:
         TensorFlow op `StatelessRandomUniformV2`.
@@ -209,7 +209,7 @@ def _floats(drawn: Words) -> npt.NDArray[np.float32]:
 
 
 def _doubles(drawn: Words) -> npt.NDArray[np.float64]:
-    """Numbers in [0, 1) from pairs of words: 20 bits of the first above the second."""
+    """Numbers in [0, 1) from pairs of words: 20 bits of the first, then all of the second."""
     pairs = drawn.reshape(-1, 2)
     bits = (pairs[:, 0] & np.uint32(0xFFFFF)).astype(np.uint64)
     bits <<= _HALF
@@ -221,18 +221,18 @@ def _doubles(drawn: Words) -> npt.NDArray[np.float64]:
 
 
 def uniform_full_int(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """All integers of a dtype, equally likely.
+    """Integers from the full range of a dtype, equally likely.
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         dtype: int32, uint32, int64 or uint64.
 
     Returns:
         `shape`, `dtype`.
 
     Raises:
-        InvalidArgumentError: another dtype.
+        InvalidArgumentError: unsupported dtype.
 
     Source:
         TensorFlow op `StatelessRandomUniformFullIntV2`.
@@ -254,7 +254,7 @@ def uniform_int(
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         low: least value.
         high: one more than the greatest, more than `low`.
         dtype: int32, uint32, int64 or uint64.
@@ -286,7 +286,7 @@ def normal(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[Any]) -> Arr
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         dtype: float16, bfloat16, float32 or float64.
 
     Returns:
@@ -294,7 +294,7 @@ def normal(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[Any]) -> Arr
         the last step are NumPy's, and may differ in the last place.
 
     Raises:
-        InvalidArgumentError: another dtype.
+        InvalidArgumentError: unsupported dtype.
 
     Source:
         TensorFlow op `StatelessRandomNormalV2`; Box and Muller, 1958.
@@ -327,18 +327,18 @@ def _box_muller(uniforms: Array) -> Array:
 
 
 def truncated_normal(start: KeyCounter, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """Standard normal, drawn again where it is 2 or more from 0.
+    """Standard normal numbers, redrawn if their absolute value is 2 or more.
 
     Args:
         start: the stream.
-        shape: of the result.
+        shape: shape of the result.
         dtype: float16, bfloat16, float32 or float64.
 
     Returns:
         `shape`, `dtype`, every element within (-2, 2) before it is rounded to `dtype`.
 
     Raises:
-        InvalidArgumentError: another dtype.
+        InvalidArgumentError: unsupported dtype.
 
     Source:
         TensorFlow op `StatelessTruncatedNormalV2`.
@@ -381,7 +381,7 @@ def _normals_of_block(
         counters *= np.uint64(skip)
         counters += np.uint64(low + block)
         drawn = _words_of_counters(start.key, counters, high).reshape(-1)
-    else:  # the low half runs over: rare enough to go one by one
+    else:  # the low half overflows: rare enough for a loop
         drawn = np.concatenate(
             [words(start.skip(int(group) * skip + block), 4) for group in groups]
         )
@@ -393,7 +393,7 @@ def doubles_at(start: KeyCounter, blocks: npt.NDArray[np.int64], *, normal: bool
     low, high = start.counter & _MASK64, start.counter >> 64
     if low + int(blocks.max(initial=0)) <= _MASK64:
         drawn = _words_of_counters(start.key, blocks.astype(np.uint64) + np.uint64(low), high)
-    else:  # the low half runs over: rare enough to go one by one
+    else:  # the low half overflows: rare enough for a loop
         drawn = np.stack([words(start.skip(int(block)), 4) for block in blocks])
     uniforms = _doubles(drawn.reshape(-1))
     return (_box_muller(uniforms) if normal else uniforms).reshape(len(blocks), 2)
@@ -438,7 +438,7 @@ class Stream:
         self._next = KeyCounter(seed & _MASK64, (seed2 & _MASK64) << 64)
 
     def reserve(self, elements: int, blocks_each: int = SKIP_PER_OUTPUT) -> KeyCounter:
-        """Reserve a part of the stream for `elements` numbers; returns its start."""
+        """Reserve a part of the stream for `elements` numbers; return its start."""
         with self._lock:
             start = self._next
             self._next = start.skip(elements * blocks_each)

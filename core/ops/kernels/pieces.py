@@ -4,7 +4,7 @@
 arguments of each piece's call; machine code (`engine.codegen.offered`) makes the calls, and an
 awake helper finds the job in a mailbox (`kernels.mailbox`). A free thread takes the next piece.
 
-Kernels whose machine code has no address that is known are left to `team.share`.
+Kernels whose machine code has no known address are left to `team.share`.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ _can_call = sys.platform.startswith("linux") and platform.machine() in {"x86_64"
 
 
 def note(function: Callable[..., Any], address: int) -> None:
-    """Register the address of a kernel's machine code, with Numba's calling convention."""
+    """Register the address of a kernel's compiled code, with Numba's calling convention."""
     _addresses[function] = address
 
 
 def can_offer(function: Callable[..., Any]) -> bool:
-    """Whether jobs that call this kernel can be offered now."""
+    """Whether jobs that call this kernel can currently be offered."""
     return function in _addresses and can_call()
 
 
 def can_call() -> bool:
-    """Whether machine code can make calls."""
+    """Whether compiled code can make calls."""
     return _can_call and compiled.made("pieces") is not None
 
 
@@ -69,7 +69,7 @@ class Call(NamedTuple):
     """The arguments of one call, as words.
 
     Attributes:
-        address: of the function's machine code.
+        address: address of the function's machine code.
         words: addresses and int64 numbers, in their order.
         floats: float32 numbers, in their order.
         status: whether the function answers as Numba's do: its first two words are where to.
@@ -81,7 +81,7 @@ class Call(NamedTuple):
     status: bool = False
 
     def fits(self) -> bool:
-        """Whether machine code can make the call."""
+        """Whether compiled code can make this call."""
         return len(self.words) <= _ROOMS[-1] and len(self.floats) <= _MOST_FLOATS
 
 
@@ -93,7 +93,7 @@ def call_of(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Cal
         arguments: arrays, as its signature has them; int, an int64; or np.float32.
 
     Returns:
-        Of an array, the place of its address; -1 for a float32.
+        For an array, the index of its address; -1 for a float32.
     """
     words: list[int] = [0] * _AHEAD
     floats: list[float] = []
@@ -116,13 +116,13 @@ class Change(NamedTuple):
 
     Attributes:
         in_table: whether it lies in the table, or in the call itself.
-        place: where it lies there.
-        first: what it is for the first piece.
+        place: its position there.
+        first: its value for the first piece.
         step: how much more it is for the next piece.
-        outer: the same for the next step outside.
+        outer: the same for the next outer step.
         own: the same for the next thread.
         most: at most.
-        kind: of the tables it is for; -1 for all.
+        kind: kind of the tables it is for; -1 for all.
     """
 
     in_table: bool
@@ -136,12 +136,12 @@ class Change(NamedTuple):
 
 
 class Job:
-    """Calls of one function, except what is set at run time.
+    """Calls of one function, whose variable arguments are set at run time.
 
     Args:
-        call: what all pieces have in common.
-        pieces: how many.
-        changes: what differs.
+        call: the data shared by all pieces.
+        pieces: the number of pieces.
+        changes: the differences.
         threads: at most so many, the caller among them.
         inner: pieces inside one step outside; with tables of several kinds, how many kinds.
         tables: [kinds, words] int64; a call takes a copy of its own.
@@ -230,7 +230,7 @@ class Job:
         largest, failed = int(job[self._largest].max()), job[FAILED]
         self._spare.append(job)
         if failed:
-            raise MemoryError("a kernel found no memory for what it holds itself")
+            raise MemoryError("a kernel could not allocate its working memory")
         return largest
 
 

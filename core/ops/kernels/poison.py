@@ -10,7 +10,7 @@ _BYTE = 0xAA
 
 
 def fill(array: Any) -> None:
-    """NaN for floats; 0xAA bytes for integers; True; objects are unchanged."""
+    """Fill with NaN (floats), 0xAA bytes (integers) or True; objects are unchanged."""
     kind = array.dtype.kind
     if kind in "fc" or array.dtype.name == "bfloat16":
         array.fill(np.nan)

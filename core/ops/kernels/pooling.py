@@ -28,7 +28,7 @@ Tap: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
 
 # Bytes of images whose gradient is worked on at a time: five arrays of about this size are in use.
 BLOCK_BYTES = 1 << 19
-# Channels from which machine code takes them together.
+# Number of channels from which compiled code processes them together.
 _CHANNELS = 8
 
 
@@ -65,7 +65,7 @@ def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads)
 def _peaks(
     kernel: Callable[..., Any], x: Array, counts: Sequence[int], windows: Sequence[int]
 ) -> Array:
-    """Max pooling by machine code, with images shared among threads."""
+    """Max pooling by compiled code, with images shared among threads."""
     y = recycling.empty((len(x), *counts, x.shape[-1]), np.float32)
     share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *windows, x, y))
     return y
@@ -96,7 +96,7 @@ def _along(
     combine: np.ufunc,
     neutral: object,
 ) -> Array:
-    """`combine` over the taps of each of `count` windows along one axis."""
+    """Apply `combine` over the taps of each of `count` windows along an axis."""
     if taps == 1 and stride == 1 and x.shape[axis] == count:
         return x
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
@@ -123,7 +123,7 @@ def _along(
 def _taps_along(
     size: int, count: int, taps: int, stride: int, before: int
 ) -> Iterator[tuple[slice, slice]]:
-    """Per tap: the windows in which it reads the image, and the positions that it reads there."""
+    """Per tap: the windows in which it lies inside the image, and the positions it reads."""
     for tap in range(taps):
         shift = tap - before  # window o reads position o * stride + shift
         first = max(0, -(shift // stride))
@@ -137,7 +137,7 @@ def _taps_along(
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """The lowest finite value of a dtype, as a scalar of it."""
+    """The lowest finite value of a dtype, as a scalar."""
     if dtype.kind in "iu":
         return dtype.type(np.iinfo(dtype).min)
     if dtype.kind == "f":
@@ -160,7 +160,7 @@ def max_pool_gradient(
     rectified: bool = False,
     out: Array | None = None,
 ) -> Array:
-    """Gradient of `max_pool`: dy goes to where the maximum was.
+    """Gradient of `max_pool`: dy goes to the position of the maximum.
 
     Args:
         x: [batch, *spatial, C].
@@ -199,7 +199,7 @@ def max_pool_gradient(
 
 
 def _to_winners(x: Array, dy: Array, windows: Windows) -> Array:
-    """The gradient goes to the first of the largest, as a walk over each window finds it."""
+    """The gradient for the first maximum of each window, found window by window."""
     dx = np.zeros(x.shape, dy.dtype)
     winners, _ = _winners(x, *windows)
     places = _flat_places(winners, x.shape)
@@ -208,7 +208,7 @@ def _to_winners(x: Array, dy: Array, windows: Windows) -> Array:
 
 
 def _lie_side_by_side(x: Array, y: Array, windows: Windows) -> bool:
-    """Whether the windows neither overlap nor leave a pixel out, nor hang over an edge."""
+    """Whether windows tile the image: no overlaps, gaps or overhang."""
     ksize, strides, pads = windows
     sizes = zip(ksize, strides, pads, y.shape[1:-1], x.shape[1:-1], strict=True)
     return all(k == s and count * s == size and not any(p) for k, s, p, count, size in sizes)
@@ -223,7 +223,7 @@ def _by_machine_code(
     rectified: bool,
     out: Array | None,
 ) -> Array | None:
-    """The gradient; None where NumPy has to do it."""
+    """The gradient by compiled code; None if NumPy has to compute it."""
     ksize, strides, pads = windows
     if ties == "every":
         return volume_pooling.gradient(x, y, dy, ksize, strides, pads, rectified, out)
@@ -243,7 +243,7 @@ def _by_machine_code(
 
 
 def _by_numpy(x: Array, y: Array, dy: Array, windows: Windows, ties: Ties) -> Array:
-    """The gradient, by passes over all windows."""
+    """The gradient by NumPy, in passes over all windows."""
     make = np.empty if _lie_side_by_side(x, y, windows) else np.zeros
     dx: Array = make(x.shape, dy.dtype)
     _send_in_parts(x, y, dy, dx, windows, ties)
@@ -258,7 +258,7 @@ def _send_in_parts(
     windows: Windows,
     ties: Ties,
 ) -> None:
-    """`_send_to_maxima` for as many images at a time as stay in the cache."""
+    """`_send_to_maxima` for as many images at a time as fit in the cache."""
     ksize, strides, pads = windows
     taps = list(_taps(x.shape[1:-1], y.shape[1:-1], ksize, strides, pads))
     overlap = any(k > s for k, s in zip(ksize, strides, strict=True))
@@ -288,7 +288,7 @@ def _send_to_maxima(
 
 
 def _where(hit: npt.NDArray[np.bool_], value: Array) -> Array:
-    """`value` where `hit`, else 0: a product with 0 would turn inf into NaN."""
+    """`value` where `hit`, else 0; a product would turn inf into NaN."""
     if value.dtype.itemsize not in (4, 8) or value.dtype.kind not in "fiu":
         return np.where(hit, value, value.dtype.type(0))
     # All ones or all zeros, and a bitwise and: several times faster than np.where.
@@ -319,7 +319,7 @@ def _taps(
     strides: Sequence[int],
     pads: Pads,
 ) -> Iterator[Tap]:
-    """Per tap, in row-major order: the windows it belongs to, and the elements it reads."""
+    """Per tap in row-major order: the windows it belongs to, and the elements it reads."""
     axes = [
         list(_taps_along(size, count, taps, stride, before))
         for size, count, taps, stride, (before, _) in zip(

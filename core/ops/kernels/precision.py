@@ -1,4 +1,4 @@
-"""The dtype that a kernel computes in, and the array types that kernels pass around."""
+"""The dtype in which a kernel computes, and the array types that kernels pass."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -26,7 +26,7 @@ def computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """`function` of a float64 array as a kernel of any float: its values are rounded once."""
+    """A kernel for any float from `function` of float64 arrays; results are rounded once."""
 
     def kernel(x: Array) -> Array:
         return function(np.asarray(x, np.float64)).astype(x.dtype)

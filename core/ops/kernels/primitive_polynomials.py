@@ -1,4 +1,4 @@
-"""The primitive polynomials over the field of two elements, as numbers: bit k is that of x ** k."""
+"""Primitive polynomials over GF(2) as integers: bit k is the coefficient of x ** k."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def primitive_polynomials(degree: int) -> Numbers:
-    """All of a degree, in ascending order.
+    """All primitive polynomials of a degree, in ascending order.
 
     They are the minimal polynomials of those powers r ** k of a root r of one of them whose k has
     no factor in common with 2 ** degree - 1: r ** k is a root together with its squares, so that
@@ -34,7 +34,7 @@ def primitive_polynomials(degree: int) -> Numbers:
     exponents = _least_of_squares(degree)
     exponents = exponents[np.gcd(exponents, order) == 1]
     factors = [powers[(exponents << i) % order] for i in range(degree)]
-    # Coefficients, that of the highest power first: elements of the field until all are multiplied.
+    # Coefficients, highest power first; elements of the field until all factors are multiplied.
     product = [np.ones_like(exponents)]
     for root in factors:
         scaled = [
@@ -51,11 +51,11 @@ def primitive_polynomials(degree: int) -> Numbers:
 
 
 def _powers(polynomial: int, degree: int) -> Numbers:
-    """[2 ** degree - 1]: the powers of x modulo a primitive polynomial, from x ** 0 on."""
+    """[2 ** degree - 1]: the powers of x modulo a primitive polynomial, starting at x ** 0."""
     powers = np.ones(1, np.int64)
     order = (1 << degree) - 1
     while powers.size < order:
-        # Those that follow are the same, times the power after the last.
+        # The next powers are the ones so far, times the power after the last.
         factor = _times_x(int(powers[-1]), polynomial, degree)
         product = np.zeros_like(powers)
         for bit in range(degree):
@@ -71,7 +71,7 @@ def _times_x(element: int, polynomial: int, degree: int) -> int:
 
 
 def _least(degree: int) -> int:
-    """The first primitive polynomial: the powers of x repeat after 2 ** degree - 1, no fewer."""
+    """The lowest primitive polynomial: powers of x have the full period of 2 ** degree - 1."""
     order = (1 << degree) - 1
     for polynomial in range((1 << degree) + 1, 2 << degree, 2):
         element, count = _times_x(1, polynomial, degree), 1
@@ -83,7 +83,7 @@ def _least(degree: int) -> int:
 
 
 def _least_of_squares(degree: int) -> Numbers:
-    """The smallest exponent of each class that squaring connects, but for the class of 0.
+    """The smallest exponent of each class connected by squaring, except for the class of 0.
 
     To square is to double the exponent modulo 2^degree - 1, which rotates its bits.
     """

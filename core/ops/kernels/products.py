@@ -1,4 +1,4 @@
-"""Float32 matrix products whose parts are offered as calls of BLAS (`kernels.pieces`)."""
+"""Float32 matrix products, split into BLAS calls that threads share (`kernels.pieces`)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pinnace.ops.kernels.blas_threads import product_address
 if TYPE_CHECKING:
     from pinnace.ops.kernels.precision import Array
 
-# BLAS' constants: row-major; not transposed, and transposed.
+# Constants of CBLAS: row-major; not transposed, transposed.
 _BY_ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
-# Words of a call of `cblas_sgemm`: sizes of the result, and the addresses.
+# Indices of arguments in a call of `cblas_sgemm`: sizes of the result, and the addresses.
 _HEIGHT, _WIDTH, _A, _B, _C = 3, 4, 6, 8, 10
-# Of `cblas_sgemv`: rows and columns of the matrix, and the addresses.
+# The same for `cblas_sgemv`: rows and columns of the matrix, and the addresses.
 _DOWN, _ALONG, _MATRIX, _GIVEN, _MADE = 2, 3, 4, 6, 8
-# Multiplications from which offering a product pays off: BLAS takes 0.1 ms for them, and half of it
+# Multiplications from which offering a product pays off: BLAS takes 0.1 ms for them, half of which
 # covers the cost of the offer and of a late helper.
 WORTH = 1 << 22
 # Rows and columns of BLAS' tiles.
@@ -37,7 +37,7 @@ def cut(length: int, threads: int) -> tuple[int, int]:
 
 
 def offered(a: Array, b: Array, out: Array | None, work: int) -> Array | None:
-    """a times b, shared without Python in between; None where that cannot be done.
+    """a times b, shared by threads without Python; None if that is impossible.
 
     Args:
         a: [..., rows, K].
@@ -106,7 +106,7 @@ def _job(
     levels: tuple[tuple[int, ...], ...],
     threads: int,
 ) -> _ProductCalls | None:
-    """The calls of one product that is cut, or of each of a batch.
+    """The calls of a product that is split, or of each product of a batch.
 
     Args:
         forms: see `_form`: of a, of b, and the second number of the result's.
@@ -156,7 +156,7 @@ def _job(
 def _vector_call(
     forms: tuple[int, ...], sizes: tuple[int, int, int], *, by_columns: bool
 ) -> tuple[list[int], tuple[int, int, int], int]:
-    """The product of a matrix and a vector, which reads the matrix once, where it lies.
+    """The product of a matrix and a vector, which reads the matrix once and in place.
 
     `cblas_sgemm` packs the whole matrix before it multiplies by one row or one column, which takes
     several times as long as the product.
@@ -172,12 +172,11 @@ def _vector_call(
     """
     height, width, inner = sizes
     length = width if by_columns else height
-    # b is [K, columns], and is multiplied from the left: BLAS takes the vector on the right.
+    # By columns, b is the matrix and a the vector on its left: BLAS takes the vector on the right.
     form, leading = (forms[2], forms[3]) if by_columns else (forms[0], forms[1])
     has_rows_of_sums = (form == _TRANSPOSED) == by_columns
     down, along = (length, inner) if has_rows_of_sums else (inner, length)
-    # From a number of the vector to the next: a row's are contiguous, a column's if it is the
-    # transpose of a row.
+    # The stride of the vector: a row is contiguous; so is a column if it is the transpose of a row.
     given_form, given_leading = (forms[0], forms[1]) if by_columns else (forms[2], forms[3])
     is_row = (given_form == _PLAIN) == by_columns
     given = 1 if is_row else given_leading

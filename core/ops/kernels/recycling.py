@@ -1,4 +1,4 @@
-"""Memory of arrays that have died, for the next of their size.
+"""Reuse of freed arrays' memory by arrays of the same size.
 
 A loop's lists are new arrays of some hundred kilobytes in each run, and are freed before the next.
 The system unmaps such memory at once, and page faults on new memory cost as much as filling it. An
@@ -23,12 +23,12 @@ from pinnace.ops.kernels.poison import fill
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
-# Bytes from which an array's memory is worth keeping; how many bytes wait for use at most.
+# The smallest array in bytes whose memory is kept, and the most bytes that are kept.
 _SMALLEST, _MOST = 1 << 16, 1 << 26
 
 
 class _Store:
-    """The free blocks that may be used again, by size."""
+    """Free memory blocks for reuse, by size."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,9 +45,9 @@ class _Store:
         return bytearray(size)
 
     def give_back(self, block: bytearray) -> None:
-        """Put a block back to which there is no reference any more."""
+        """Return a block without further references."""
         size = len(block)
-        # An array may die anywhere, also where this thread holds the lock: then it is let go.
+        # A destructor may run while this thread holds the lock: then the block is freed.
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -69,7 +69,7 @@ _lent: dict[int, weakref.ref[Array]] = {}
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
-    """A new array, C-contiguous, whatever is in it; its memory is used again when it has died."""
+    """A new C-contiguous array with arbitrary content, whose memory is reused after its death."""
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
     if size < _SMALLEST:
@@ -88,7 +88,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
 
 @functools.cache
 def _forget_at_the_end() -> None:
-    """Stop reusing memory at exit; registered on first use, not on import."""
+    """Disable reuse at exit; registered on first use, not on import."""
     atexit.register(_lent.clear)
 
 
@@ -98,13 +98,13 @@ def _end(owner: int, block: bytearray, _: object) -> None:
 
 
 def is_whole(array: Array) -> bool:
-    """Whether an array covers all of the memory that it keeps alive: its own, or lent."""
+    """Whether an array covers all the memory it keeps alive, its own or lent."""
     base = array.base
     return base is None or (id(base) in _lent and base.size == array.size)
 
 
 def is_alone(array: Array) -> bool:
-    """Whether an array with one reference is the only one that uses its memory."""
+    """Whether an array with a single reference is the only user of its memory."""
     if type(array) is not np.ndarray or not array.flags.writeable:
         return False
     if array.base is None:
@@ -112,6 +112,6 @@ def is_alone(array: Array) -> bool:
     return is_whole(array) and sys.getrefcount(array.base) <= _FEWEST
 
 
-# The references to what only one array is a view of.
+# The reference count of an array's base if only one array is a view of it.
 _view = np.empty(1).reshape(1)
 _FEWEST = sys.getrefcount(_view.base)

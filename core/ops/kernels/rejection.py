@@ -38,7 +38,7 @@ TAIL = np.array(
 
 
 class _Streams:
-    """A stream for each number; two values come from each block, the second first."""
+    """A stream per number; each block gives two values, the second one first."""
 
     def __init__(self, start: KeyCounter, index: Array, skip: int) -> None:
         self._start = start
@@ -61,7 +61,7 @@ class _Streams:
 
 
 def gamma(start: KeyCounter, alpha: Array, index: Array) -> Array:
-    """Gamma numbers of shape `alpha` and scale 1; number i of the whole is `index[i]`."""
+    """Gamma numbers of shape `alpha` and scale 1; element i draws from stream `index[i]`."""
     streams = _Streams(start, index, SKIP)
     out = np.full(len(alpha), np.nan)
     out[alpha == 0] = 0
@@ -93,7 +93,7 @@ def gamma(start: KeyCounter, alpha: Array, index: Array) -> Array:
 
 
 def poisson(start: KeyCounter, rate: Array, index: Array) -> Array:
-    """Poisson numbers; element i draws from the stream with the number `index[i]`."""
+    """Poisson numbers; element i draws from stream `index[i]`."""
     streams = _Streams(start, index, SKIP)
     out = np.full(len(rate), np.nan)
     _few_events(streams, rate, out)
@@ -102,7 +102,7 @@ def poisson(start: KeyCounter, rate: Array, index: Array) -> Array:
 
 
 def _few_events(streams: _Streams, rate: Array, out: Array) -> None:
-    """Knuth's method: uniform numbers are multiplied until they fall below exp(-rate)."""
+    """Knuth's method: multiply uniform numbers until they fall below exp(-rate)."""
     pending = np.flatnonzero((rate >= 0) & (rate < 10))
     out[pending] = 0
     product = np.ones(len(rate))
@@ -135,7 +135,7 @@ def _many_events(streams: _Streams, rate: Array, out: Array) -> None:
 
 
 def binomial(start: KeyCounter, count: Array, chance: Array, index: Array) -> Array:
-    """The number of successes in `count` trials; number i of the whole is `index[i]`."""
+    """Numbers of successes in `count` trials; element i draws from stream `index[i]`."""
     out = np.full(len(count), np.nan)
     never = (count <= 0) | (chance <= 0)
     always = ~never & (chance >= 1)
@@ -158,7 +158,7 @@ def binomial(start: KeyCounter, count: Array, chance: Array, index: Array) -> Ar
 
 
 def _few_successes(streams: _Streams, count: Array, p: Array, out: Array) -> None:
-    """Geometric numbers are added until they exceed the count."""
+    """Add geometric numbers until they exceed the count."""
     total = np.zeros(len(count))
     pending = np.arange(len(count))
     while len(pending):
@@ -209,11 +209,11 @@ def _many_successes(streams: _Streams, count: Array, p: Array, out: Array) -> No
 
 
 def laid_out(total: int, groups: int) -> Array:
-    """[total]: the parameter of number i; the numbers of each parameter are adjacent."""
+    """[total]: the parameter index of each number; numbers of one parameter are adjacent."""
     return np.arange(total) // max(total // groups, 1)
 
 
 def in_shape(drawn: Array, shape: tuple[int, ...], groups: int) -> Array:
-    """Numbers in their shape, whose last axes are those of the parameters."""
+    """Numbers in their shape, whose last axes are the parameters' axes."""
     samples = math.prod(shape) // max(groups, 1)
     return drawn.reshape(groups, samples).T.reshape(shape)

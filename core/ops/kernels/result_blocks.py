@@ -1,4 +1,4 @@
-"""Convolutions whose results have few channels, by machine code that wants many columns.
+"""Convolutions whose results have few channels, in blocks with enough columns for the kernels.
 
 A register tile multiplies whole vectors of columns, and a result of one or three channels fills a
 small part of one. So a block of neighbouring results becomes the columns: windows are a little
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 
     from pinnace.ops.kernels.precision import Array
 
-# Most results of a block along an axis.
+# The most results in a block along an axis.
 _LONGEST = 8
-# Cycles per row of a tile and step of its sums, by columns: (up to so many, cycles). Tiles of one
-# vector read nearly as much as those of two.
+# Cycles per row of a tile and step of its sums: (up to this many columns, cycles). Tiles of one
+# vector read nearly as much as tiles of two.
 _CYCLES = ((8, 0.65), (16, 0.7), (32, 1.0))
 # The same for an input's gradient where BLAS forms the products of all taps, which are added up.
 _ADDING, _SLOWLY = 3.0, 0.1
-# Most columns of a filter's gradient in blocks: rows of two vectors are not quicker there.
+# The most columns of a filter's gradient in blocks: rows of two vectors gain nothing.
 _SLOPE_COLUMNS = 16
 # Cycles for moving one number from its block to its place.
 _MOVING = 3.0
-# What of the cycles must be left for it to be worth while, the same for blocks made in place, and
-# multiplications of few.
+# Blocks are used if they reduce the cycles to this share, or to the second one if they are formed
+# in place, and from this number of multiplications on.
 _GAIN, _GAIN_IN_PLACE, _FEWEST = 0.7, 0.85, 1 << 18
 # Rows of a tile on the processor with the largest.
 _TILE_ROWS = 14
@@ -55,15 +55,15 @@ _BLOCK_NUMBERS = 1 << 15
 
 
 class _Axis(NamedTuple):
-    """One axis, with blocks of results: windows of what is read, and the taps in them.
+    """An axis in blocks of results: windows of the input, and the taps in them.
 
     Attributes:
         block: results of a block.
-        blocks: how many.
-        results: of the whole axis.
+        blocks: the number of blocks.
+        results: results of the whole axis.
         step: from the window of a block to the next.
         window: taps of it.
-        pads: of what is read.
+        pads: pads of the input.
         taps: [window, block], the filter's tap for a result of the block; -1 where there is none.
     """
 
@@ -92,7 +92,7 @@ class _Plan(NamedTuple):
 
 
 def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
-    """out[...] = convolution, for one group; False where it has to be done otherwise.
+    """out[...] = convolution of one group; False if it must be computed otherwise.
 
     Args:
         x: [batch, *spatial, C].
@@ -105,7 +105,7 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
 
 
 def convolve_back(filter: Array, dy: Array, g: Geometry, dx: Array) -> bool:
-    """dx[...] = the input gradient, for one group; False where it has to be done otherwise.
+    """dx[...] = the input gradient of one group; False if it must be computed otherwise.
 
     Args:
         filter: [*window, C, O].
@@ -118,7 +118,7 @@ def convolve_back(filter: Array, dy: Array, g: Geometry, dx: Array) -> bool:
 
 
 def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
-    """out[...] = what the plan is for, of a filter [*window, inputs, outputs]."""
+    """out[...] = the result of the plan, for a filter [*window, inputs, outputs]."""
     inputs, outputs = filter.shape[-2:]
     if out.size * inputs * math.prod(filter.shape[:-2]) < _FEWEST:
         return False
@@ -161,7 +161,7 @@ def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
 
 
 def _in_place(plan: _Plan, out: Array) -> Array | None:
-    """[batch, *counts of the plan, block * outputs], the memory of `out`; None if it lies apart."""
+    """[batch, *counts of the plan, block * outputs], a view of `out`; None if there is none."""
     block, outputs = plan.blocks[-1], out.shape[-1]
     side_by_side = out.strides[-2] == out.strides[-1] * outputs
     shape = (len(out), *plan.g.counts, block * outputs)
@@ -194,7 +194,7 @@ def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | N
     few = 0 < outputs <= PANEL // 2
     if len(g.sizes) not in (2, 3) or not few or 0 in (inputs, *g.counts, *g.sizes, *g.window):
         return None
-    # Each phase of a gradient has its part of the taps.
+    # Each phase of a gradient uses a part of the taps.
     taps = math.prod(g.window) / (math.prod(g.strides) if back else 1)
     alone = inputs * _cycles(outputs)
     if back:
@@ -233,7 +233,7 @@ def _plan_along(axes: Sequence[_Axis], g: Geometry, *, back: bool) -> _Plan:
 
 
 def _places(axes: Sequence[_Axis], window: Sequence[int]) -> Array:
-    """`_Plan.places` of blocks along these axes and a filter's window."""
+    """`_Plan.places` for blocks along these axes and a filter's window."""
     found, there = np.zeros((), np.int64), np.ones((), np.bool_)
     rank = len(axes)
     for place, (axis, taps) in enumerate(zip(axes, window, strict=True)):
@@ -245,16 +245,16 @@ def _places(axes: Sequence[_Axis], window: Sequence[int]) -> Array:
 
 
 def _cycles(columns: int) -> float:
-    """The cycles for a row of a tile and a step of its sums."""
+    """The cycles of a tile's row per step of its sums."""
     return next(cycles for most, cycles in _CYCLES if columns <= most)
 
 
 def _axis(g: Geometry, axis: int, block: int, back: bool) -> _Axis | None:
-    """One axis, in blocks; None if they do not hold all phases of a stride."""
+    """An axis in blocks; None if these do not contain all phases of a stride."""
     stride, dilation, before = g.strides[axis], g.dilations[axis], g.pads[axis][0]
     if back and block % stride:
         return None
-    # Where a block at 0 reads: (result, tap) to place.
+    # Positions that a block at 0 reads: (result, tap) -> position.
     reads: dict[tuple[int, int], int] = {}
     for result, tap in product(range(block), range(g.window[axis])):
         if not back:
@@ -276,7 +276,7 @@ def _axis(g: Geometry, axis: int, block: int, back: bool) -> _Axis | None:
 
 
 def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
-    """[*window, C, O], the gradient of the filter; None where it is not quicker this way.
+    """[*window, C, O], the filter's gradient; None if this method is not faster.
 
     Args:
         x: [batch, *spatial, C].
@@ -309,7 +309,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
 
 @functools.lru_cache(maxsize=256)
 def _slope_plan(g: Geometry, channels: int, outputs: int) -> _Plan | None:
-    """Blocks along the last axis with which a filter's gradient takes the fewest cycles.
+    """The blocks along the last axis with which a filter's gradient takes the fewest cycles.
 
     None if there are none, or they do not take much fewer than one result at a time does, or than
     the gradient with x and dy in each other's place.
@@ -335,7 +335,7 @@ def _slope_plan(g: Geometry, channels: int, outputs: int) -> _Plan | None:
 
 
 def _by_block_sums(plan: _Plan, x: Array, dy: Array, g: Geometry) -> Array | None:
-    """[*window, C, O], the sums of a plan's blocks added up by tap; None if NumPy has to do it."""
+    """[*window, C, O]: the sums of a plan's blocks, added up by tap; None if NumPy has to do it."""
     blocks = _in_place(plan, np.ascontiguousarray(dy))
     found = None if blocks is None else tiles.correlate(x, blocks, plan.g)
     if found is None:
@@ -343,7 +343,8 @@ def _by_block_sums(plan: _Plan, x: Array, dy: Array, g: Geometry) -> Array | Non
     channels, outputs, block = x.shape[-1], dy.shape[-1], plan.blocks[-1]
     sums = found.reshape(-1, channels, block, outputs)
     taps = plan.places.reshape(-1, block)
-    # A result of the block has each tap once; what has none goes to one past all taps.
+    # Each result of the block has each tap once; positions without a tap add to a dummy index past
+    # all taps.
     total = np.zeros((math.prod(g.window) + 1, channels, outputs), np.float32)
     for result in range(block):
         total[taps[:, result]] += sums[:, :, result]
@@ -351,7 +352,7 @@ def _by_block_sums(plan: _Plan, x: Array, dy: Array, g: Geometry) -> Array | Non
 
 
 def _slope_cycles(g: Geometry, rows: int, columns: int) -> float:
-    """The cycles for a position, where the rows are the taps of so many channels."""
+    """The cycles per position, with taps of so many channels as rows."""
     panels = -(-columns // PANEL)
     width = -(-columns // panels)
     return -(-math.prod(g.window) * rows // _TILE_ROWS) * panels * _cycles(width)

@@ -113,7 +113,7 @@ d5.103 2d.186 3.103 e.186 2.103 a.186 4.103 2.186 170.103 3a.188 5.103 1.188 500
 1.0 1e.103 60.0 80.103 f0.1 2fe10.103
 """
 
-# What has another script since: the first code point in hexadecimal, how many, and the script.
+# Characters whose script is newer: first code point in hexadecimal, count, script.
 _NEWER = """
 61d.1.2 870.1f.2 890.2.2 897.9.2 8b5.1.2 8c8.b.2 c3c.1.36 c5d.1.36 cdd.1.21 cf3.1.21 ece.1.24
 170d.1.42 1715.1.42 171f.1.42 180f.1.27 1ac1.e.1 1b4c.1.62 1b4e.2.62 1b7d.3.62 1c89.2.8 1dfa.1.1
@@ -137,7 +137,7 @@ a7cb.3.25 a7d0.2.25 a7d3.1.25 a7d5.8.25 a7f2.3.25 fbc2.1.2 fd40.10.2 fdcf.1.2 fd
 
 @cache
 def _table() -> tuple[Array, Array]:
-    """The starts of the runs, and their scripts."""
+    """The start of each run, and its script."""
     pairs = [run.split(".") for run in _RUNS.split()]
     lengths = np.array([int(length, 16) for length, _ in pairs])
     return np.cumsum(lengths) - lengths, np.array([int(script) for _, script in pairs], np.int32)
@@ -153,7 +153,7 @@ def scripts_of(points: Array) -> Array:
 
 @cache
 def _newest() -> Array:
-    """The script of every code point, as Unicode 16 has it."""
+    """The script of every code point in Unicode 16."""
     found = scripts_of(np.arange(0x110000))
     for run in _NEWER.split():
         first, count, script = run.split(".")

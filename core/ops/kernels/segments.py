@@ -83,7 +83,7 @@ def segment_reduce(
             )
         starts = np.concatenate(([0], starts))
         ufunc = _UFUNCS.get(how, np.add)
-        # NumPy would add narrow integers up in wider ones, whose mean is another.
+        # NumPy would accumulate narrow integers in wider ones, with another mean.
         narrow = data.astype(compute, copy=False)
         rows: Array = ufunc.reduceat(narrow, starts, axis=0, dtype=narrow.dtype)
         if how in ("mean", "sqrt_n"):
@@ -94,7 +94,7 @@ def segment_reduce(
 
 
 def _divided(rows: Array, by: Array) -> Array:
-    """Integers stay integers: TensorFlow truncates towards 0, as C does."""
+    """The quotient; integers are truncated towards 0, as in TensorFlow."""
     if rows.dtype.kind in "iu":
         divisor = by.astype(rows.dtype)
         quotient: Array = rows // divisor
@@ -154,7 +154,7 @@ def unsorted_segment_reduce(data: Array, ids: Indices, num_segments: int, how: R
 
 
 def _summed(ids: Indices, rows: Array, count: int) -> Array | None:
-    """Sums of float32 rows by machine code, which looks at ids while it adds.
+    """Sums of float32 rows by compiled code, which checks ids while it adds.
 
     Args:
         ids: [n].
@@ -173,7 +173,7 @@ def _summed(ids: Indices, rows: Array, count: int) -> Array | None:
     if size <= _MOST_LENT:
         out = recycling.empty((count, rows.shape[1]), np.float32)
         out.fill(0)
-    else:  # what NumPy is asked for is bounded
+    else:  # larger results are allocated by NumPy
         out = np.zeros((count, rows.shape[1]), np.float32)
     places = np.ascontiguousarray(ids, np.int64)
     outside = kernel(places, rows, out.reshape(-1), rows.shape[1])
@@ -198,7 +198,7 @@ def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> 
         out: [m, width], C-contiguous.
         places: [n], from 0 to m - 1.
         rows: [n, width].
-        ufunc: of two arguments.
+        ufunc: a function of two arguments.
     """
     width = out.shape[1]
     if width == 0 or len(places) == 0:
@@ -210,7 +210,7 @@ def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> 
 
 
 def _add_rows(out: Array, places: Indices, rows: Array) -> None:
-    """`_combine_rows`, of sums of float32."""
+    """`_combine_rows` for float32 sums."""
     kernel = compiled.made("add_rows")
     if kernel is None or not _are_readable(rows):
         _combine_numbers(out, places, rows, np.add)
@@ -220,12 +220,12 @@ def _add_rows(out: Array, places: Indices, rows: Array) -> None:
 
 
 def _are_readable(rows: Array) -> bool:
-    """Whether each row is contiguous: gradients of concatenations are columns of a matrix."""
+    """Whether each row is contiguous; gradients of concatenations are columns of a matrix."""
     return rows.flags.aligned and (rows.shape[1] == 1 or rows.strides[1] == rows.itemsize)
 
 
 def _combine_numbers(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> None:
-    """`_combine_rows`, number by number."""
+    """`_combine_rows`, element by element."""
     width = out.shape[1]
     flat = places if width == 1 else (places[:, None] * np.intp(width) + np.arange(width))
     ufunc.at(out.reshape(-1), flat.reshape(-1).astype(np.intp, copy=False), rows.reshape(-1))
@@ -236,7 +236,7 @@ def flat_places(indices: Indices, shape: Sequence[int]) -> npt.NDArray[np.intp]:
 
     Args:
         indices: [..., k], each a place in the first k axes.
-        shape: of the array that is indexed, rank at least k.
+        shape: shape of the array that is indexed, rank at least k.
 
     Returns:
         [number of tuples].
@@ -271,7 +271,7 @@ def scatter_nd(indices: Indices, updates: Array, shape: Sequence[int]) -> Array:
     Args:
         indices: [*batch, k].
         updates: [*batch, *shape[k:]].
-        shape: of the result.
+        shape: shape of the result.
 
     Returns:
         `shape`, dtype of updates; updates of the same place add up.
@@ -312,7 +312,7 @@ def scattered(x: Array, indices: Indices, updates: Array, how: Scatter) -> Array
 
 
 def may_be_into(x: Array, how: Scatter) -> bool:
-    """Whether `scatter_into` gives what `scattered` does: sums of short floats are wider."""
+    """Whether `scatter_into` equals `scattered`: short floats need wider sums."""
     return bool(x.flags.c_contiguous) and (how == "update" or computed_in(x.dtype) == x.dtype)
 
 
@@ -340,10 +340,10 @@ def scatter_into(x: Array, indices: Indices, updates: Array, how: Scatter) -> No
     target = x.reshape(rows, width)
     values = updates.reshape(len(places), width).astype(x.dtype, copy=False)
     if how == "update":
-        # NumPy, too, writes in order, so that the last one stays.
+        # NumPy writes in order, so that of duplicates the last one remains.
         target[places] = values
     elif (x.dtype == object or x.dtype.kind == "b") and how == "add":
-        np.add.at(target, places, values)  # texts are joined, truth is `or`
+        np.add.at(target, places, values)  # sum of strings: concatenation; of bools: or
     elif x.dtype == object or x.dtype.kind == "b":
         raise InvalidArgumentError(f"scatter {how}: dtype must be numeric, got {x.dtype}")
     else:

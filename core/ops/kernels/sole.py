@@ -1,4 +1,4 @@
-"""Arrays that nobody else has, which a kernel may write into.
+"""Arrays without other references, which a kernel may overwrite.
 
 A loop that writes one row of a large array in each iteration, as generators of text write the keys
 and values of a word, would copy the array each time. The loop hands the array over in a list of one

@@ -1,4 +1,4 @@
-"""The greatest few, distinct values in order of appearance, and binary search."""
+"""Top k, distinct values in order of appearance, and binary search."""
 
 import math
 from typing import Any, Literal
@@ -22,8 +22,8 @@ def top_k(x: Array, k: int, index_dtype: npt.DTypeLike = np.int32) -> tuple[Arra
         index_dtype: dtype of the indices.
 
     Returns:
-        values [..., k], dtype of x, and indices [..., k]. Of equals, the lower index comes first;
-        NaN counts as greater than everything.
+        values [..., k], dtype of x, and indices [..., k]. Among equals, the lower index comes
+        first; NaN counts as greater than everything.
 
     Raises:
         InvalidArgumentError: k is negative or more than n, or x is a scalar.
@@ -56,7 +56,7 @@ def _descending(keys: Array) -> npt.NDArray[np.intp]:
 
 
 def _top_by_partition(keys: Array, k: int) -> npt.NDArray[np.intp]:
-    """[rows, k]: for k well below n, without sorting the rest."""
+    """[rows, k]: the top k without sorting the rest, for k well below n."""
     rows, n = keys.shape
     if rows == 0:
         return np.empty((0, k), np.intp)
@@ -77,7 +77,7 @@ def _top_by_partition(keys: Array, k: int) -> npt.NDArray[np.intp]:
 
 
 def _as_integers(keys: Array) -> Array:
-    """Integers in the same order as floats, with -0 equal to 0, and NaN above all and equal."""
+    """Integers in the order of floats, with -0 equal to 0, and NaN above all and equal."""
     signed = np.dtype(f"i{keys.dtype.itemsize}")
     bits = (keys + 0).view(signed)  # adding 0 turns -0 into 0
     ordered: Array = bits ^ ((bits >> (8 * signed.itemsize - 1)) & np.iinfo(signed).max)
@@ -154,7 +154,7 @@ def unique_along(
 def _by_appearance(
     x: Array, first: Array, inverse: Array, counts: Array, index_dtype: npt.DTypeLike
 ) -> tuple[Array, Array, Array]:
-    """Results in sorted order, put into the order of first appearance."""
+    """Results reordered from sorted order to the order of first appearance."""
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))

@@ -101,7 +101,7 @@ _BERNOULLI = (
     43867 / 798,
     -174611 / 330,
 )
-# Where the asymptotic series of log Γ, ψ and ζ are exact to the last digit.
+# From here on, the asymptotic series of log Γ, ψ and ζ are exact to the last digit.
 _FAR = 10.0
 # float32: erf(x) = x P(x²) / Q(x²), a least-squares fit on [0, 3.95].
 ERF32_P = np.array(
@@ -169,7 +169,7 @@ def chebyshev(x: Array, coefficients: Array) -> Array:
 
 
 def _erf32(x: Array) -> Array:
-    """Branch-free: used in activations."""
+    """erf in float32, branch-free for activations."""
     x = np.clip(x, -ERF32_END, ERF32_END)
     square = x * x
     top = _horner(square, ERF32_P)
@@ -179,7 +179,7 @@ def _erf32(x: Array) -> Array:
 
 
 def _erfc32(x: Array) -> Array:
-    """Without a branch, as `_erf32`."""
+    """erfc in float32, branch-free like `_erf32`."""
     size = np.abs(x)
     np.minimum(size, np.float32(10.2), out=size)
     t = size + np.float32(2)
@@ -227,7 +227,7 @@ def _horner(x: Array, coefficients: Array) -> Array:
 
 
 def erfc(x: Array) -> Array:
-    """1 - erf(x), with all its digits where x is large; float32 arrays in float32."""
+    """1 - erf(x), accurate for large x; float32 arrays in float32."""
     if x.dtype == np.float32:
         return _in_pieces(_erfc32, x)
     size = np.abs(x)
@@ -244,14 +244,14 @@ def _erfcx(x: Array) -> Array:
 
 
 def _gauss(x: Array) -> Array:
-    """exp(-x²) for x ≥ 0: x² is split, or its rounding would be seen."""
+    """exp(-x²) for x ≥ 0, with x² split to avoid its rounding error."""
     x = np.minimum(x, 30.0)
     coarse = np.floor(x * 16) / 16
     return np.exp(-coarse * coarse) * np.exp((coarse - x) * (coarse + x))  # type: ignore[no-any-return]
 
 
 def erfinv(x: Array) -> Array:
-    """The y with erf(y) = x; ±∞ at ±1, NaN beyond."""
+    """The y with erf(y) = x; ±∞ at ±1, NaN outside."""
     size = np.abs(x)
     y = np.copysign(inverse_erfc(1 - size), x)
     # Near 0 the digits of 1 - |x| are too few: a Newton step on erf itself restores them.
@@ -263,7 +263,7 @@ def erfinv(x: Array) -> Array:
 
 
 def inverse_erfc(z: Array) -> Array:
-    """The y with erfc(y) = z: ∞ at 0, -∞ at 2, NaN outside of [0, 2]."""
+    """The y with erfc(y) = z; ∞ at 0, -∞ at 2, NaN outside of [0, 2]."""
     tail = np.clip(np.where(z > 1, 2 - z, z), 5e-324, 1.0)
     log_z = np.log(tail)
     # Winitzki's approximation of the inverse, good to 0.4 %, to start from.
@@ -340,7 +340,7 @@ def digamma(x: Array) -> Array:
 
 
 def zeta(x: Array, q: Array) -> Array:
-    """Hurwitz: Σ 1/(q + k)ˣ over k ≥ 0, by Euler and Maclaurin; ∞ at x = 1, NaN below."""
+    """The Hurwitz zeta Σ 1/(q + k)ˣ, k ≥ 0, by Euler and Maclaurin; ∞ at x = 1, NaN below."""
     x, q = np.broadcast_arrays(x, q)
     poles = (q <= 0) & (q == np.floor(q))
     wrong = (x < 1) | ((q <= 0) & (x != np.floor(x))) | np.isnan(x) | np.isnan(q)

@@ -29,14 +29,15 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 
-# Multiplications from which two threads are quicker than one; below, waking a thread (20 to 50 us)
-# costs more than it brings.
+# Multiplications from which two threads are faster than one; below, waking a thread (20 to 50 us)
+# costs more than it gains.
 WORTH_PRODUCTS = 3 << 22
-# The same where the thread is awake, in machine code, and the work as well: some 5 us.
+# The same if the helper is awake, polling in compiled code, and the work is compiled too: some 5
+# us.
 WORTH_OFFERING = 1 << 18
-# If work took longer than the caller alone would have, nobody is woken for this multiple of the
+# If work took longer than the caller alone would have, no helper is woken for this multiple of the
 # loss, a second at most. While another process uses the cores, the attempts cost a twentieth. A
-# loss below the time of waking a thread is no sign of other processes, whose time slices last
+# loss below the time of waking a thread does not indicate other processes, whose time slices last
 # milliseconds.
 _REST, _LONGEST_REST, _WAKING_S = 20.0, 1.0, 50e-6
 # Seconds that a helper polls in machine code after work was offered there: longer than a call of a
@@ -68,7 +69,7 @@ class _TeamWork:
         self._gate.acquire()
 
     def take_part(self) -> int:
-        """Work until no piece is left; returns the number of pieces done."""
+        """Work until no piece is left; return the number of pieces done."""
         work, pieces, done = self.work, self.pieces, 0
         for piece in self._next:
             if piece >= pieces or self.error is not None:
@@ -78,7 +79,7 @@ class _TeamWork:
         return done
 
     def help(self) -> None:
-        """`take_part` of a thread that is not the caller."""
+        """`take_part` for threads other than the caller's."""
         with self._lock:
             if self._closed:
                 return
@@ -108,7 +109,7 @@ class Offer:
         lead: the caller's part: it offers the work in the mailbox, if that is one.
         follow: a helper's part, by its number, which is 1 or more: it takes what is offered in the
             mailbox until nothing comes for a while; how often it did, -1 if it only waited.
-        box: which mailbox: that of networks' tables, or that of pieces.
+        box: the mailbox: that of networks' tables, or that of pieces.
     """
 
     __slots__ = ("box", "follow", "lead", "least_s")
@@ -130,7 +131,7 @@ class Offer:
 
         Args:
             took: seconds.
-            look_s: what it takes to look once whether helpers are done.
+            look_s: the time of one check whether helpers are done.
         """
         del look_s
         self.least_s = min(self.least_s, took)
@@ -138,7 +139,7 @@ class Offer:
 
 
 class _Post:
-    """A mailbox, and what helpers do there."""
+    """A mailbox, and the loop in which helpers serve it."""
 
     def __init__(self) -> None:
         self.box = mailbox.make()
@@ -147,7 +148,7 @@ class _Post:
         self.look_s = float("inf")
 
     def follow(self, number: int) -> int:
-        """Take offered work until a timeout; returns how often."""
+        """Take offered work until a timeout; return how often."""
         if self.following is None:
             return 0
         start = perf_counter()
@@ -165,7 +166,7 @@ class _Post:
 
 
 class _Helpers:
-    """Sleeping threads, started when there is work for them for the first time."""
+    """Sleeping threads, started when they are first needed."""
 
     def __init__(self) -> None:
         self._busy = threading.Lock()
@@ -175,16 +176,16 @@ class _Helpers:
         self._up: list[bool] = []
         self._avoided: int | None = None
         self._job: _TeamWork | None = None
-        # Nobody is woken before this time.
+        # No helper is woken before this time.
         self.rest_until = 0.0
-        # Where work in machine code is offered, where it was last, and when that ended; when other
-        # processes were last checked for.
+        # The mailboxes in which compiled work is offered, the last one used, when its work ended,
+        # and when other processes were last checked for.
         self._posts = (_Post(), _Post())
         self._post: _Post | None = None
         self._offered = self._looked = 0.0
 
     def share(self, job: _TeamWork, helpers: int) -> None:
-        """The caller and up to `helpers` threads do the job; alone if the threads are taken."""
+        """Do the job with the caller and up to `helpers` threads; alone if these are busy."""
         if perf_counter() < self.rest_until or not has_idle_core(sum(self._up)):
             job.take_part()
             return
@@ -216,7 +217,7 @@ class _Helpers:
             raise job.error
 
     def offer(self, offer: Offer, helpers: int, *, wakes: bool) -> None:
-        """The caller does the work, and helpers that are awake or worth waking take part."""
+        """Do the work with the caller and helpers that are awake or worth waking."""
         start = perf_counter()
         if start < self.rest_until or not self._busy.acquire(blocking=False):
             offer.lead(mailbox.NONE)
@@ -242,12 +243,12 @@ class _Helpers:
             self._busy.release()
 
     def _call_back(self) -> None:
-        """Have helpers leave machine code."""
+        """Have helpers leave compiled code."""
         for post in self._posts:
             post.box[mailbox.LEAVE] += 1
 
     def _wake(self, offer: Offer, post: _Post, helpers: int) -> int:
-        """Wake helpers for the offer; returns how many were woken."""
+        """Wake helpers for the offer; return how many were woken."""
         if not has_idle_core(sum(self._up)):
             return 0
         while len(self._bells) < helpers:
@@ -263,7 +264,7 @@ class _Helpers:
         return helpers
 
     def _judge(self, took: float, alone: float) -> None:
-        """Do without helpers for a while where other processes use their cores."""
+        """Stop waking helpers for a while if other processes use their cores."""
         if took - alone > _WAKING_S:
             self.rest_until = perf_counter() + min(_LONGEST_REST, _REST * (took - alone))
 
@@ -296,7 +297,7 @@ class _Helpers:
             for thread in self._threads:
                 os.sched_setaffinity(thread.native_id or 0, others)
         except OSError:
-            return  # a hint is all it is
+            return  # the request is only a hint
         self._avoided = here
 
     def _serve(self, bell: threading.Lock, number: int) -> None:
@@ -337,7 +338,7 @@ _searched = False
 
 
 def _current_core() -> int | None:
-    """The core that the caller runs on, if the system reports it."""
+    """The core on which the caller runs, if the system reports it."""
     global _find_core, _searched
     if not _searched:
         _find_core, _searched = _core_finder(), True
@@ -397,7 +398,7 @@ def has_idle_core(awake: int = 0) -> bool:
 
 
 def _allowed() -> int:
-    """The cores of this process, or OMP_NUM_THREADS, if that is less."""
+    """The number of this process's cores, or OMP_NUM_THREADS if that is lower."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(int(asked) if asked.isdecimal() and int(asked) else 64, cores or 1))
@@ -409,7 +410,7 @@ _opened = 0
 
 
 def _forget() -> None:
-    """Forget the helpers in a forked process, which has no thread but the caller's."""
+    """Forget the helpers in a forked process, which has only the caller's thread."""
     global _helpers, _opened
     _helpers = _Helpers()
     _opened = 0
@@ -420,13 +421,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def open_team(opened: bool) -> None:
-    """Say whether BLAS is on one thread and kernels may share work: the engine's to call."""
+    """Set whether BLAS uses one thread and kernels may share work; called by the engine."""
     global _opened
     _opened = size() if opened else 0
 
 
 def size() -> int:
-    """Threads of one op, the caller among them."""
+    """The number of threads of one op, including the caller."""
     return min(config.settings.intra_op_threads or _MOST, _MOST)
 
 
@@ -439,12 +440,12 @@ def share(pieces: int, work: Callable[[int], None], threads: int | None = None) 
     """Call work(0), work(1), … work(pieces - 1), in any order and concurrently.
 
     Args:
-        pieces: how many.
+        pieces: the number of pieces.
         work: writes its piece of the result; no piece may touch what another writes.
         threads: at most so many; `members()` if None. Work without BLAS may ask for `size()`.
 
     Raises:
-        Exception: what `work` raised first.
+        Exception: the first error that `work` raised.
     """
     threads = min(members() if threads is None else threads, pieces)
     if threads > 1:

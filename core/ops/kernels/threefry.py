@@ -39,7 +39,7 @@ def threefry2x32(key: tuple[int, int], x0: Words, x1: Words) -> tuple[Words, Wor
 
 
 def words(key: tuple[int, int], counter: int, count: int) -> Words:
-    """The first `count` words of the stream of `key` from a 64-bit counter on: uint32 [count]."""
+    """The first `count` words of the stream of `key` from a 64-bit counter: uint32 [count]."""
     pairs = -(-count // 2)
     counters = np.arange(pairs, dtype=np.uint64) + np.uint64(counter & 0xFFFFFFFFFFFFFFFF)
     low = (counters & np.uint64(0xFFFFFFFF)).astype(np.uint32)

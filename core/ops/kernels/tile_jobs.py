@@ -68,7 +68,7 @@ class Job(NamedTuple):
     most_slices: int
     # Parameters that differ between kernels.
     extra: tuple[int, ...]
-    # Not in the table: the number of sections of a sum, and of scratch memory.
+    # Not in the table: the number of partial sums, and the size of the scratch memory.
     sections: int
     scratch: int
 
@@ -92,7 +92,7 @@ ROWS_OF_SUMS = _AHEAD + Job._fields.index("extra") + 2
 
 @functools.lru_cache(maxsize=1024)
 def _table(job: Job) -> Array:
-    """The table of a job whose arrays are not known."""
+    """The table of a job without its arrays."""
     return np.array(((0,) * _AHEAD + job[:-3] + job.extra), np.int64)
 
 
@@ -100,9 +100,9 @@ class Cut(NamedTuple):
     """The split of a job into pieces.
 
     Attributes:
-        places: of the first and the last, in its table.
-        length: of all.
-        step: of each piece.
+        places: indices of the first and the last, in its table.
+        length: length of all.
+        step: step between pieces.
         apart: bytes between what pieces make; 0 if they write to one array.
     """
 
@@ -126,8 +126,8 @@ def make_calls(
 
     Args:
         parts: kernels, jobs, and tables of the whole.
-        cuts: of each; into as many pieces.
-        threads: at most so many.
+        cuts: the pieces of each job; the same number for all.
+        threads: number of threads, at most.
         products: multiplications of them all.
 
     Returns:
@@ -226,7 +226,7 @@ def _lines(count: int) -> int:
 
 
 def call(kernel: Callable[..., Any], job: Job, table: Array) -> None:
-    """The kernel, with scratch of this thread's."""
+    """Call the kernel with this thread's scratch memory."""
     scratch = lend("numbers", job.scratch, np.float32)
     table[_SCRATCH] = address_of(scratch)
     kernel(table, lend("table", 2 * job.limit + job.sections, np.int64))

@@ -1,4 +1,4 @@
-"""Convolutions of float32 images by machine code, where that has been made.
+"""Convolutions of float32 images by compiled code, if the installation has it.
 
 NumPy's path gathers windows into a matrix for BLAS; the compiled kernels (`engine.codegen.sliding`)
 read them in place and keep sums in registers. They are requested once convolutions have taken some
@@ -71,7 +71,7 @@ _PARTIAL, _SMALL_PARTIAL = 1 << 16, 1 << 13
 
 
 def fits(*arrays: Array) -> bool:
-    """Whether machine code can read them in place."""
+    """Whether compiled code can read the arrays in place."""
     return all(
         array.dtype == np.float32
         and array.flags.c_contiguous
@@ -82,7 +82,7 @@ def fits(*arrays: Array) -> bool:
 
 
 def readable(x: Array) -> bool:
-    """Whether these images are floats with contiguous channels."""
+    """Whether the images are floats with contiguous channels."""
     return bool(
         x.dtype == np.float32
         and x.flags.aligned
@@ -98,7 +98,7 @@ def _suits(g: Geometry) -> bool:
 
 
 def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
-    """out[...] = convolution, for one group; False where NumPy has to do it.
+    """out[...] = convolution of one group; False if NumPy has to do it.
 
     Args:
         x: [batch, *spatial, C].
@@ -130,7 +130,7 @@ class Task(NamedTuple):
 
 
 def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
-    """The task of `convolve`, not yet run; None if NumPy has to do it. Arguments as there."""
+    """`convolve` as a task to run later; None if NumPy has to do it. Arguments as there."""
     kernel = compiled.made("convolve")
     if kernel is None or not _suits(g) or not (readable(x) and fits(filter) and readable(out)):
         return None
@@ -149,13 +149,13 @@ def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
 
 
 def _is_finite(filter: Array) -> bool:
-    """Whether zeros times these numbers are zeros, and may be skipped; False if unknown."""
+    """Whether all weights are finite, so that zeros may be skipped; False if unknown."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.add.reduce(filter, axis=None)))
 
 
 def run_together(tasks: Sequence[Task], images: int) -> None:
-    """Run jobs on a number of images; a thread runs all of them for some images."""
+    """Run jobs on a number of images; each thread runs all of them for some images."""
     if not tasks:
         return
     products = 0
@@ -176,7 +176,7 @@ def run_together(tasks: Sequence[Task], images: int) -> None:
 
 
 def depthwise(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
-    """out[...] = depthwise convolution; False where NumPy has to do it.
+    """out[...] = depthwise convolution; False if NumPy has to do it.
 
     Args:
         x: [batch, height, width, C].
@@ -195,7 +195,7 @@ def depthwise(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
 
 
 def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
-    """[*window, C, O], the gradient of the filter; None where NumPy has to do it.
+    """[*window, C, O], the filter's gradient; None if NumPy has to do it.
 
     Args:
         x: [batch, *spatial, C].
@@ -225,7 +225,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
 
 
 def _slope_job(x: Array, dy: Array, g: Geometry, sums: int) -> Job:
-    """The job of a filter's gradient, with this many rows of sums."""
+    """The job of a filter's gradient, with this number of partial sums."""
     extra = (dy.shape[-1], g.counts[-2], 0, sums)
     job = job_of(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
     return job._replace(
@@ -236,7 +236,7 @@ def _slope_job(x: Array, dy: Array, g: Geometry, sums: int) -> Job:
 def _correlate_images(
     kernel: Callable[..., Any], job: Job, x: Array, dy: Array, inner: int, threads: int
 ) -> Array:
-    """[rows of sums, O], each piece summed over separate images."""
+    """[partial sums, O], where pieces sum over separate images."""
     # Each partial sum is written and read once more: large ones have no more pieces than threads.
     count = _PIECES if inner * dy.shape[-1] <= _SMALL_PARTIAL else 1
     _, length = _cut_of(job)
@@ -250,7 +250,7 @@ def _correlate_images(
 
 
 def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
-    """[rows, columns, C], the gradient of a depthwise filter; None where NumPy has to do it.
+    """[rows, columns, C], the depthwise filter's gradient; None if NumPy has to do it.
 
     Args:
         x: [batch, height, width, C].
@@ -267,7 +267,7 @@ def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
 
 
 def _cut_of(job: Job) -> tuple[tuple[int, int], int]:
-    """The split of a sum over images: the indices of first and last, and their number."""
+    """The split of a sum over images: indices of first and last in the table, and their number."""
     if job.last_image == 1 and job.last_slice == 1:
         return ROWS, job.last_row
     return IMAGES, job.last_image
@@ -296,7 +296,7 @@ def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
         a: [rows, K].
         b: [K, N].
         out: [rows, N], written and returned if given.
-        noted: what was noted: b, or what b is a view of.
+        noted: the noted array: b, or the array that b is a view of.
     """
     worth = len(a) > 1 and len(a) * b.size >= WORTH_PACKING
     if worth and weights.are_steady(noted):
@@ -308,7 +308,7 @@ def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
 
 
 def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | None:
-    """a times b by the compiled kernel, b packed for good; None where BLAS has to do it.
+    """a times b by the compiled kernel, with b packed permanently; None if BLAS has to do it.
 
     BLAS arranges b anew at each product, which for few rows is most of the work; for many, sums
     that stay in registers are a little quicker than its own.
@@ -350,7 +350,7 @@ def packed_product(
     init: Array | None = None,
     kernel: Callable[..., Any] | None = None,
 ) -> Callable[[Array, int, int, int, int], None] | None:
-    """A function that computes a part of A times b in one thread; None if BLAS has to do it.
+    """A function that computes a part of A times b in one thread; None if BLAS must do it.
 
     Its arguments are the output of the part's rows ([last - first, N], all columns), the first and
     last row, and the first and last column; the latter are multiples of a panel or N.
@@ -359,7 +359,7 @@ def packed_product(
         a: [rows, K].
         columns: N.
         noted: an array known to `weights`, whose numbers are b's.
-        init: what every row's sums begin with, [N]; zeros if None.
+        init: initial value of every row's sums, [N]; zeros if None.
         kernel: the compiled product, if the caller has it.
     """
     kernel = kernel or compiled.made("multiply")
@@ -373,7 +373,7 @@ def packed_product(
         return None
     begin = np.zeros(columns, np.float32) if init is None else init
     spread = inner + MOST_ROWS if inner % _CLASH == 0 else 0
-    # As many rows at a time as stay in the cache beside a panel.
+    # As many rows at a time as fit in the cache beside a panel.
     block = max(1, _BLOCK_NUMBERS // (inner * _TILE_ROWS)) * _TILE_ROWS
     addresses = (address_of(a), address_of(panels), address_of(begin))
 
@@ -409,7 +409,7 @@ def packed_product(
 
 
 def block_rows(rows: int, columns: int, threads: int) -> int:
-    """Rows at a time for products with a row epilogue: whole tiles, evenly split."""
+    """Rows at a time for products with a row epilogue: whole tiles, evenly distributed."""
     count = max(threads, -(-rows * columns // _BLOCK_RESULTS))
     return _step(rows, -(-count // threads) * threads, 8)
 
@@ -444,7 +444,7 @@ def job_of(
         and image == rows * row
         and x_image == height * x_row
     ):
-        # Images below one another are one image.
+        # Adjacent images are treated as one tall image.
         batch, height, rows = 1, batch * height, batch * rows
     (front, _), (top, _), (left, _) = g.pads
     padded = int(max(map(max, g.pads)) > 0 or x_position != channels)
@@ -533,10 +533,10 @@ def _most(count: int, windows: int, size: int, block_bytes: int) -> int:
     """The largest number of rows, or slices, per block without a short block at the end.
 
     Args:
-        count: of all.
-        windows: of one.
+        count: the total number.
+        windows: windows of one.
         size: bytes of one.
-        block_bytes: of all at a time, if that is not too few windows.
+        block_bytes: size of a block, unless that makes too few windows.
     """
     most = max(1, min(count, block_bytes // size))
     if most * windows < _FEW_ROWS:
@@ -545,7 +545,7 @@ def _most(count: int, windows: int, size: int, block_bytes: int) -> int:
 
 
 def pieces_of(products: int) -> int:
-    """The number of threads that are worth waking."""
+    """The number of pieces for which waking threads pays off."""
     return team.size() if products >= team.WORTH_PRODUCTS else 1
 
 
@@ -563,8 +563,8 @@ def piece_count(products: int, threads: int, windows: int | None = None) -> int:
 
     Args:
         products: multiplications.
-        threads: that share them.
-        windows: of all pieces, if those have windows.
+        threads: number of threads that share them.
+        windows: windows of all pieces, if they have windows.
     """
     if threads == 1:
         return 1

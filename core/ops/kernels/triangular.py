@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def solve_triangular(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
-    """`x with matrix x = rhs`, of which only one triangle is read; batches broadcast.
+    """The solution x of `matrix x = rhs`, reading only one triangle; batches broadcast.
 
     Args:
         matrix: [..., n, n].

@@ -1,4 +1,4 @@
-"""Maxima over windows of float32 volumes and their gradient by machine code, where that is made.
+"""Maxima over windows of float32 volumes and their gradient, by compiled code if available.
 
 Axes: x [batch, depth, height, width, C]; y and dy [batch, *sizes, C], as in `pooling`.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def peaks(
     x: Array, counts: Sequence[int], ksize: Sequence[int], strides: Sequence[int], pads: Pads
 ) -> Array | None:
-    """The maximum of every window, per channel; None where NumPy has to do it.
+    """The maximum of every window, per channel; None if NumPy must do it.
 
     Args:
         x: [batch, *spatial, C].
@@ -59,7 +59,7 @@ def gradient(
     rectified: bool = False,
     out: Array | None = None,
 ) -> Array | None:
-    """dy wherever x is the maximum of its window; None where NumPy has to do it.
+    """dy where x is the maximum of its window; None if NumPy has to do it.
 
     Args:
         x: [batch, *spatial, C].

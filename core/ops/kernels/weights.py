@@ -1,4 +1,4 @@
-"""Weights packed once for the compiled kernels, as long as they stay the same.
+"""Weights packed once for the compiled kernels, while they stay unchanged.
 
 The arrays of variables are replaced by assignments and never written into while anybody has them,
 so an array stands for one version of one variable. A plan says which of its inputs are such arrays
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # Columns of a panel; every tile's width divides it.
 PANEL = 32
-# Numbers below which packing is not worth its keeping.
+# The size below which packing does not pay off.
 _SMALLEST = 1 << 12
-# Numbers of a piece that one thread writes while others write theirs, and bytes of a cache line.
+# Elements of a piece that a thread packs, and bytes of a cache line.
 _SHARE = 1 << 18
 _LINE = 64
 # How often the same array is seen before it is packed: training replaces its weights every step.
@@ -40,9 +40,9 @@ class _Entry:
 
     def __init__(self, array: weakref.ref[Any]) -> None:
         self.array = array
-        # What else was made of it, by name.
+        # Other derived forms, by name.
         self.forms: dict[str, Array] = {}
-        # By the columns of the matrix that it was taken for.
+        # Packed panels, by the number of columns of the matrix.
         self.panels: dict[int, Array] = {}
         self.seen = 0
 
@@ -51,19 +51,19 @@ _entries: dict[int, _Entry] = {}
 
 
 def note(array: Any) -> Any:
-    """The array itself, which is not written to before it is forgotten."""
+    """Note the array, which is not written to until it is forgotten, and return it."""
     entry = _entries.get(id(array))
     if entry is not None:
         entry.seen += 1
     elif type(array) is np.ndarray and array.size >= _SMALLEST and array.dtype == np.float32:
         key = id(array)
-        # Called when the array goes, before its number can be another's.
+        # Called when the array is freed, before its id can be reused.
         _entries[key] = _Entry(weakref.ref(array, lambda _: _entries.pop(key, None)))
     return array
 
 
 def forget(array: Array) -> None:
-    """The array, which nobody else has, gets other numbers."""
+    """Forget the array, since its only owner writes new values, and return it."""
     _entries.pop(id(array), None)
 
 
@@ -73,7 +73,7 @@ def are_steady(array: Array) -> bool:
 
 
 def panels(array: Array, columns: int | None = None) -> Array | None:
-    """[panels, K, 32] of the matrix [K, N] that a noted array is; None if it is not worth it.
+    """[panels, K, 32] of the matrix [K, N] in a noted array; None if packing does not pay off.
 
     Args:
         array: [..., N]; the axes before the last are one.
@@ -94,7 +94,7 @@ def kept(array: Array, name: str, make: Callable[[Array], Array | None]) -> Arra
 
     Args:
         array: the weights.
-        name: of what is made.
+        name: name of the result.
         make: None says that it cannot be made now.
     """
     entry = _entries.get(id(array))
@@ -110,7 +110,7 @@ def kept(array: Array, name: str, make: Callable[[Array], Array | None]) -> Arra
 
 
 def packed(matrix: Array, width: int = PANEL) -> Array:
-    """[panels, K, width] of a matrix [K, N], the last panel filled up with zeros."""
+    """[panels, K, width] of a matrix [K, N], with the last panel padded by zeros."""
     inner, columns = matrix.shape
     whole, rest = divmod(columns, width)
     made = empty((whole + bool(rest), inner, width), matrix.dtype)
@@ -130,8 +130,8 @@ def share_panels(count: int, numbers: int, write: Callable[[slice], None]) -> No
     """Have panels written, by several threads where there are many.
 
     Args:
-        count: of panels.
-        numbers: of one panel.
+        count: number of panels.
+        numbers: numbers of one panel.
         write: writes some of them.
     """
     size = max(1, _SHARE // max(1, numbers))
@@ -143,7 +143,7 @@ def share_panels(count: int, numbers: int, write: Callable[[slice], None]) -> No
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike = np.float32) -> Array:
-    """An array that begins at a cache line, its numbers not set."""
+    """An uninitialized array that starts at a cache line."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     room = np.empty(size + _LINE, np.uint8)
     begin = -room.ctypes.data % _LINE

@@ -24,7 +24,7 @@ class Windows(NamedTuple):
 
 
 def effective_size(window: int, dilation: int) -> int:
-    """Input positions that a window of `window` taps, `dilation` apart, reaches over."""
+    """The number of input positions spanned by `window` taps, `dilation` apart."""
     return (window - 1) * dilation + 1
 
 
@@ -89,7 +89,7 @@ def _place_along(
     dilation: int,
     pads: tuple[int, int] | None,
 ) -> tuple[tuple[int, int] | None, int | None]:
-    """(before, after) and the number of windows along one axis; `pads` None means SAME."""
+    """(before, after) and the number of windows along an axis; `pads` None means SAME."""
     if window < 1 or stride < 1 or dilation < 1:
         raise InvalidArgumentError(
             f"window, stride and dilation must be at least 1 along spatial axis {axis}, "
@@ -121,7 +121,7 @@ def _place_along(
 
 
 def _halves(total: int) -> tuple[int, int]:
-    """The odd one goes after: ONNX calls it SAME_UPPER."""
+    """Split the padding; an odd one goes after, ONNX's SAME_UPPER."""
     return total // 2, total - total // 2
 
 
@@ -132,7 +132,7 @@ def window_counts(
     dilations: Sequence[int],
     pads: Sequence[tuple[int, int]],
 ) -> tuple[int, ...]:
-    """Number of windows per spatial axis for known sizes and padding; negative padding crops."""
+    """The number of windows per spatial axis, given sizes and padding; negative padding crops."""
     return tuple(
         (size + before + after - (taps - 1) * dilation - 1) // stride + 1
         for size, taps, stride, dilation, (before, after) in zip(
@@ -142,12 +142,12 @@ def window_counts(
 
 
 def channel_axis(data_format: str) -> int:
-    """Axis of the channels in `data_format`: "NWC", "NHWC", "NDHWC", "NCW", "NCHW" or "NCDHW"."""
+    """The axis of channels in `data_format`: "NWC", "NHWC", "NDHWC", "NCW", "NCHW" or "NCDHW"."""
     return data_format.index("C")
 
 
 def spatial_axes(data_format: str) -> tuple[int, ...]:
-    """Axes of `data_format` that windows slide along, in order."""
+    """The axes of `data_format` along which windows slide, in order."""
     return tuple(axis for axis, letter in enumerate(data_format) if letter not in "NC")
 
 

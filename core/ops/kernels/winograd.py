@@ -1,4 +1,4 @@
-"""3×3 convolutions of float32 images by Winograd's method, where machine code has been made.
+"""3×3 convolutions of float32 images by Winograd's method, by compiled code if available.
 
 It needs four products for a result where the direct sums need nine, and some passes for the
 transformations: it is faster for many channels, on images that are not mostly edges. Its rounding
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pinnace.ops.kernels.precision import Array
     from pinnace.ops.kernels.tile_jobs import Job
 
-# Positions of a transformed patch, and pixels of a patch and of a tile's results along an axis.
+# Positions of a transformed patch; the side of a patch; the side of a tile of results.
 PLACES, _PATCH, _RESULTS = 16, 4, 2
-# Fewest channels, of x and of the result: with fewer, transforming takes what products save.
+# The fewest input and output channels: with fewer, the transforms cost what the products save.
 _CHANNELS, _OUTPUTS = 24, 32
-# Most results of tiles for each that there is: at odd sizes the last tile of a row is cut.
+# The most computed results per result: with odd sizes the last tile of a row is cut.
 _MOST_RESULTS = 1.2
-# Tiles of all images below which filters are not transformed for one call.
+# The number of tiles from which filters are transformed for a single call.
 _WORTH_TRANSFORMING = 64
 # Numbers of transformed patches per block: they stay in the L2 cache.
 _BLOCK_NUMBERS = 220_000
@@ -51,9 +51,9 @@ def wins(rows: int, columns: int, channels: int, outputs: int) -> bool:
     """Whether the method is faster for adjacent 3×3 windows.
 
     Args:
-        rows: of results, in each image.
-        columns: of results.
-        channels: of x.
+        rows: output rows of each image.
+        columns: columns of results.
+        channels: channels of x.
         outputs: channels of the result.
     """
     results = _tiles(rows, columns) * _RESULTS**2
@@ -62,12 +62,12 @@ def wins(rows: int, columns: int, channels: int, outputs: int) -> bool:
 
 
 def _tiles(rows: int, columns: int) -> int:
-    """Tiles of an image."""
+    """The number of tiles of an image."""
     return -(-rows // _RESULTS) * -(-columns // _RESULTS)
 
 
 def _suits(g: Geometry, channels: int, outputs: int) -> bool:
-    """Whether the method is applicable, and should be used."""
+    """Whether the method is applicable and pays off."""
     if g.window != (3, 3) or g.strides != (1, 1) or g.dilations != (1, 1):
         return False
     rows, columns = g.counts
@@ -75,15 +75,15 @@ def _suits(g: Geometry, channels: int, outputs: int) -> bool:
 
 
 def tile_step(channels: int) -> int:
-    """Stride between tiles of transformed patches: rows of tiles are in different cache sets."""
+    """The stride between tiles of transformed patches, which maps rows to different cache sets."""
     return channels + 16 if channels % 64 == 0 else channels
 
 
 def block_tiles(channels: int, across: int) -> int:
-    """Tiles per block, whole rows of them.
+    """The number of tiles per block, in whole rows of tiles.
 
     Args:
-        channels: that are transformed.
+        channels: the transformed channels.
         across: tiles of a row.
     """
     wanted = min(_MOST_TILES, max(_FEWEST_TILES, _BLOCK_NUMBERS // (PLACES * channels)))
@@ -91,12 +91,12 @@ def block_tiles(channels: int, across: int) -> int:
 
 
 def room(tiles_of_block: int, channels: int) -> int:
-    """Numbers of memory for `multiply_places`, for this many tiles."""
+    """The size of the memory for `multiply_places`, for this many tiles."""
     return PLACES * (tiles_of_block + tiles.MOST_ROWS) * (tile_step(channels) + PANEL) + PANEL
 
 
 def transformed(filter: Array) -> Array | None:
-    """[panels, 16, C, 32] of a filter [3, 3, C, O]; None while no kernel is there."""
+    """[panels, 16, C, 32] of a filter [3, 3, C, O]; None if there is no compiled kernel."""
     kernel = compiled.made("winograd_filter")
     if kernel is None:
         return None
@@ -107,7 +107,7 @@ def transformed(filter: Array) -> Array | None:
 
 
 def steady_filters(filter: Array) -> Array:
-    """As `transformed`, without machine code."""
+    """`transformed` without compiled code."""
     channels, outputs = filter.shape[2:]
     made = weights.empty((-(-outputs // PANEL), PLACES, channels, PANEL))
 
@@ -146,7 +146,7 @@ def limit_of(sums: int, factors: Array) -> int:
 
 
 def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
-    """out[...] = convolution, for one group; False if it must be computed directly.
+    """out[...] = convolution of one group; False if it must be computed directly.
 
     Args:
         x: [batch, height, width, C].
@@ -172,7 +172,7 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
 
 
 def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
-    """[3, 3, C, O], the gradient of the filter; None if it must be computed directly.
+    """[3, 3, C, O], the filter's gradient; None if it must be computed directly.
 
     Args:
         x: [batch, height, width, C].

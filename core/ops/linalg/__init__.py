@@ -1,6 +1,6 @@
-"""Linear algebra: what TensorFlow calls `tf.linalg`."""
+"""`tf.linalg`: linear algebra."""
 
-# A package's names are those of its families; TensorFlow has some of others here too.
+# A package's names are those of its families; TensorFlow has some names of other families here too.
 
 from pinnace.ops.linalg.bands import *
 from pinnace.ops.linalg.batched import *

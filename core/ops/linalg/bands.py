@@ -124,11 +124,12 @@ def diag(
     Args:
         diagonal: [..., length], or [..., k₁ - k₀ + 1, longest] for several.
         name: name of the node while tracing.
-        k: which diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to k₁.
+        k: the diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to
+            k₁.
         num_rows: -1 is as many as are needed.
         num_cols: -1 is as many as are needed.
-        padding_value: what stands elsewhere.
-        align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
+        padding_value: the value elsewhere.
+        align: alignment of shorter diagonals: of superdiagonals, then of subdiagonals.
 
     Returns:
         [..., num_rows, num_cols].
@@ -209,9 +210,10 @@ def diag_part(
     Args:
         input: [..., m, n].
         name: name of the node while tracing.
-        k: which diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to k₁.
-        padding_value: what fills the rows of shorter diagonals.
-        align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
+        k: the diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to
+            k₁.
+        padding_value: the value that fills the rows of shorter diagonals.
+        align: alignment of shorter diagonals: of superdiagonals, then of subdiagonals.
     """
     matrices = convert_to_tensor(input)
     padding = _padding(padding_value, matrices)
@@ -255,7 +257,7 @@ def set_diag(
     k: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with other diagonals: those that `diag_part` with this k and align then gives.
+    """Matrices with their diagonals replaced; `diag_part` with this k and align returns them.
 
     Args:
         input: [..., m, n], any dtype.
@@ -429,7 +431,7 @@ def eye(
         num_rows: a scalar.
         num_columns: a scalar; None is `num_rows`.
         batch_shape: the axes before those of the matrix.
-        dtype: of the result.
+        dtype: dtype of the result.
         name: name of the node while tracing.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Ops of matrices under the names they had before they took leading axes: BatchMatrixDiag and kin.
+"""Matrix ops under their names from before leading axes: BatchMatrixDiag and others.
 
 TensorFlow removed them in its GraphDef versions 11 to 14; graphs written before hold them.
 """
@@ -31,7 +31,7 @@ BAND_PART = register(
 
 
 def _earlier(name: str, later: OpDef, types: frozenset[dtypes.DType] | None = None) -> OpDef:
-    """`later` under its earlier name, of all its types or of those that that took."""
+    """`later` under its earlier name, for all its dtypes or those given."""
     return register(replace(later, name=name, types={"T": types or later.type_sets["T"].allowed}))
 
 

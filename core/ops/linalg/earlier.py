@@ -1,6 +1,6 @@
-"""Earlier forms of the ops of diagonals, which older graphs hold: MatrixDiag and its kin, V1, V2.
+"""Earlier versions of diagonal ops in older graphs: MatrixDiag and others, V1, V2.
 
-V1 knows the main diagonal alone; V2 puts diagonals to the left, and has no choice.
+V1 only supports the main diagonal; V2 aligns diagonals to the left, without an option.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Eigenvalues of any square matrices, and of tridiagonal ones."""
+"""Eigenvalues of general square matrices, and of tridiagonal ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["eig", "eigh_tridiagonal", "eigvals"]
 
 
 def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(e, v): eigenvalues in no order, and eigenvectors of length 1 as columns, both complex.
+    """(e, v): unordered eigenvalues, and eigenvectors of length 1 as columns, both complex.
 
     Args:
         tensor: [..., n, n].
@@ -58,7 +58,7 @@ def eigh_tridiagonal(
     tol: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Eigenvalues, in rising order, of a Hermitian matrix of three diagonals.
+    """The eigenvalues of a Hermitian tridiagonal matrix, in ascending order.
 
     Args:
         alpha: [n], the diagonal, of which the real part counts.
@@ -124,7 +124,7 @@ def _eig_kernel(input: Array, *, compute_v: bool, Tout: Any) -> tuple[Array, Arr
 
 
 def _complex_safe(function: Any) -> Any:
-    """Real matrices with complex eigenvalues have complex eigenvectors: one dtype for both."""
+    """A kernel with one complex dtype, since real matrices may have complex eigenvectors."""
     return lambda x: function(x.astype(np.result_type(x, np.complex64)) if x.size == 0 else x)
 
 
@@ -137,7 +137,7 @@ def _infer_eig(call: InferCall) -> tuple[Shape, Shape]:
 
 
 def _eig_gradient(call: OpCall, de: Tensor | None, dv: Tensor | None) -> tuple[Tensor]:
-    """Boeddeker, Hanebrink and others, "On the computation of complex-valued gradients" (2017)."""
+    """Boeddeker et al., "On the computation of complex-valued gradients" (2017)."""
     x = call.inputs[0]
     e, v = call.outputs
     if not call.attr("compute_v"):

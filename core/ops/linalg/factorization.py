@@ -51,12 +51,12 @@ def _cholesky_kernel(input: Array) -> Array:
 
 
 def _factors(matrices: Array) -> Array:
-    """The Cholesky factors; of a matrix that has none, NaN."""
+    """The Cholesky factors; NaN for matrices without one."""
     try:
         return np.linalg.cholesky(matrices)
     except np.linalg.LinAlgError:
         pass
-    # NumPy refuses all of them for one: each by itself.
+    # NumPy raises for the whole batch if one matrix has no factor: factorize them one by one.
     if matrices.ndim > 2:
         return np.stack([_factors(one) for one in matrices])
     return np.tril(np.full_like(matrices, np.nan))
@@ -85,7 +85,7 @@ CHOLESKY = define(
 
 
 def _cholesky_grad_kernel(l: Array, grad: Array) -> Array:  # noqa: E741 (the op's name for it)
-    """The same formula, on arrays: the op of graphs whose gradients TensorFlow wrote."""
+    """The same formula on arrays, for the op that TensorFlow's gradients of graphs contain."""
     if not l.size:
         return l
     inverse = np.linalg.inv(np.tril(l))
@@ -120,7 +120,7 @@ def _least(m: int | None, n: int | None) -> int | None:
 def qr(
     input: TensorLike, full_matrices: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(q, r) with q r = input, q's columns orthonormal, r upper triangular.
+    """(q, r) with q r = input, where q has orthonormal columns and r is upper triangular.
 
     Args:
         input: [..., m, n].
@@ -204,7 +204,7 @@ def svd(
     compute_uv: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Singular values s, in falling order; with u and v where tensor = u diag(s) vᴴ.
+    """Singular values s in descending order; with u and v, where tensor = u diag(s) vᴴ.
 
     Args:
         tensor: [..., m, n].
@@ -301,7 +301,7 @@ def _full_svd_gradient(
         u, products.matmul(inner_u + inner_v + bands.diag(ds), v, transpose_b=True)
     )
     per_s = division.divide_no_nan(constants.ones_like(s), s)
-    # What leaves the spaces that u and v span.
+    # The parts outside of the column spaces of u and v.
     beyond_u = _times_row(du - products.matmul(u, u_du), per_s)
     beyond_v = _times_row(dv - products.matmul(v, v_dv), per_s)
     return (
@@ -323,7 +323,7 @@ SVD = define(
 
 
 def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(e, v): eigenvalues in rising order, and eigenvectors as columns, of Hermitian matrices.
+    """(e, v): eigenvalues in ascending order, and eigenvectors as columns, of Hermitian matrices.
 
     Args:
         tensor: [..., n, n], float16, float32, float64 or a complex type; only the lower triangle is

@@ -37,12 +37,12 @@ __all__ = ["expm", "logm", "matrix_rank", "pinv", "sqrtm"]
 # the matrix exponential revisited" (2005), with the norm up to which it has all digits.
 _PADE = [math.comb(13, k) * math.factorial(26 - k) // math.factorial(13) for k in range(14)]
 _PADE_NORM = 5.371920351148152
-# While tracing the norm is unknown, and with it how often to square: at most this often.
+# While tracing, the norm and thus the number of squarings are unknown: at most this many.
 _MOST_SQUARINGS = 32
 
 
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The exponential of matrices: the sum of their powers over factorials.
+    """The exponential of matrices: the sum of their powers divided by factorials.
 
     Args:
         input: [..., n, n], floating point or complex.
@@ -124,7 +124,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _sqrtm_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """DX of X X = A solves Xᴴ dA + dA Xᴴ = dX: a system of n² equations."""
+    """The gradient: dX solves Xᴴ dA + dA Xᴴ = dX, a system of n² equations."""
     root = call.outputs[0]
     size = shapes.axis_sizes(root)[-1]
     one = bands.set_diag(constants.zeros_like(root), constants.ones_like(bands.diag_part(root)))
@@ -137,7 +137,7 @@ def _sqrtm_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 
 
 def _kronecker(a: Tensor, b: Tensor, lead: list[Any], size: Any) -> Tensor:
-    """Each entry of `a` times the whole of `b`."""
+    """Each entry of `a` times the whole matrix `b`."""
     left = reshaping.reshape(a, [*lead, size, 1, size, 1])
     right = reshaping.reshape(b, [*lead, 1, size, 1, size])
     return reshaping.reshape(left * right, [*lead, size * size, size * size])
@@ -204,7 +204,7 @@ def matrix_rank(
 
 
 def _epsilon(x: Tensor, factor: float) -> Any:
-    """Factor · max(m, n) · ε, a tensor if the sizes are not known."""
+    """Factor · max(m, n) · ε; a tensor if the sizes are unknown."""
     epsilon = float(np.finfo(x.dtype.numpy).eps)
     rows, columns = shapes.axis_sizes(x)[-2:]
     if isinstance(rows, int) and isinstance(columns, int):

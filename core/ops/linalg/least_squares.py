@@ -1,4 +1,4 @@
-"""Least squares: lstsq, by the normal equations or by the QR decomposition; MatrixSolveLs."""
+"""Least squares: lstsq, by normal equations or by QR decomposition; MatrixSolveLs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lstsq(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The x that makes |matrix x - rhs|² + l2_regularizer |x|² least; of several, the shortest.
+    """The x that minimises |matrix x - rhs|² + l2_regularizer |x|²; the shortest of several.
 
     Args:
         matrix: [..., m, n], of full rank.

@@ -1,4 +1,4 @@
-"""Shared by ops on matrices: types, shapes, the transpose, kernels that may fail."""
+"""Common parts of matrix ops: types, shapes, the transpose, kernels that may fail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WIDE_TYPES = MATRIX_TYPES | {float16}
 def matrix_transpose(
     a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False
 ) -> Tensor:
-    """Each matrix with its axes exchanged: [..., m, n] gives [..., n, m].
+    """Each matrix transposed: [..., m, n] gives [..., n, m].
 
     Args:
         a: [..., m, n].
@@ -65,7 +65,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
 
 
 def matrix_shape(call: InferCall, index: int = 0) -> Shape:
-    """The shape of an input that holds matrices."""
+    """The shape of an input with matrices."""
     shape = call.spec(index).shape
     if shape.rank is not None and shape.rank < 2:
         call.fail(f"{call.op.inputs[index].name} must have at least two axes")
@@ -87,7 +87,7 @@ def square_shape(call: InferCall, index: int = 0) -> Shape:
 def solved(
     name: str, problem: str, function: Callable[..., Any], *arrays: Array, **options: Any
 ) -> Any:
-    """A LAPACK function's result, of float16 in float32; InvalidArgumentError if it fails."""
+    """A LAPACK function's result (float16 in float32); InvalidArgumentError if it fails."""
     dtype = arrays[0].dtype
     half = dtype.itemsize == 2
     try:

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and what has norm 1."""
+"""Norms of vectors and matrices, and normalization."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ def _spectral_norm(x: Tensor, axes: tuple[int, ...], keep: bool, name: str | Non
 def normalize(
     tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(tensor / norm, norm), the norm with axes of size 1; arguments as for `norm`.
+    """(tensor / norm, norm), where the norm has axes of size 1; arguments as for `norm`.
 
     Args:
         tensor: [...], a float or complex type.
-        ord: which norm, as for `norm`.
+        ord: the order of the norm, as for `norm`.
         axis: an axis for vectors, two for matrices, None for the whole tensor as one vector.
         name: name of the node while tracing.
 

@@ -32,7 +32,7 @@ def _conjugate_transpose(x: Array) -> Array:
 
 
 def _solution(matrix: Shape, rhs: Shape) -> Shape:
-    """The last axes: the order of the matrix, which any of three sizes tells, and the columns."""
+    """The last axes: the order of the matrix, known from any of three sizes, and the columns."""
     sizes = (matrix[-1], matrix[-2], rhs[-2])
     return Shape([next((n for n in sizes if n is not None), None), rhs[-1]])
 
@@ -113,7 +113,7 @@ def triangular_solve(
     adjoint: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The x with `matrix x = rhs`, of which only one triangle is read.
+    """The solution x of `matrix x = rhs`, reading only one triangle.
 
     Args:
         matrix: [..., n, n].

@@ -28,7 +28,7 @@ __all__ = ["lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve"]
 def lu(
     input: TensorLike, output_idx_type: Any = int32, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(lu, p): L below the diagonal, where L has ones, U on it and above; input[p] = L U.
+    """(lu, p): U on and above the diagonal, L below it with implied ones; input[p] = L U.
 
     Args:
         input: [..., n, n].
@@ -54,7 +54,7 @@ def lu_solve(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The x with `A x = rhs`, of the factors that `lu` gave of A.
+    """The solution x of `A x = rhs`, from the factors that `lu` returned for A.
 
     Args:
         lower_upper: [..., n, n].
@@ -74,7 +74,7 @@ def lu_solve(
 def lu_matrix_inverse(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverse of A [..., n, n], of the factors that `lu` gave of it.
+    """The inverse of A [..., n, n], from the factors that `lu` returned for it.
 
     Args:
         lower_upper: [..., n, n], both triangles in one matrix, as `lu` gives them.
@@ -95,7 +95,7 @@ def lu_matrix_inverse(
 def lu_reconstruct(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix A [..., n, n] whose factors `lu` gave.
+    """The matrix A [..., n, n] with the factors that `lu` returned.
 
     Args:
         lower_upper: [..., n, n], both triangles in one matrix, as `lu` gives them.
@@ -119,7 +119,7 @@ def _triangles(factors: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _rows(x: Tensor, order: Tensor, name: str | None = None) -> Tensor:
-    """The rows of each matrix in another order."""
+    """The rows of each matrix, reordered."""
     batch = max((order.shape.rank or 1) - 1, 0)
     if batch and x.shape.rank == 2:
         return gathering.gather(x, order, axis=0, name=name)
@@ -170,7 +170,7 @@ def _lu_gradient(call: OpCall, dlu: Tensor | None, _: Any) -> tuple[Tensor | Non
     if factors.shape.rank is None:
         raise UnimplementedError("Lu: the gradient needs a tensor of known rank")
     lower, upper = _triangles(factors)
-    # Only the part that each factor has of its own counts.
+    # Only the entries that each factor determines count.
     strict = bands.band_part(dlu, -1, 0)
     strict = bands.set_diag(strict, constants.zeros_like(bands.diag_part(strict)))
     d_lower = bands.band_part(products.matmul(lower, strict, adjoint_a=True), -1, 0)

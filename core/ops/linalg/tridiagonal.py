@@ -1,4 +1,4 @@
-"""Matrices of few diagonals: TridiagonalSolve, TridiagonalMatMul, BandedTriangularSolve."""
+"""Banded matrices: TridiagonalSolve, TridiagonalMatMul, BandedTriangularSolve."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["banded_triangular_solve", "tridiagonal_matmul", "tridiagonal_solve"]
 
 
 def _three(who: str, diagonals: Any, form: str) -> list[Tensor]:
-    """Above, main, below, each [..., n]."""
+    """The diagonals above, main and below, each [..., n]."""
     if form == "compact":
         x = convert_to_tensor(diagonals)
         if x.shape.rank is not None and (x.shape.rank < 2 or x.shape[-2] not in (None, 3)):
@@ -55,13 +55,13 @@ def _lengthened(x: Tensor, size: int, pair: tuple[int, int]) -> Tensor:
 
 
 def _earlier(x: Tensor, axis: int) -> Tensor:
-    """Every entry one place before: the first is lost, the last is 0."""
+    """Entries moved one place forward: the first is lost, the last is 0."""
     rest = x[..., 1:] if axis == -1 else x[..., 1:, :]
     return padding.pad(rest, _pairs(x, axis, (0, 1)))
 
 
 def _later(x: Tensor, axis: int) -> Tensor:
-    """Every entry one place behind: the last is lost, the first is 0."""
+    """Entries moved one place back: the last is lost, the first is 0."""
     rest = x[..., :-1] if axis == -1 else x[..., :-1, :]
     return padding.pad(rest, _pairs(x, axis, (1, 0)))
 
@@ -119,7 +119,7 @@ def tridiagonal_solve(
 
 
 def _solve_kernel(diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Array:
-    """Elimination with a second diagonal above, which exchanges of rows fill."""
+    """Elimination with a second upper diagonal, which row exchanges fill."""
     lead = rhs.shape[:-2]
     above, main, below = (np.array(diagonals[..., i, :]) for i in range(3))
     size = main.shape[-1]
@@ -154,7 +154,7 @@ def _solve_kernel(diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Ar
 
 
 def _check_pivot(pivot: Array, x: Array) -> None:
-    """The result for singular matrices: NaN, as in TensorFlow."""
+    """The result, with NaN for singular matrices, as in TensorFlow."""
     gone = pivot == 0
     if gone.any():
         x[gone] = np.nan
@@ -199,7 +199,7 @@ TRIDIAGONAL_SOLVE = define(
 def tridiagonal_matmul(
     diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """`A rhs`, A of three diagonals; arguments as for `tridiagonal_solve`, rhs [..., n, m].
+    """`A rhs` for tridiagonal A; arguments as for `tridiagonal_solve`, rhs [..., n, m].
 
     Args:
         diagonals: superdiagonal, main diagonal and subdiagonal, in the form of `diagonals_format`.
@@ -268,7 +268,7 @@ def banded_triangular_solve(
             of A. Upper: the main one last, likewise.
         rhs: [..., n, m].
         lower: A is a lower triangle.
-        adjoint: the conjugate transpose of A is solved with.
+        adjoint: whether A is replaced by its conjugate transpose.
         name: name of the node while tracing.
     """
     return execute_one(BANDED_TRIANGULAR_SOLVE, bands, rhs, lower=lower, adjoint=adjoint, name=name)

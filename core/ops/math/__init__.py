@@ -1,6 +1,6 @@
-"""Mathematics, element by element and over axes: what TensorFlow calls `tf.math`."""
+"""`tf.math`: mathematics, elementwise and over axes."""
 
-# A package's names are those of its families; TensorFlow has some of others here too.
+# A package's names are those of its families; TensorFlow has some names of other families here too.
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pinnace.ops.nn.softmaxes import log_softmax as log_softmax
     from pinnace.ops.nn.softmaxes import softmax as softmax
 
-# These families need ours: their names are looked up when somebody asks.
+# These families import this package: their names are resolved on first use.
 _ELSEWHERE = {
     "approx_max_k": "pinnace.ops.nn.nearest",
     "approx_min_k": "pinnace.ops.nn.nearest",

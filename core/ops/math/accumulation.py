@@ -25,7 +25,7 @@ def _infer(call: InferCall) -> Shape:
     shape: Shape = call.attrs["shape"]
     for spec in call.specs(0):
         if not shape.is_compatible_with(spec.shape):
-            call.fail("all inputs must have the shape that is told")
+            call.fail("all inputs must have the attribute's shape")
         shape = shape.merge_with(spec.shape)
     return shape
 

@@ -82,7 +82,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _is_text(x: object) -> bool:
-    # Ragged tensors of strings too.
+    # Covers ragged tensors of strings.
     return isinstance(x, (str, bytes)) or getattr(x, "dtype", None) is dtypes.string
 
 
@@ -142,7 +142,7 @@ MUL = register(binary("Mul", np.multiply, _mul_gradient, fuse="{x} * {y}", stati
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x y`, and 0 where y is 0, whatever x is there.
+    """`x y`, but 0 where y is 0, whatever x is.
 
     Args:
         x: [...], a float or complex type.
@@ -176,7 +176,7 @@ MUL_NO_NAN = register(
 
 
 def _extreme_gradient(wins: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Any, ...]]:
-    """All of dy to x where it wins (ties too), the rest to y, as TensorFlow does."""
+    """The gradient: dy goes to x where it wins or ties, else to y, as in TensorFlow."""
 
     def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         x, y = call.inputs
@@ -408,7 +408,7 @@ def _add_n_kernel(inputs: tuple[Array, ...]) -> Array:
     total = inputs[0]
     for x in inputs[1:]:
         total = total + x
-    # NumPy takes the sum of two lists (a variant) out of its array.
+    # NumPy returns the sum of two tensor lists (variants) without an array around it.
     return total if type(total) is np.ndarray else np.asarray(total)
 
 
@@ -474,7 +474,7 @@ _ADDED = NUMBERS - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.strin
 
 
 def _add_kernel(x: Array, y: Array) -> Array:
-    if x.dtype.kind == "O":  # NumPy gives bytes, not an array, for two scalars
+    if x.dtype.kind == "O":  # for two scalars NumPy returns bytes, not an array
         return np.asarray(np.add(x, y), object)
     return np.add(x, y)
 
@@ -568,7 +568,7 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
 
 
 def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
-    """Both as tensors, where Python values get the other's dtype if possible."""
+    """Both as tensors; Python values adopt the other's dtype if possible."""
     if isinstance(x, Operands) or not isinstance(y, Operands):
         x = convert_to_tensor(x)
         y = convert_to_tensor(y, dtype_hint=x.dtype)
@@ -578,7 +578,7 @@ def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def conjugate(y: Array) -> Array:
-    """The conjugate of complex numbers; real ones as they are, not copied."""
+    """The conjugates of complex numbers; real arrays unchanged, without a copy."""
     return y.conj() if y.dtype.kind == "c" else y
 
 

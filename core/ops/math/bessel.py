@@ -78,7 +78,7 @@ BESSEL_J1 = _of("BesselJ1", bessel_functions.j1, _j1_gradient)
 
 
 def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
-    """Y₀(x), the Bessel function of the second kind of order 0; -∞ where x is not above 0.
+    """Y₀(x), the Bessel function of the second kind of order 0; -∞ for x <= 0.
 
     Args:
         x: [...], a float type.
@@ -98,7 +98,7 @@ BESSEL_Y0 = _of("BesselY0", bessel_functions.y0, _y0_gradient)
 
 
 def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Y₁(x), the Bessel function of the second kind of order 1; -∞ where x is not above 0.
+    """Y₁(x), the Bessel function of the second kind of order 1; -∞ for x <= 0.
 
     Args:
         x: [...], a float type.
@@ -119,7 +119,7 @@ BESSEL_Y1 = _of("BesselY1", bessel_functions.y1, _y1_gradient)
 
 
 def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
-    """K₀(x), the modified Bessel function of the second kind; ∞ where x is not above 0.
+    """K₀(x), the modified Bessel function of the second kind; ∞ for x <= 0.
 
     Args:
         x: [...], a float type.
@@ -159,7 +159,7 @@ BESSEL_K0E = _of("BesselK0e", bessel_functions.k0e, _k0e_gradient)
 
 
 def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
-    """K₁(x), the modified Bessel function of the second kind; ∞ where x is not above 0.
+    """K₁(x), the modified Bessel function of the second kind; ∞ for x <= 0.
 
     Args:
         x: [...], a float type.

@@ -1,4 +1,4 @@
-"""Bits of integers: and, or, exclusive or, not, shifts. In TensorFlow this is `tf.bitwise`."""
+"""`tf.bitwise`: and, or, exclusive or, not, shifts of integers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "
 
 
 def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are set in x and in y, with broadcasting.
+    """The bitwise and of x and y, with broadcasting.
 
     Args:
         x: [...], an integer type.
@@ -28,7 +28,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are set in x or in y, with broadcasting.
+    """The bitwise or of x and y, with broadcasting.
 
     Args:
         x: [...], an integer type.
@@ -45,7 +45,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that x and y differ in, with broadcasting.
+    """The bitwise exclusive or of x and y, with broadcasting.
 
     Args:
         x: [...], an integer type.
@@ -62,7 +62,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are not set in x.
+    """The bitwise complement of x.
 
     Args:
         x: [...], an integer type.
@@ -107,7 +107,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits of x moved y places down, the sign staying; y is kept as for `left_shift`.
+    """The bits of x shifted y places to the right, keeping the sign; y as for `left_shift`.
 
     Args:
         x: [...], an integer type.

@@ -59,19 +59,19 @@ def clip_by_value(
 
 
 def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Any:
-    """t, scaled down to the Euclidean length `clip_norm` over `axes` where it is longer.
+    """t, scaled to at most the Euclidean norm `clip_norm` over `axes`.
 
     Args:
         t: [...], floating point; of IndexedSlices the values are scaled.
         clip_norm: a scalar above 0.
-        axes: over which lengths are taken; None is all.
+        axes: the axes of the lengths; None is all.
         name: name of the node while tracing.
     """
     if isinstance(t, IndexedSlices):
         return _of_slices(t, clip_by_norm(t.values, clip_norm, axes, name))
     values = convert_to_tensor(t)
     squares = reduction.reduce_sum(arithmetic.square(values), axes, keepdims=True)
-    # √0 has no slope: a vector of length 0 is kept out of it.
+    # √ has an infinite slope at 0: replace 0 there.
     there = comparison.greater(squares, constants.zeros_like(squares))
     safe = selecting.where(there, squares, constants.ones_like(squares))
     length = selecting.where(there, exponents.sqrt(safe), squares)
@@ -79,7 +79,7 @@ def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | No
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """√Σ|t|² over all tensors; None among them counts nothing.
+    """√Σ|t|² over all tensors, without those that are None.
 
     Args:
         t_list: tensors or IndexedSlices of one float type, or None.
@@ -109,7 +109,7 @@ def clip_by_global_norm(
     use_norm: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[list[Any], Tensor]:
-    """Tensors scaled down together, so that √Σ|t|² is at most `clip_norm`.
+    """Tensors scaled by a common factor, so that √Σ|t|² is at most `clip_norm`.
 
     Args:
         t_list: floating point tensors; None stays None.
@@ -124,7 +124,7 @@ def clip_by_global_norm(
     norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
     one = constants.ones_like(norm)
     scale = clip_norm * arithmetic.minimum(one / norm, one / clip_norm)
-    # An infinite norm must be seen, not hidden by a scale of 0.
+    # An infinite norm must give NaN, and not be hidden by a scale of 0.
     scale = selecting.where(
         comparison.is_finite(norm), scale, constants.zeros_like(norm) * norm / norm
     )
@@ -132,12 +132,12 @@ def clip_by_global_norm(
 
 
 def _values(t: Any) -> Tensor:
-    """The values of a tensor; as in TensorFlow slices of one row are not summed."""
+    """The values of a tensor; as in TensorFlow, duplicate slices are not summed."""
     return t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t)
 
 
 def _of_slices(t: Any, values: Tensor) -> Any:
-    """Values in the place of those of `t`: slices if it was slices."""
+    """Values in the form of `t`: slices if it was slices."""
     if isinstance(t, IndexedSlices):
         return IndexedSlices(values, t.indices, t.dense_shape)
     return values
@@ -149,7 +149,7 @@ def _check_list(name: str, t_list: Any) -> None:
 
 
 def _kernel(t: Array, clip_value_min: Array, clip_value_max: Array) -> Array:
-    if t.dtype.kind == "c":  # complex numbers have no order: each part is clipped
+    if t.dtype.kind == "c":  # complex numbers have no order: clip both parts
         out = np.empty_like(t)
         out.real = _kernel(t.real, clip_value_min.real, clip_value_max.real)
         out.imag = _kernel(t.imag, clip_value_min.imag, clip_value_max.imag)

@@ -1,4 +1,4 @@
-"""Comparisons of two values, and tests of one: finite, infinite, NaN."""
+"""Comparisons of two values, and tests for finite, infinite and NaN."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def _by_operator(op: OpDef, x: Any, y: Any) -> Tensor:
             if left.dtype is not right.dtype or _broadcasts(left.shape, right.shape):
                 raise
     elif _surely_broadcast(x, y):
-        # The shape of the answer is known then: it would not be with the attribute turned off.
+        # The default attribute: the output shape is known, as it is not with the attribute off.
         return op.entry(x, y, None)
     return execute_one(op, x, y, incompatible_shape_error=False)
 
 
 def _surely_broadcast(x: Any, y: Any) -> bool:
-    """Whether the shapes broadcast, whatever their unknown sizes turn out to be."""
+    """Whether the shapes broadcast for any values of unknown sizes."""
     if any(isinstance(part, (bool, int, float, complex, str, bytes)) for part in (x, y)):
         return True
     shapes = [convert_to_tensor(part).shape for part in (x, y)]
@@ -72,13 +72,13 @@ def _infer_equal(call: InferCall) -> Shape:
     if not call.attrs["incompatible_shape_error"]:
         if 0 in {x.rank, y.rank}:
             return broadcast(call)
-        # TensorFlow: shapes that do not broadcast give one answer, a scalar.
+        # TensorFlow: for shapes that do not broadcast the result is a scalar.
         return x if x.is_fully_defined() and x == y else Shape(None)
     return broadcast(call)
 
 
 def _equality(ufunc: np.ufunc, otherwise: bool) -> Callable[..., Array]:
-    """Compares; of shapes that do not broadcast, where that is allowed, it answers `otherwise`."""
+    """A comparison that returns `otherwise` for shapes that do not broadcast, where allowed."""
 
     def kernel(x: Array, y: Array, *, incompatible_shape_error: bool) -> Array:
         if not incompatible_shape_error:
@@ -86,7 +86,7 @@ def _equality(ufunc: np.ufunc, otherwise: bool) -> Callable[..., Array]:
                 np.broadcast_shapes(x.shape, y.shape)
             except ValueError:
                 return np.array(otherwise)
-        # Strings are objects: their comparison answers with objects.
+        # NumPy compares strings as objects and would return objects.
         return ufunc(x, y, dtype=bool) if x.dtype == object else ufunc(x, y)  # type: ignore[no-any-return]
 
     return kernel
@@ -125,7 +125,7 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def same(x: Any, y: Any) -> Tensor:
-    """`x == y` between tensors: of shapes that do not broadcast, it answers False.
+    """`x == y` between tensors; False for shapes that do not broadcast.
 
     Source:
         TensorFlow op `Equal` with `incompatible_shape_error` off (math_ops.cc).
@@ -151,7 +151,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def differs(x: Any, y: Any) -> Tensor:
-    """`x != y` between tensors: of shapes that do not broadcast, it answers True.
+    """`x != y` between tensors; True for shapes that do not broadcast.
 
     Source:
         TensorFlow op `NotEqual` with `incompatible_shape_error` off (math_ops.cc).
@@ -170,7 +170,7 @@ def approximate_equal(
     Args:
         x: [...], a number type.
         y: the shape and dtype of `x`.
-        tolerance: what the difference must be below.
+        tolerance: exclusive upper bound of the difference.
         name: name of the node while tracing.
 
     Returns:

@@ -83,14 +83,14 @@ def check_kinds(name: str, x: Array, made: dtypes.DType, wanted: np.dtype[Any]) 
 
 
 def of_real(real_part: Tensor) -> Tensor:
-    """A complex number with that real part."""
+    """A complex number with the given real part."""
     return complex(real_part, constants.zeros_like(real_part))
 
 
 def part(
     name: str, kernel: Any, gradient: Any, signature: str = "input: T -> output: Tout"
 ) -> OpDef:
-    """An op from a complex number to a real one."""
+    """An op from complex to real numbers."""
     return OpDef(
         name=name,
         signature=signature,
@@ -104,7 +104,7 @@ def part(
 
 @takes_composites(values=1)
 def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """The real part; a real number is its own.
+    """The real part; a real number itself.
 
     Args:
         input: [...], a number type.
@@ -163,7 +163,7 @@ IMAGINARY_PART = register(part("Imag", _imag_kernel, _imag_gradient))
 
 @takes_composites(values=1)
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
-    """The conjugate; a real number is its own.
+    """The complex conjugate; a real number itself.
 
     Args:
         x: [...], a number type.

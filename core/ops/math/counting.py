@@ -1,4 +1,4 @@
-"""Counting: how often values occur, which bucket they fall in, which predictions are right."""
+"""Counting: occurrences of values, buckets, correct predictions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def bincount(
         weights: the shape of `arr`: added up in place of ones.
         minlength: a scalar: the result is at least this long.
         maxlength: a scalar: the result is at most this long; larger values are not counted.
-        dtype: of the counts, where there are no weights.
+        dtype: dtype of the counts, where there are no weights.
         name: name of the node while tracing.
         axis: None or 0 counts all values, -1 those of each row.
         binary_output: 1 for each value that occurs, instead of its count.
@@ -80,7 +80,7 @@ def bincount(
         [largest value + 1], or [rows, largest value + 1].
 
     Raises:
-        ValueError: another axis, or both weights and binary_output.
+        ValueError: unsupported axis, or both weights and binary_output.
         InvalidArgumentError: a value is negative.
     """
     if axis not in {None, 0, -1}:
@@ -188,7 +188,7 @@ def _in_top_k_kernel(predictions: Array, targets: Array, k: Array | int) -> Arra
     inside = (targets >= 0) & (targets < classes)
     own = predictions[np.arange(rows), np.where(inside, targets, 0)] if classes else np.zeros(rows)
     better = np.count_nonzero(predictions > own[:, None], axis=1)
-    # TensorFlow: a row in which something up to there is not finite has no right answer.
+    # TensorFlow: in a row with a value that is not finite, no target counts as being in the top k.
     finite = np.isfinite(predictions).all(axis=1)
     return inside & finite & (better < k)  # type: ignore[no-any-return]
 
@@ -261,7 +261,7 @@ def bin_count(values: Tensor, minlength: TensorLike | None, maxlength: TensorLik
     """The number of bins for these values: a scalar of their dtype."""
     kind = values.dtype
     some = casting.cast(comparison.greater(shapes.size(values), 0), kind)
-    # The maximum of nothing is the least integer; the product makes it 0.
+    # The maximum of nothing is the lowest integer; the product makes it 0.
     size = some * (reduction.reduce_max(values) + 1)
     if minlength is not None:
         size = arithmetic.maximum(casting.cast(convert_to_tensor(minlength), kind), size)
@@ -285,7 +285,7 @@ def confusion_matrix(
         predictions: [n], the same.
         num_classes: a scalar; None is one more than the largest of both.
         weights: [n]: added up in place of ones.
-        dtype: of the result.
+        dtype: dtype of the result.
         name: name of the node while tracing.
 
     Returns:
@@ -297,7 +297,8 @@ def confusion_matrix(
     kind = dtypes.as_dtype(dtype)
     values = None if weights is None else casting.cast(convert_to_tensor(weights), kind)
     if rows.shape.rank is None or columns.shape.rank is None:
-        # Each place counts by itself: a last axis that only one of them has makes no difference.
+        # Elements are counted one by one, so that flattening allows shapes that differ in a last
+        # axis of 1.
         rows, columns = (reshaping.reshape(one, [-1]) for one in (rows, columns))
         values = None if values is None else reshaping.reshape(values, [-1])
     if num_classes is None:
@@ -312,7 +313,7 @@ def confusion_matrix(
 
 
 def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, where only one has a last axis of size 1 or of unknown size, without that axis."""
+    """Both in the same rank, by dropping a last axis of size 1 (or unknown size) from one."""
     m, n = labels.shape.rank, predictions.shape.rank
     if m is not None and n is not None:
         if m == n + 1 and labels.shape[-1] in {None, 1}:
@@ -323,7 +324,7 @@ def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no value is above the next one, in row-major order.
+    """Whether the values never decrease, in row-major order.
 
     Args:
         x: [...], a real number type.
@@ -337,7 +338,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether every value is below the next one, in row-major order.
+    """Whether the values strictly increase, in row-major order.
 
     Args:
         x: [...], a real number type.

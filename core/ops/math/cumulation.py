@@ -1,4 +1,4 @@
-"""Running sums and products along one axis."""
+"""Cumulative sums and products along an axis."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _accumulated(
 def _running(
     name: str, ufunc: np.ufunc, first: Callable[[np.dtype[Any]], Any]
 ) -> Callable[..., Array]:
-    """A kernel that accumulates by `ufunc`; an exclusive scan begins with `first`."""
+    """A kernel that accumulates by `ufunc`; exclusive scans begin with `first`."""
 
     def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
         at = int(axis)
@@ -75,7 +75,7 @@ def _infer(call: InferCall) -> Shape:
 
 
 def _flags(call: OpCall) -> dict[str, Any]:
-    """The attributes of the same walk from the other end."""
+    """The attributes of the scan in the opposite direction."""
     return {"exclusive": call.attr("exclusive"), "reverse": not call.attr("reverse")}
 
 
@@ -100,7 +100,7 @@ def cumsum(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The sums of all values up to each place of `axis`.
+    """The cumulative sums along `axis`.
 
     Args:
         x: [...], a number type.
@@ -128,7 +128,7 @@ def cumprod(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The products of all values up to each place of `axis`; arguments as for `cumsum`.
+    """The cumulative products along `axis`; arguments as for `cumsum`.
 
     Args:
         x: [...], a number type.
@@ -148,7 +148,7 @@ def cumprod(
 
 def _cumprod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, axis = call.inputs
-    # TensorFlow: a factor that is 0 gets the gradient 0.
+    # TensorFlow: the gradient of a factor that is 0 is 0.
     total = cumsum(complexes.conj(call.outputs[0]) * dy, axis, **_flags(call))
     return division.divide_no_nan(total, complexes.conj(x)), None
 
@@ -167,7 +167,7 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """log Σ exp of all values up to each place of `axis`; arguments as for `cumsum`.
+    """Cumulative log Σ exp along `axis`; arguments as for `cumsum`.
 
     Args:
         x: [...], a float type.
@@ -186,7 +186,7 @@ def cumulative_logsumexp(
 
 
 def _logsumexp_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Positive and negative parts of dy pass on their own, as logarithms."""
+    """The gradient: positive and negative parts of dy are propagated separately, as logarithms."""
     x, axis = call.inputs
     zero = constants.zeros_like(dy)
     nothing = zero + constants.constant(float(dy.dtype.min), dy.dtype)

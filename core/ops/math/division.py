@@ -74,7 +74,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` of floating or complex numbers; integers are refused."""
+    """`x / y` for floating or complex numbers; integers are refused."""
     return REAL_DIV.entry(x, y, name)
 
 
@@ -91,7 +91,7 @@ REAL_DIV = register(
 
 
 def _no_zero(name: str, x: Array, y: Array) -> None:
-    if x.size and y.dtype.kind in "iu" and not y.all():  # where nothing is divided, zeros may stand
+    if x.size and y.dtype.kind in "iu" and not y.all():  # y may be 0 if x is empty
         raise InvalidArgumentError(
             f"{name}: Integer division by zero\n  y: {y.dtype}{list(y.shape)}"
         )
@@ -253,7 +253,7 @@ TRUNCATE_MOD = register(
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where y is 0.
+    """`x / y`, but 0 where y is 0.
 
     Args:
         x: [...], a float or complex type.
@@ -331,7 +331,7 @@ mod = floormod
 
 @takes_composites(values=1)
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, and 0 where x is 0.
+    """1 / x, but 0 where x is 0.
 
     Args:
         x: [...], a float or complex type.

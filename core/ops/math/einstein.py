@@ -85,7 +85,7 @@ def _complete(equation: str) -> Equation:
 
 
 def _order(equation: Equation, tensors: list[Tensor], optimize: Any) -> list[tuple[int, ...]]:
-    """Pairs to contract until two operands are left; NumPy plans it from the sizes it is told."""
+    """Pairs to contract until two operands remain, planned by NumPy from the known sizes."""
     count = len(tensors)
     if count <= 2:
         return []
@@ -112,7 +112,7 @@ def _order(equation: Equation, tensors: list[Tensor], optimize: Any) -> list[tup
 
 
 def _labelled(labels: tuple[str, ...], shape: Shape) -> list[tuple[str, int | None]]:
-    """(label, size) of each axis that is not under the ellipsis."""
+    """(label, size) of each axis outside of the ellipsis."""
     if ELLIPSIS not in labels:
         return list(zip(labels, shape, strict=False))
     cut = labels.index(ELLIPSIS)
@@ -163,7 +163,7 @@ def _infer_einsum(call: InferCall) -> Shape:
 
 
 def _merged_hidden(call: InferCall, hidden: Shape, shape: Shape, labels: tuple[str, ...]) -> Shape:
-    """`hidden`, the shape under the ellipsis, broadcast with that of one more input."""
+    """`hidden`, the shape of the ellipsis, broadcast with that of another input."""
     if shape.rank is None:
         return Shape(None)
     rest = shape.rank - sum(label != ELLIPSIS for label in labels)
@@ -196,9 +196,9 @@ def _einsum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def _one_gradient(equation: Equation, tensors: Sequence[Tensor], index: int, dy: Tensor) -> Tensor:
     x, labels = tensors[index], equation.inputs[index]
     if ELLIPSIS not in equation.output:
-        labels = tuple(label for label in labels if label != ELLIPSIS)  # it stands for no axes
+        labels = tuple(label for label in labels if label != ELLIPSIS)  # it covers no axes
     elif ELLIPSIS not in labels:
-        labels = (*labels, ELLIPSIS)  # of no axes: what the others broadcast is summed below
+        labels = (*labels, ELLIPSIS)  # no axes: those broadcast from others are summed below
     others = [(complexes.conj(y), found) for y, found in zip(tensors, equation.inputs, strict=True)]
     del others[index]
     told = {*equation.output, *(label for _, found in others for label in found)}
@@ -224,7 +224,7 @@ def _hidden(x: Tensor, labels: tuple[str, ...]) -> int:
 
 
 def _narrowed(dx: Tensor, present: tuple[str, ...], x: Tensor, labels: tuple[str, ...]) -> Tensor:
-    """`dx` summed over the axes under the ellipsis along which x was broadcast."""
+    """`dx` summed over ellipsis axes along which x was broadcast."""
     mine, theirs = _hidden(x, labels), _hidden(dx, present)
     start, cut = labels.index(ELLIPSIS), present.index(ELLIPSIS)
     narrow, wide = x.shape[start : start + mine], dx.shape[cut : cut + theirs]
@@ -249,7 +249,7 @@ def _lengthened(
     x: Tensor,
     labels: tuple[str, ...],
 ) -> Tensor:
-    """`dx` repeated along the axes of x that were summed."""
+    """`dx` repeated along axes of x that were summed."""
     cut = unique.index(ELLIPSIS) if ELLIPSIS in unique else len(unique)
     hidden = _hidden(x, labels) if ELLIPSIS in labels else 0
     positions = [at if at < cut else at + hidden - 1 for at in range(len(unique))]

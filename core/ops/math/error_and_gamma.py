@@ -40,7 +40,7 @@ _WIDE = frozenset({float32, float64})
 
 
 def _in_float32_too(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """`function` of float32 and float64 arrays as a kernel of any float."""
+    """A kernel for any float from `function` of float32 and float64 arrays."""
 
     def kernel(x: Array) -> Array:
         if x.dtype.itemsize == 2:
@@ -98,7 +98,7 @@ ERFC = register(
 
 
 def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function` of float64 arrays as a kernel of any float: its values are rounded once."""
+    """A kernel for any float from `function` of float64 arrays; results are rounded once."""
 
     def kernel(*arrays: Array) -> Array:
         dtype = arrays[0].dtype
@@ -300,7 +300,7 @@ def _betainc_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 def _infer_betainc(call: InferCall) -> Shape:
-    """The common shape of all inputs that are not scalars."""
+    """The common shape of all inputs except scalars."""
     shapes = [call.spec(index).shape for index in range(3)]
     shape = Shape(None if any(s.rank is None for s in shapes) else ())
     for one in shapes:

@@ -227,7 +227,7 @@ def _pow_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     z = complexes.conj(call.outputs[0])
     dx = dy * y * pow(x, y - 1)
     zero = constants.zeros_like(x)
-    # TensorFlow: where log x is not real, y gets nothing.
+    # TensorFlow: where log x is not real, y gets the gradient 0.
     positive = comparison.not_equal(x, zero) if x.dtype.is_complex else comparison.greater(x, zero)
     safe = selecting.where(positive, x, constants.ones_like(x))
     log_x = selecting.where(positive, log(safe), zero)
@@ -255,7 +255,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 @widened
 def _plain_sigmoid(x: Array) -> Array:
-    # No overflow harms it: 1 / (1 + inf) is the right 0.
+    # Overflow is harmless: 1 / (1 + inf) is 0, the correct value.
     y = np.exp(-x)
     y += 1
     return np.reciprocal(y)
@@ -319,7 +319,7 @@ SIGMOID_GRAD = register(
 
 
 def _where_x(x: Array, value: Array) -> Array:
-    """`value`, and 0 where x is 0, whatever y is there."""
+    """`value`, but 0 where x is 0, whatever y is."""
     return np.where(x == 0, value.dtype.type(0), value)
 
 
@@ -329,7 +329,7 @@ def _not_zero(x: Tensor) -> Tensor:
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x log y`, and 0 where x is 0.
+    """`x log y`, but 0 where x is 0.
 
     Args:
         x: [...], a float or complex type.
@@ -362,7 +362,7 @@ XLOGY = register(binary("Xlogy", _xlogy_kernel, _xlogy_gradient, types=_ANALYTIC
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x log(1 + y)`, and 0 where x is 0.
+    """`x log(1 + y)`, but 0 where x is 0.
 
     Args:
         x: [...], a float or complex type.
@@ -394,7 +394,7 @@ XLOG1PY = register(binary("Xlog1py", _xlog1py_kernel, _xlog1py_gradient, types=_
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where x is 0.
+    """`x / y`, but 0 where x is 0.
 
     Args:
         x: [...], a float or complex type.

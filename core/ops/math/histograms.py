@@ -1,4 +1,4 @@
-"""Values counted in bins of one width: HistogramFixedWidth."""
+"""Histograms with bins of equal width: HistogramFixedWidth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that are integrals: Dawson's, Fresnel's, the exponential integral, the dilogarithm."""
+"""Functions defined by integrals: Dawson, Fresnel, exponential integral, dilogarithm."""
 
 from __future__ import annotations
 

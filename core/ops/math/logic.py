@@ -63,7 +63,7 @@ LOGICAL_OR = register(_joined("LogicalOr", np.logical_or, "{x} or {y}"))
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Not x.
+    """The negation of x.
 
     Args:
         x: [...], bool.
@@ -88,7 +88,7 @@ LOGICAL_NOT = define(
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
-    """Either x or y and not both: (x or y) and not (x and y).
+    """The exclusive or of x and y.
 
     Args:
         x: [...], bool.

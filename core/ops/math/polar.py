@@ -44,7 +44,7 @@ def _sign_kernel(x: Array) -> Array:
 
 def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     if call.inputs[0].dtype.is_complex:
-        # On the unit circle only what crosses the radius moves.
+        # On the unit circle, the derivative is the part perpendicular to the radius.
         y = call.outputs[0]
         along = complexes.real(complexes.conj(y) * dy)
         across = dy - y * complexes.complex(along, constants.zeros_like(along))
@@ -61,7 +61,7 @@ SIGN = register(
         _sign_kernel,
         _sign_gradient,
         types=SIGNED | COMPLEX,
-        # x + 0 is what is left: NaN, or a zero, whose sign is not kept.
+        # x + 0 keeps NaN, and turns -0 into 0.
         fuse="T(1) if {x} > T(0) else T(-1) if {x} < T(0) else {x} + T(0)",
     )
 )
@@ -96,7 +96,7 @@ ABS = register(unary("Abs", np.abs, _abs_gradient, types=SIGNED, fuse="abs({x})"
 
 @takes_composites(values=1)
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in the complex plane, in (-π, π]; of a real number 0, or π if it is negative.
+    """The angle in the complex plane, in (-π, π]; for a real number 0, or π if it is negative.
 
     Args:
         input: [...], a float or complex type.

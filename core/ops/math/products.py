@@ -96,7 +96,7 @@ def matmul(
     )
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: of transpose and adjoint of one argument only one may be True")
-    keeps_own = output_type is not None and isinstance(a, np.ndarray)  # bytes of both kinds mix
+    keeps_own = output_type is not None and isinstance(a, np.ndarray)  # int8 and uint8 mix
     if not isinstance(a, Operands) and isinstance(b, Operands) and not keeps_own:
         b = convert_to_tensor(b)
         a = convert_to_tensor(a, dtype_hint=b.dtype)
@@ -195,10 +195,10 @@ def _product(
     flip_b: tuple[bool, bool],
     name: str | None = None,
 ) -> Tensor:
-    """Flips are (transpose, adjoint)."""
+    """The product; flips are (transpose, adjoint)."""
     m, n = a.shape.rank, b.shape.rank
     if m is None or n is None or m > 2 or n > 2:
-        # The batched op has adjoints only; of real numbers they are transposes.
+        # The batched op has adjoints only; for real numbers these are transposes.
         a = complexes.conj(a) if flip_a[0] else a
         b = complexes.conj(b) if flip_b[0] else b
         return execute_one(BATCH_MAT_MUL_V2, a, b, adj_x=any(flip_a), adj_y=any(flip_b), name=name)
@@ -217,7 +217,7 @@ def _mixed_product(
     flip_b: tuple[bool, bool],
     name: str | None,
 ) -> Tensor:
-    """Sums in another dtype than the numbers that are multiplied."""
+    """The product with sums in another dtype than the operands."""
     a = complexes.conj(a) if flip_a[0] else a
     b = complexes.conj(b) if flip_b[0] else b
     flips = {"adj_x": any(flip_a), "adj_y": any(flip_b)}
@@ -233,7 +233,7 @@ _BATCH_TYPES = _MATRIX_TYPES | {dtypes.int16}
 
 
 def without_batches(dx: Tensor, x: Tensor, other: Tensor) -> Tensor:
-    """`dx` summed over the batches along which `x` was broadcast."""
+    """`dx` summed over batches along which `x` was broadcast."""
     if x.shape.is_fully_defined() and dx.shape == x.shape:
         return dx
     if x.shape.rank is not None and other.shape.rank is not None:
@@ -357,7 +357,7 @@ MAT_MUL = define(
     batch=BatchRule(_mat_mul_rows),
     flops=flops.matrices,
 )
-# The usual call, eager matrices, in as few steps as there are.
+# Fast paths for the usual call with two eager matrices.
 _ENTRIES = {
     (flip_a, flip_b): make_entry(MAT_MUL, transpose_a=flip_a, transpose_b=flip_b)
     for flip_a in (False, True)
@@ -371,7 +371,7 @@ def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
         return np.dot(a, b)  # type: ignore[no-any-return] # the usual case, in few steps
     wide = computed_in(a.dtype)
     if wide != a.dtype:
-        # BLAS has no 16-bit floats, and their sums would be too coarse.
+        # BLAS has no 16-bit floats, and sums in them would be inaccurate.
         product: Array = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
     elif out is None or a.dtype.kind == "c":
         product = blas.matmul(a, b)
@@ -384,7 +384,7 @@ def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
 
 
 def _advice(call: InferCall, k: int, rows: int) -> list[str]:
-    """A remedy, if flipping b would do."""
+    """A remedy, if transposing b would help."""
     other = call.spec(1).shape[0 if call.attrs["transpose_b"] else 1]
     if other != k or other == rows:
         return []
@@ -396,7 +396,7 @@ def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:
 
 
 def _infer_batch_v1(call: InferCall) -> Shape:
-    """The shape as of later versions, without broadcasting."""
+    """The shape as in later versions, without broadcasting."""
     x, y = call.spec(0).shape, call.spec(1).shape
     known = x.rank is not None and y.rank is not None
     if known and (x.rank != y.rank or not x[:-2].is_compatible_with(y[:-2])):
@@ -413,7 +413,7 @@ _BATCH_TYPES_V3 = FLOATS | COMPLEX | INDEX | {dtypes.int16}
 
 
 def _mixed_kernel(x: Array, y: Array, *, adj_x: bool, adj_y: bool, Tout: dtypes.DType) -> Array:  # noqa: N803 (its name on disk)
-    # Sums of 8-bit integers need more bits; beside bfloat16 the result is bfloat16.
+    # Sums of 8-bit integers need more bits; with bfloat16 the result is bfloat16.
     return _batch_kernel(
         x.astype(Tout.numpy, copy=False), y.astype(Tout.numpy, copy=False), adj_x=adj_x, adj_y=adj_y
     )
@@ -542,7 +542,7 @@ def _counted(axis: int, rank: int) -> int:
 
 
 def _as_matrix(x: Tensor, shared: list[int], *, shared_last: bool) -> tuple[Tensor, Any]:
-    """`x` as a matrix, shared axes in the columns (in the rows), and the sizes of the others."""
+    """`x` as a matrix, with shared axes as columns (or rows), and the sizes of the others."""
     rank = len(x.shape)
     kept = [axis for axis in range(rank) if axis not in shared]
     order = [*kept, *shared] if shared_last else [*shared, *kept]

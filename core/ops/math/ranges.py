@@ -36,7 +36,7 @@ def range(
         start: a number; the limit, from 0, if it is given alone.
         limit: a number.
         delta: the step, not 0.
-        dtype: of the result; None takes the widest of the three.
+        dtype: dtype of the result; None takes the widest of the three.
         name: name of the node while tracing.
 
     Returns:
@@ -57,7 +57,7 @@ def range(
     return execute_one(RANGE, *[casting.cast(x, kind) for x in tensors], name=name)
 
 
-# Of several dtypes, `range` takes the last one in this order.
+# For operands of several dtypes, `range` uses the one that is last in this order.
 _ORDER = (
     dtypes.int8,
     dtypes.uint16,
@@ -129,9 +129,9 @@ def linspace(
     Args:
         start: [...], floating point; integers are computed in float64.
         stop: [...], dtype and shape of `start`.
-        num: how many, at least 1.
+        num: the number of values, at least 1.
         name: name of the node while tracing.
-        axis: where the new axis stands in the result.
+        axis: position of the new axis in the result.
 
     Source:
         TensorFlow op `LinSpace` (math_ops.cc), which takes scalars.
@@ -153,7 +153,7 @@ def linspace(
     column = reshaping.reshape(steps, [1] * at + [-1] + [1] * (rank - at))
     low, high = reshaping.expand_dims(first, at), reshaping.expand_dims(last, at)
     inner = low + (high - low) / gaps * column
-    # The last value is stop itself, not what rounding makes of it.
+    # Set exactly to `stop`, which rounding could miss.
     return selecting.where(
         comparison.equal(column, gaps), high + arithmetic.subtract(low, low), inner
     )

@@ -1,4 +1,4 @@
-"""Reductions: sums, means, extremes, products and their kin over some axes."""
+"""Reductions: sums, means, extremes, products and the like over axes."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def reduce_euclidean_norm(
 
 
 def _truths(value: TensorLike) -> Tensor:
-    """The tensor; of an empty list bools, which Python's has none of."""
+    """The tensor; bool for an empty list, which has no dtype."""
     return convert_to_tensor(value, dtype_hint=bool_)
 
 
@@ -234,7 +234,7 @@ def _reduced(
     return execute_one(op, tensor, axes_of(tensor, axis), keep_dims=bool(keepdims), name=name)
 
 
-# Numbers of a row that NumPy adds one after the other, and of an array for which that is slow.
+# The longest row that NumPy adds sequentially, and the smallest array for which that is slow.
 _SHORT, _LONG = 7, 1 << 12
 
 
@@ -244,10 +244,10 @@ def _eager_axes(axes: tuple[int, ...]) -> Tensor:
 
 
 def sum_over(x: Tensor, axes: tuple[int, ...], keepdims: bool = False) -> Tensor:
-    """The sum over `axes`, known numbers from 0 on: what the gradient of a broadcast needs."""
+    """The sum over `axes`, counted from 0 and known: needed by gradients of broadcasts."""
     if state.tracer is not None:
         return reduce_sum(x, axes, keepdims=keepdims)
-    if not state.tapes and type(x) is Tensor:  # as an entry would: not recorded, nothing to check
+    if not state.tapes and type(x) is Tensor:  # like an entry: not recorded, nothing to check
         return wrap(_total(x._array, axes, keepdims))
     return execute_one(SUM, x, _eager_axes(axes), keep_dims=keepdims)
 
@@ -258,7 +258,7 @@ def _eager_axis(axis: int) -> Tensor:
 
 
 def axes_of(x: Tensor, axis: Any) -> Any:
-    """`axis` as an op takes it: all of them for None, a number or a vector as they are."""
+    """`axis` as an argument of ops: all axes for None; numbers and vectors unchanged."""
     if isinstance(axis, Operands):
         return axis
     if type(axis) is int and state.tracer is None:
@@ -281,7 +281,7 @@ def axes_of(x: Tensor, axis: Any) -> Any:
 
 
 def _as_int32(axis: Any, array: Array) -> Array:
-    if array.size and array.dtype.kind not in "iub":  # True is 1, as for TensorFlow
+    if array.size and array.dtype.kind not in "iub":  # True counts as 1, as in TensorFlow
         raise TypeError(f"axis must be an integer, several, or an integer tensor, got {axis!r}")
     return array.astype(np.int32)
 
@@ -296,7 +296,7 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
         and len(x) <= FEW_ROWS
         and not keep
     ):
-        # Columns of a matrix: BLAS adds them up faster than add.reduce, in the same plain order.
+        # Columns of a matrix: BLAS is faster than add.reduce and adds in the same order.
         return np.dot(ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
     total = _sum(x, axes, wide, keep)
     return total if wide == x.dtype else total.astype(x.dtype)
@@ -306,7 +306,8 @@ def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
     if x.size >= _LONG and x.dtype == wide and x.dtype.kind == "f":
         count = x.shape[-1]
         if tuple(axes) == (x.ndim - 1,) and 1 < count <= _SHORT:
-            # NumPy calls a loop for each row: as many passes are quicker, and add in its order.
+            # NumPy starts a loop per row; one pass per column is faster, and adds in the same
+            # order.
             total = np.add(x[..., 0], x[..., 1])
             for place in range(2, count):
                 total += x[..., place]
@@ -323,14 +324,14 @@ def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
     return found
 
 
-# Rows that are added up by BLAS, at least and at most, and numbers of one at most: NumPy calls a
-# loop for each row.
+# BLAS sums this many rows or more, up to FEW_ROWS, of at most this many elements: NumPy would start
+# a loop per row.
 _MIDDLE, _MOST_NUMBERS = 16, 512
 
 
 @functools.lru_cache(maxsize=256)
 def _sides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int, int] | None:
-    """Sizes of the axes before those that are summed over, of these, after, and summed at the end.
+    """The products of sizes before, along and after the summed axes, and of those summed last.
 
     As for means over the pixels of an image, or of a group of its channels. None if the axes lie
     otherwise, or NumPy is as quick.
@@ -348,7 +349,7 @@ def _sides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int
 
 
 def _sum_between(x: Array, sides: tuple[int, int, int, int], axes: Any, keep: Any) -> Array:
-    """`_sum` over middle axes, and perhaps over the last ones; see `_sides`."""
+    """`_sum` over middle axes, and optionally over the last ones; see `_sides`."""
     before, rows, numbers, last = sides
     total: Array = np.matmul(ones(rows, x.dtype)[None], x.reshape(before, rows, numbers * last))
     if last > 1:
@@ -362,7 +363,7 @@ def _sum_between(x: Array, sides: tuple[int, int, int, int], axes: Any, keep: An
 
 
 def _mean(x: Array, axes: Any, keep: Any) -> Array:
-    # A sum of whole numbers leaves their type long before their mean does.
+    # The sum of integers overflows their dtype long before the mean does.
     wide = {"i": np.dtype(np.int64), "u": np.dtype(np.uint64)}.get(x.dtype.kind)
     wide = computed_in(x.dtype) if wide is None else wide
     total = _sum(x, axes, wide, keep)
@@ -385,7 +386,7 @@ def _product(x: Array, axes: Any, keep: Any) -> Array:
 
 
 def _extreme(ufunc: np.ufunc, worst: Callable[[Array], object]) -> Callable[..., Array]:
-    """Reduces by a ufunc without identity; of nothing it gives the worst value of the dtype."""
+    """A reduction by a ufunc without identity; an empty one gives the dtype's worst value."""
 
     def kernel(x: Array, axes: Any, keep: Any) -> Array:
         if x.size:
@@ -422,7 +423,7 @@ def _norm(x: Array, axes: Any, keep: Any) -> Array:
 
 
 def _known_axes(call: OpCall) -> tuple[int, ...] | None:
-    """The reduced axes in order, from 0; None if rank or axes are unknown."""
+    """The reduced axes in order, counted from 0; None if rank or axes are unknown."""
     rank = call.inputs[0].shape.rank
     axes = broadcasting.known_value(call.inputs[1])
     if rank is None or axes is None:
@@ -431,7 +432,7 @@ def _known_axes(call: OpCall) -> tuple[int, ...] | None:
 
 
 def _kept(call: OpCall, value: Tensor) -> Tensor:
-    """`value`, of the shape of the output, with the reduced axes back as axes of size 1."""
+    """`value`, in the output's shape, with reduced axes restored at size 1."""
     if call.attr("keep_dims"):
         return value
     x = call.inputs[0]
@@ -451,10 +452,10 @@ def _kept(call: OpCall, value: Tensor) -> Tensor:
 
 
 def _is_reduced(call: OpCall) -> Tensor:
-    """[rank], bool: which axes of the input are reduced, where only the run can tell."""
+    """[rank], bool: which axes of the input are reduced, if they are known only at run time."""
     rank = shapes.rank(call.inputs[0])
     axes = casting.cast(reshaping.reshape(call.inputs[1], [-1]), int32)
-    # A scalar has no axes to count, but nothing may be divided by 0.
+    # At least 1, so that a scalar does not divide by 0.
     axes = division.floormod(axes, arithmetic.maximum(rank, 1))
     every = reshaping.expand_dims(ranges.range(0, rank, 1), 1)
     return reduce_any(comparison.equal(every, axes), 1)
@@ -463,7 +464,7 @@ def _is_reduced(call: OpCall) -> Tensor:
 def _spread(call: OpCall, dy: Tensor) -> Tensor:
     """`dy` repeated to the shape of the input."""
     axes = _known_axes(call)
-    # Leading axes come back by broadcasting alone.
+    # Leading axes are restored by broadcasting.
     if axes is None or axes != tuple(range(len(axes))):
         dy = _kept(call, dy)
     x = call.inputs[0]
@@ -495,7 +496,7 @@ def _mean_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Equal values share dy, as in TensorFlow."""
+    """The gradient of an extreme: equal values share dy, as in TensorFlow."""
     x = call.inputs[0]
     hit = casting.cast(comparison.equal(x, _kept(call, call.outputs[0])), dy.dtype)
     count = reduce_sum(hit, call.inputs[1], keepdims=True)
@@ -507,7 +508,7 @@ def _norm_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """dy times the product of the other factors, which is exact for factors of 0, too."""
+    """dy times the product of the other factors, computed so that factors of 0 are correct."""
     x, axes = call.inputs
     zero = comparison.equal(x, constants.zeros_like(x))
     filled = selecting.where(zero, constants.ones_like(x), x)

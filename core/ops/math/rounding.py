@@ -1,4 +1,4 @@
-"""Rounding to integers: up, down and to the nearest."""
+"""Rounding to integers: up, down, or to the nearest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CEIL = register(unary("Ceil", np.ceil, NOT_DIFFERENTIABLE, fuse="ceil({x})"))
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer; of two, the even one.
+    """The nearest integer; ties go to the even one.
 
     Args:
         x: [...], a float type.
@@ -68,7 +68,7 @@ RINT = register(unary("Rint", np.rint, NOT_DIFFERENTIABLE, fuse="rint({x})"))
 
 @takes_composites(values=1, keeps_zero=True)
 def round(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer; of two, the even one. Integers stay as they are.
+    """The nearest integer, halves to even. Integer dtypes are unchanged.
 
     Args:
         x: [...], a real number type.

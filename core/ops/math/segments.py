@@ -1,4 +1,4 @@
-"""Reductions over groups of rows that ids define: sorted ids, and ids in any order."""
+"""Reductions over groups of rows defined by ids, sorted or in any order."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _sorted_op(name: str, how: Reduction | Mean, gradient: Any, types: Any) -> O
 
 
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The sums of rows with one id.
+    """The sums of the rows with the same id.
 
     Args:
         data: [n, ...], a number type.
@@ -92,7 +92,7 @@ SEGMENT_SUM = register(_sorted_op("SegmentSum", "sum", _sum_gradient, NUMBERS))
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The means of rows with one id.
+    """The means of the rows with the same id.
 
     Args:
         data: [n, ...], a number type.
@@ -110,7 +110,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 def _mean_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     data, ids = call.inputs
-    # Counted in real numbers: complex ones have no maximum.
+    # Counts are real: complex numbers have no maximum.
     counter = float64 if dy.dtype.is_complex else dy.dtype
     ones = constants.ones(shapes.sizes(ids), counter)
     counts = arithmetic.maximum(segment_sum(ones, ids), 1)
@@ -126,7 +126,7 @@ SEGMENT_MEAN = register(_sorted_op("SegmentMean", "mean", _mean_gradient, NUMBER
 
 
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The products of rows with one id; ids that are left out give 1.
+    """The products of the rows with the same id; 1 for missing ids.
 
     Args:
         data: [n, ...], a number type.
@@ -143,7 +143,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 
 def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """The product of the others, which a zero does not spoil."""
+    """The gradient by products of the other factors, correct for zeros."""
     data, ids = call.inputs
     zero = comparison.equal(data, constants.zeros_like(data))
     filled = selecting.where(zero, constants.ones_like(data), data)
@@ -158,7 +158,7 @@ SEGMENT_PROD = register(_sorted_op("SegmentProd", "prod", _prod_gradient, NUMBER
 
 
 def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Equal values share dy, as in TensorFlow."""
+    """The gradient of an extreme: equal values share dy, as in TensorFlow."""
     data, ids = call.inputs
     zero = constants.zeros_like(data)
     hit = comparison.equal(data, gathering.gather(call.outputs[0], ids))
@@ -168,7 +168,7 @@ def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The largest values of rows with one id.
+    """The maxima of the rows with the same id.
 
     Args:
         data: [n, ...], a real number type.
@@ -188,7 +188,7 @@ SEGMENT_MAX = register(_sorted_op("SegmentMax", "max", _extreme_gradient, REAL))
 
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The least values of rows with one id.
+    """The minima of the rows with the same id.
 
     Args:
         data: [n, ...], a real number type.
@@ -262,7 +262,7 @@ def _unsorted_op(
 def unsorted_segment_sum(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The sums of rows with one id, in any order; rows with a negative id are left out.
+    """The sums of the rows with the same id, in any order; rows with a negative id are left out.
 
     Args:
         data: [*shape of segment_ids, ...], a number type.
@@ -292,7 +292,7 @@ UNSORTED_SEGMENT_SUM = register(
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The products of rows with one id, 1 where there is none.
+    """The products of the rows with the same id; 1 for missing ids.
 
     Args:
         data: [*shape of segment_ids, ...], a number type.
@@ -310,7 +310,7 @@ def unsorted_segment_prod(
 
 
 def _unsorted_prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """The product of the others, which a zero does not spoil."""
+    """The gradient by products of the other factors, correct for zeros."""
     data, ids, count = call.inputs
     zero = comparison.equal(data, constants.zeros_like(data))
     filled = selecting.where(zero, constants.ones_like(data), data)
@@ -327,7 +327,7 @@ UNSORTED_SEGMENT_PROD = register(
 
 
 def _unsorted_extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Equal values share dy, as in TensorFlow."""
+    """The gradient of an extreme: equal values share dy, as in TensorFlow."""
     data, ids, count = call.inputs
     hit = comparison.equal(data, _taken(call.outputs[0], ids))
     ties = unsorted_segment_sum(casting.cast(hit, dy.dtype), ids, count)
@@ -339,7 +339,7 @@ def _unsorted_extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The largest values of rows with one id; the least of the dtype where there is no row.
+    """The maxima of the rows with the same id; the lowest value of the dtype for missing ids.
 
     Args:
         data: [*shape of segment_ids, ...], a real number type.
@@ -365,7 +365,7 @@ UNSORTED_SEGMENT_MAX = register(
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The least values of rows with one id; the largest of the dtype where there is no row.
+    """The minima of the rows with the same id; the highest value of the dtype for missing ids.
 
     Args:
         data: [*shape of segment_ids, ...], a real number type.
@@ -391,7 +391,7 @@ UNSORTED_SEGMENT_MIN = register(
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The means of rows with one id, 0 where there is none.
+    """The means of the rows with the same id; 0 for missing ids.
 
     Args:
         data: [*shape of segment_ids, ...], a number type.
@@ -436,7 +436,7 @@ def unsorted_segment_sqrt_n(
 
 
 def _row_counts(data: Tensor, segment_ids: TensorLike, num_segments: TensorLike) -> Tensor:
-    """[num_segments, 1, …]: how many rows each id has, at least 1."""
+    """[num_segments, 1, …]: the number of rows of each id, at least 1."""
     ids = convert_to_tensor(segment_ids)
     ones = constants.ones(shapes.sizes(ids), data.dtype)
     counts = arithmetic.maximum(unsorted_segment_sum(ones, ids, num_segments), 1)

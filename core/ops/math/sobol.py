@@ -1,4 +1,4 @@
-"""Points that fill a cube evenly: SobolSample."""
+"""Low-discrepancy points: SobolSample."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sobol_sample(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Points of the Sobol sequence, which fill the unit cube evenly however many are taken.
+    """Points of the Sobol sequence, which cover the unit cube evenly for any number of points.
 
     Args:
         dim: how many numbers a point has, an int32 scalar from 1 to 21200.
@@ -76,14 +76,14 @@ def _bits() -> npt.NDArray[np.uint8]:
 
 
 def _numbers(bits: npt.NDArray[np.uint8]) -> Table:
-    """[n, width] bits as n numbers, the highest bit first."""
+    """[n, width] bits as n integers, highest bit first."""
     powers = np.left_shift(np.int64(1), np.arange(bits.shape[1])[::-1])
     return bits.astype(np.int64) @ powers
 
 
 @functools.lru_cache(maxsize=4)
 def _directions(dimensions: int) -> Table:
-    """[dimensions, 31]: the direction number of each binary digit, as a whole number.
+    """[dimensions, 31]: the direction number of each binary digit, as an integer.
 
     Source: Joe and Kuo, equation 2: the numbers of a polynomial of degree d follow from the d
     before.
@@ -97,7 +97,7 @@ def _directions(dimensions: int) -> Table:
         count = polynomials.size
         taken = min(count, dimensions - row)
         polynomials = polynomials[:taken]
-        # Bits of a dimension: 1, 2, ... of each number.
+        # Bits of a dimension: 1, 2, … bits of each number.
         width = degree * (degree - 1) // 2
         block = bits[at : at + taken * width].reshape(taken, width)
         at, rows = at + count * width, out[row : row + taken]
@@ -121,7 +121,7 @@ def _kernel(dim: Array, num_results: Array, skip: Array, *, dtype: DType) -> Arr
     digits = (first + count + 1).bit_length()
     shifts = np.arange(digits - 1, -1, -1)
     directions = _directions(dimensions)[:, :digits] << shifts
-    # Neighbours in Gray code differ in one digit: the one behind the last 1s of the number before.
+    # Neighbours in Gray code differ in the digit after the trailing ones of the previous number.
     numbers = np.arange(first + 1, first + count, dtype=np.int64)
     turned = np.bitwise_count(numbers & ~(numbers + 1))
     changes = np.empty((count, dimensions), np.int64)
@@ -133,7 +133,7 @@ def _kernel(dim: Array, num_results: Array, skip: Array, *, dtype: DType) -> Arr
 
 
 def _point(number: int, directions: Table) -> Table:
-    """The point of that number, as whole numbers: the digits of its Gray code that are 1."""
+    """The point with that number, as integers: combined from the set digits of its Gray code."""
     code = number ^ number >> 1
     chosen = [digit for digit in range(code.bit_length()) if code >> digit & 1]
     return np.asarray(np.bitwise_xor.reduce(directions[:, chosen], axis=1))

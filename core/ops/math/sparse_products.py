@@ -1,4 +1,4 @@
-"""The product of matrices that may hold many zeros: SparseMatMul."""
+"""Products of matrices with many zeros: SparseMatMul."""
 
 from __future__ import annotations
 

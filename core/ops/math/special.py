@@ -1,4 +1,4 @@
-"""The names of TensorFlow's `tf.math.special`, imported on demand."""
+"""The names of `tf.math.special`, imported on demand."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def count_nonzero(
         input: [...], a number type, bool or string.
         axis: an axis, several, or an integer tensor; None is all.
         keepdims: reduced axes stay, with size 1.
-        dtype: of the result.
+        dtype: dtype of the result.
         name: name of the node while tracing.
 
     Returns:

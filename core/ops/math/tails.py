@@ -24,7 +24,7 @@ __all__ = ["bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "igamma", "igam
 
 
 def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function` of float64 arrays as a kernel of any float: its values are rounded once."""
+    """A kernel for any float from `function` of float64 arrays; results are rounded once."""
 
     def kernel(*arrays: Array) -> Array:
         wide: Array = function(*[np.asarray(array, np.float64) for array in arrays])
@@ -51,7 +51,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _density(a: Tensor, x: Tensor) -> Tensor:
-    """xᵃ⁻¹ e⁻ˣ / Γ(a), the slope of `igamma` by x."""
+    """xᵃ⁻¹ e⁻ˣ / Γ(a), the derivative of `igamma` with respect to x."""
     return exponents.exp(exponents.xlogy(a - 1, x) - x - error_and_gamma.lgamma(a))
 
 
@@ -127,7 +127,7 @@ BESSEL_I0E = register(unary("BesselI0e", _in_float64(gamma_tails.bessel_i0e), _i
 
 
 def _over(y: Tensor, x: Tensor) -> Tensor:
-    """`y / x`, which is a half at 0."""
+    """`y / x`, with the limit 1/2 at 0."""
     from pinnace.ops.array import constants, selecting
     from pinnace.ops.math import comparison
 

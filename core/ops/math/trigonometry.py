@@ -1,4 +1,4 @@
-"""Sines, hyperbolic sines and their inverses."""
+"""Trigonometric and hyperbolic functions and their inverses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computation in float32 for functions that float16 and bfloat16 are too coarse for."""
+"""Computation in float32 of functions for which float16 and bfloat16 are too coarse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 
 def widened(kernel: Callable[..., Array]) -> Callable[..., Array]:
-    """`kernel` computing in float32 for arrays of 16-bit floats; its result has 16 bits again."""
+    """A kernel that computes 16-bit floats in float32 and rounds the result back."""
 
     def wide_kernel(*arrays: Array) -> Array:
         dtype = arrays[0].dtype

@@ -1,4 +1,4 @@
-"""Ops of neural networks: activations, convolutions, poolings, normalisation, losses."""
+"""Ops of neural networks: activations, convolutions, pooling, normalization, losses."""
 
 # A package's names are those of its families; TensorFlow has some of others here too.
 
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from pinnace.ops.nn.pooling.fractional import fractional_avg_pool as fractional_avg_pool
     from pinnace.ops.nn.pooling.fractional import fractional_max_pool as fractional_max_pool
 
-# These are seldom wanted, or take sparse and ragged tensors, which stand above: looked up when
-# somebody asks.
+# Rarely used functions, and those of sparse and ragged tensors, which are defined in a higher
+# layer: resolved on first use.
 _ELSEWHERE = {
     "collapse_repeated": "pinnace.ops.composites.ctc",
     "ctc_beam_search_decoder": "pinnace.ops.composites.ctc",

@@ -1,4 +1,4 @@
-"""FusedBatchNorm and its gradient: normalised by the batch, or by given moments."""
+"""FusedBatchNorm and its gradient: normalization by batch moments or by given ones."""
 
 import functools
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def _infer_fused(outputs: int) -> Callable[[InferCall], tuple[Shape, ...]]:
 
 
 def _placed(y: Array, data_format: str, out: Array | None) -> Array:
-    """y with its axes in the order of `data_format`, written to `out` if that is given."""
+    """y with its axes in the order of `data_format`, written to `out` if given."""
     made = layouts.as_format(y, data_format)
     return made if out is None or out is made else layouts.filled(out, made)
 
@@ -90,7 +90,7 @@ def forward(
     out: Array | None = None,
     rectified: bool = False,
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """y, running mean and variance, and the moments that y was normalised by.
+    """y, running mean and variance, and the moments used for normalization.
 
     Args:
         x: images in the order of `data_format`.
@@ -123,7 +123,7 @@ def forward(
 
 
 def with_reserved(found: tuple[Array, ...], count: int) -> tuple[Array, ...]:
-    """The op's outputs: V3 of the forward op has an additional one for cuDNN."""
+    """The op's outputs; V3 of the forward op has an additional one for cuDNN."""
     return found if len(found) == count else (*found, np.zeros(0, found[-1].dtype))
 
 
@@ -152,7 +152,7 @@ def backward(
         dy: gradient of y.
         x: images in the order of `data_format`.
         scale: [channels], as are the next three.
-        mean: that y was normalised by.
+        mean: the mean that y was normalised with.
         variance: likewise.
         offset: only read if y was rectified; version 3 of the op gives cuDNN's workspace here.
         epsilon: added to the variance.
@@ -171,7 +171,7 @@ def backward(
         dx, dscale, doffset = kernels.batch_norm_inference_gradient(
             *images, scale, mean, variance, epsilon, own
         )
-    # TensorFlow: the last two stand for gradients of the moments, which do not flow.
+    # TensorFlow: the last two stand for gradients of the moments, which are not propagated.
     nothing = np.zeros((), scale.dtype)
     return _placed(dx, data_format, out), dscale, doffset, nothing, nothing.copy()
 
@@ -285,7 +285,7 @@ def _fused_grad_gradient(
     ddoffset: Tensor | None,
     *_: Tensor | None,
 ) -> tuple[Any, ...]:
-    """Second order: the first gradient is written out in ops, and each op is differentiated.
+    """The second derivative: the first gradient is expressed in ops, which are differentiated.
 
     With x̂ = (x - mean) inverse, s = scale inverse and mean over all axes but the channels:
     dx = s (dy - mean(dy) - x̂ mean(dy x̂)), dscale = sum(dy x̂), doffset = sum(dy).
@@ -312,7 +312,7 @@ def _fused_grad_gradient(
     unit = (x32 - image(mean)) * inverse
     slope = image(scale) * inverse
     g = None if ddx is None else casting.cast(ddx, wide)
-    # Gradients by dy (linear), by scale, and by x̂ and the inverse, which then flow to x.
+    # Gradients of dy (linear), scale, x̂ and the inverse; the last two then flow to x.
     to_dy = constants.zeros_like(x32)
     to_unit = constants.zeros_like(x32)
     to_scale = constants.zeros_like(scale)
@@ -334,7 +334,7 @@ def _fused_grad_gradient(
         to_dy += image(ddoffset)
     to_x = to_unit * inverse
     if training:
-        # Through mean and variance of the batch: x̂ is a function of x alone, and so is the inverse.
+        # Through the batch's mean and variance: x̂ and the inverse are functions of x alone.
         to_x = to_x - average(to_x) - unit * average(to_x * unit)
         count = casting.cast(reduction.reduce_prod(_counted(x32, axes)), wide)
         to_x -= unit * inverse * inverse * to_inverse / count

@@ -20,7 +20,7 @@ __all__ = ["bias_add"]
 
 
 def _channels(call: InferCall) -> tuple[Shape, int | None]:
-    """The shape of the first input and the number of its channels."""
+    """The shape of the first input, and its number of channels."""
     shape = call.spec(0).shape
     if shape.rank is None:
         return shape, None
@@ -48,7 +48,7 @@ def _infer(call: InferCall) -> Shape:
 def bias_add(
     value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Value plus one number per channel.
+    """Value plus a number per channel.
 
     Args:
         value: [..., channels], or [batch, channels, ...] with `data_format` "NC…"; rank 2 or more.
@@ -60,8 +60,8 @@ def bias_add(
         The shape and dtype of `value`.
 
     Raises:
-        InvalidArgumentError: there are not as many numbers as channels.
-        ValueError: another `data_format`.
+        InvalidArgumentError: the numbers are not as many as the channels.
+        ValueError: unknown `data_format`.
     """
     if data_format is None or (data_format[:1] == "N" and data_format[-1:] == "C"):
         return BIAS_ADD.entry(value, bias, name)
@@ -70,7 +70,7 @@ def bias_add(
     return execute_one(BIAS_ADD, value, bias, data_format="NCHW", name=name)
 
 
-# Channels of a pixel that are few, pixels that are seen as one, and numbers for which that pays.
+# With at most so many channels, up to so many pixels are joined, from so many numbers on.
 _FEW_CHANNELS, _PIXELS, _LONG = 8, 64, 1 << 12
 
 
@@ -83,7 +83,7 @@ def _bias_add_kernel(
         pixels = math.gcd(value.size // bias.size, _PIXELS)
         whole = value.flags.c_contiguous and (out is None or out.flags.c_contiguous)
         if pixels > 1 and 1 < bias.size <= _FEW_CHANNELS and whole:
-            # NumPy calls a loop for each row: several pixels with their channels are one.
+            # NumPy starts a loop per row: join several pixels to one row.
             shape = (-1, pixels * bias.size)
             rows = None if out is None else out.reshape(shape)
             found = np.add(value.reshape(shape), np.tile(bias, pixels), out=rows)
@@ -111,7 +111,7 @@ BIAS_ADD: OpDef = define(
 
 
 def bias_add_grad(out_backprop: Tensor, data_format: str) -> Tensor:
-    """The sum over all axes but that of the channels, [channels]."""
+    """The sum over all axes except channels, [channels]."""
     return execute_one(BIAS_ADD_GRAD, out_backprop, data_format=data_format)
 
 
@@ -132,7 +132,7 @@ def _infer_grad(call: InferCall) -> Shape:
 
 
 def _bias_add_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """Every element of a channel gets what the channel's sum gets."""
+    """The gradient of the sum, broadcast to all elements of a channel."""
     x = call.inputs[0]
     rank = x.shape.rank
     sizes: Any = x.shape.as_list() if x.shape.is_fully_defined() else shapes.shape(x)

@@ -110,7 +110,7 @@ def conv1d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Cross-correlation of sequences with filters: `conv2d` of images one row high.
+    """Cross-correlation of sequences with filters: `conv2d` of images with one row.
 
     Args:
         input: [..., width, in], or [..., in, width] for "NCW".
@@ -137,7 +137,7 @@ def conv1d(
 
 
 def _with_row(function: str, argument: str, value: Any, data_format: str) -> tuple[int, ...]:
-    """Per-axis options of a sequence as those of an image with one row."""
+    """Per-axis options for a sequence as those for an image with one row."""
     entries = layouts.per_axis(function, argument, value, 1, data_format)
     row = 1 if data_format == "NWC" else 2
     return (*entries[:row], 1, *entries[row:])
@@ -159,7 +159,7 @@ def convolution(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`conv1d`, `conv2d` or `conv3d`, as many spatial axes as the filters have.
+    """`conv1d`, `conv2d` or `conv3d`, by the number of the filters' spatial axes.
 
     Args:
         input: [batch, *spatial, channels], or channels first; a float type.
@@ -427,7 +427,7 @@ def _batched(
     options: dict[str, Any],
     name: str | None,
 ) -> Tensor:
-    """The op, with several leading axes made one before and several again after."""
+    """The op with several leading axes merged before and restored afterwards."""
     x = convert_to_tensor(x)
     rank = x.shape.rank
     if rank is None or rank <= spatial + 2:

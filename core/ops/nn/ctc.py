@@ -113,11 +113,11 @@ def _sequence_loss(logs: Array, labels: Sequence[int], *, merge: bool) -> tuple[
     """-log p(labels) and its derivative by the logits, from log probabilities [steps, classes]."""
     steps, classes = logs.shape
     blank = classes - 1
-    # Blanks between the labels and around them.
+    # Blanks between and around the labels.
     states = np.full(2 * len(labels) + 1, blank)
     states[1::2] = labels
     stays = np.where((states == blank) | merge, 0.0, -np.inf)
-    # From the state before the last one: never onto a blank, nor onto the same label once more.
+    # From the state before the previous one: not to a blank, nor to the same label.
     skips = np.full(len(states), -np.inf)
     apart = (states[2:] != states[:-2]) | (not merge)
     skips[2:][(states[2:] != blank) & apart] = 0.0
@@ -128,7 +128,7 @@ def _sequence_loss(logs: Array, labels: Sequence[int], *, merge: bool) -> tuple[
         forward[t] = _moved(forward[t - 1], stays, skips) + emitted[t]
     backward = np.full(emitted.shape, -np.inf)
     backward[-1, -2:] = 0.0
-    # What `skips` allows onto a state, backwards allows from the state two before it.
+    # Transitions of `skips` in reverse order, for the backward pass.
     mirrored = np.full(len(states), -np.inf)
     mirrored[2:] = skips[2:][::-1]
     for t in range(steps - 2, -1, -1):
@@ -146,7 +146,7 @@ def _sequence_loss(logs: Array, labels: Sequence[int], *, merge: bool) -> tuple[
 
 
 def _moved(before: Array, stays: Array, skips: Array) -> Array:
-    """Log probabilities of states one step later, before the emission."""
+    """Log probabilities of states after one step, before the emission."""
     found = before + stays
     found[1:] = np.logaddexp(found[1:], before[:-1])
     found[2:] = np.logaddexp(found[2:], before[:-2] + skips[2:])

@@ -1,4 +1,4 @@
-"""Axes and sizes said in one order of axes, said in another: DataFormatDimMap and VecPermute.
+"""Conversion of axes and sizes between data formats: DataFormatDimMap and DataFormatVecPermute.
 
 TensorFlow's layout optimiser leaves them in graphs, between NHWC and NCHW.
 """
@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 
 def permuted_order(source: str, target: str, count: int) -> list[int]:
-    """The positions of the `count` sizes of `target` in `source`: all, or the spatial ones."""
+    """The positions in `source` of the `count` sizes of `target`: all, or the spatial ones."""
     name = "DataFormatVecPermute"
     order = _order(name, source, target)
     if count == len(source):

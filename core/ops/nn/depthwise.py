@@ -52,7 +52,7 @@ def depthwise_conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Cross-correlation of every channel with filters of its own.
+    """Cross-correlation of every channel with separate filters.
 
     Args:
         input: [batch, height, width, channels], or channels first for "NCHW"; any float dtype.
@@ -307,10 +307,10 @@ def separable_conv2d(
         input: [batch, height, width, channels], or channels first for "NCHW".
         depthwise_filter: [rows, columns, channels, multiplier].
         pointwise_filter: [1, 1, channels * multiplier, out].
-        strides: of the first step.
-        padding: of the first step.
+        strides: strides of the first step.
+        padding: padding of the first step.
         data_format: "NHWC" (if None) or "NCHW".
-        dilations: of the first step.
+        dilations: dilations of the first step.
         name: name of the node while tracing.
     """
     data_format = layouts.checked_format("separable_conv2d", data_format, layouts.FORMATS[2])

@@ -1,4 +1,4 @@
-"""Any op of windows made one of dilated windows: with_space_to_batch."""
+"""with_space_to_batch: dilated windows for any op with windows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ def required_space_to_batch_paddings(
 
 
 def _static(x: Tensor) -> Tensor:
-    """x as a constant, if its value is known, so that shapes can be inferred from it."""
+    """x as a constant if its value is known, so that shapes can be inferred from it."""
     value = known_value(x)
     return x if value is None else constants.constant(value, x.dtype)
 
@@ -69,7 +69,7 @@ def with_space_to_batch(
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """`op` with its windows spread: it runs on every `dilation_rate`-th element as on neighbours.
+    """`op` with dilated windows, by applying it to every `dilation_rate`-th element.
 
     Args:
         input: its rank is above the last of the spatial axes.
@@ -127,7 +127,7 @@ def _axes(
 
 
 def _base_paddings(padding: str, filter_shape: Any, rates: Tensor, count: int) -> Any:
-    """The paddings of "SAME": one more at the end if the total is odd."""
+    """The paddings of "SAME", with one more at the end if the total is odd."""
     if padding == "VALID":
         return None
     if padding != "SAME":
@@ -140,7 +140,7 @@ def _base_paddings(padding: str, filter_shape: Any, rates: Tensor, count: int) -
 
 
 def _for_all_axes(values: Tensor, axes: list[int], other: int) -> Tensor:
-    """`values` at their axes, counted from 1, and rows of `other` between."""
+    """Rows of `values` at their axes, counted from 1, and rows of `other` elsewhere."""
     places = {axis: at for at, axis in enumerate(axes)}
     rest = constants.constant(np.full(values.shape.as_list()[1:], other, np.int32))
     rows = [values[places[axis]] if axis in places else rest for axis in range(1, axes[-1] + 1)]

@@ -1,4 +1,4 @@
-"""Dropout: elements put to 0 at random, the others scaled up."""
+"""Dropout: elements randomly set to 0, the others scaled up."""
 
 from collections.abc import Callable
 from typing import Any
@@ -81,7 +81,7 @@ def general_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`dropout` with numbers from `uniform_sampler(shape=…, dtype=…)`, uniform in [0, 1)."""
+    """`dropout` with random numbers from `uniform_sampler(shape=…, dtype=…)`, in [0, 1)."""
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         raise ValueError(
@@ -107,7 +107,7 @@ def general_dropout(
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
-    """The shape of the choices, None in it meaning as many as x has."""
+    """The shape of random choices, with sizes of x in place of None."""
     if noise_shape is None:
         if x.shape.is_fully_defined():
             return np.array(x.shape.as_list(), np.int32)

@@ -13,7 +13,7 @@ __all__ = ["embedding_lookup"]
 def embedding_lookup(
     params: Any, ids: TensorLike, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
-    """The rows of `params` that `ids` name.
+    """The rows of `params` at `ids`.
 
     Args:
         params: [rows, ...]; or a list of such, which together are the table, in order.
@@ -51,6 +51,6 @@ def _shortened(rows: Tensor, max_norm: float, axes: list[int], name: str | None)
     """rows / max(length, max_norm) times max_norm."""
     squares = reduction.reduce_sum(arithmetic.square(rows), axes, keepdims=True)
     limit = constants.constant(max_norm, rows.dtype)
-    # sqrt has no slope at 0: rows of zeros go through the other branch of maximum.
+    # sqrt has an infinite slope at 0: for rows of zeros `maximum` chooses the other branch.
     length = exponents.sqrt(arithmetic.maximum(squares, limit * limit))
     return arithmetic.multiply(rows, limit / length, name)

@@ -1,4 +1,4 @@
-"""Ops of frozen graphs that TensorFlow's optimiser fused: _FusedConv2D, _FusedMatMul and similar.
+"""Ops fused by TensorFlow's optimizer in frozen graphs: _FusedConv2D, _FusedMatMul and similar.
 
 A product or convolution, then a bias or a frozen batch normalisation, then perhaps an activation.
 Nothing here writes them; graphs that hold them run.
@@ -40,7 +40,7 @@ def _finished(
     epsilon: float,
     alpha: float,
 ) -> Array:
-    """`y` after each of `steps`, which take `args` in turn."""
+    """`y` after all of `steps`, which take `args` in turn."""
     rest = list(args)
 
     def per_channel(x: Array) -> Array:
@@ -151,7 +151,7 @@ def _product_kernel(
 
 
 def _as(op: OpDef) -> Callable[[InferCall], Shape]:
-    """The shape of the op that comes first."""
+    """The output shape, which is that of the first op."""
 
     def infer(call: InferCall) -> Shape:
         attrs = op.full_attrs({n: v for n, v in call.attrs.items() if n in op.attrs})

@@ -1,4 +1,4 @@
-"""The batch axis of ops on images: rows of images become more images."""
+"""Batch rules of image ops: rows of images become more images."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,5 +21,5 @@ def _folded(call: BatchCall) -> Sequence[Any]:
     return [made]
 
 
-# The op treats the images of its first argument one by one: more images will do.
+# The op processes the images of its first argument independently: batches can be joined.
 FOLDED = BatchRule(_folded)

@@ -1,4 +1,4 @@
-"""The nearest sequence that never rises: IsotonicRegression."""
+"""The closest non-increasing sequence: IsotonicRegression."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def isotonic_regression(
         name: name of the node while tracing.
 
     Returns:
-        The shape of `inputs`, for integers float32 or, of more than 16 bits, float64; and int32:
-        of each entry the number, from 0, of the run of equal values it is in.
+        The shape of `inputs`; for integers float32 or, with more than 16 bits, float64; and, int32,
+        for each entry the index, from 0, of its run of equal values.
     """
     x = convert_to_tensor(inputs)
     rank = shapes.rank(x) if x.shape.rank is None else x.shape.rank
-    # The op knows rows only, and decreasing ones.
+    # The op supports decreasing order along rows only.
     order: Any = None
     if axis != -1 and not (isinstance(rank, int) and axis == rank - 1):
         at = axis % rank
@@ -83,7 +83,7 @@ def _kernel(x: Array, *, output_dtype: DType) -> tuple[Array, Array]:
 
 
 def _pooled(values: list[float]) -> tuple[list[float], list[int]]:
-    """Sums and sizes of the runs: neighbours that rise are put together until none do."""
+    """Sums and sizes of the runs: increasing neighbours are merged until there are none."""
     sums: list[float] = []
     counts: list[int] = []
     for value in values:
@@ -104,7 +104,7 @@ def _infer(call: InferCall) -> tuple[Shape, Shape]:
 
 
 def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor | None]:
-    """The mean over each run: moving one entry moves its whole run by its share."""
+    """The gradient: dy averaged over each run."""
     (x,) = call.inputs
     if dy is None:
         return (None,)

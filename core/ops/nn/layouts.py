@@ -1,4 +1,4 @@
-"""Attributes of convolutions and poolings: data formats, strides, windows, padding."""
+"""Attributes of convolutions and pooling: data formats, strides, windows, padding."""
 
 import functools
 from collections.abc import Sequence
@@ -67,32 +67,32 @@ def channels_last(x: Array, data_format: str) -> Array:
 
 
 def as_format(y: Array, data_format: str) -> Array:
-    """[batch, ..., channels] in the order of `data_format`, contiguous."""
+    """[batch, ..., channels] arranged by `data_format`, contiguous."""
     return y if data_format[-1] == "C" else np.ascontiguousarray(np.moveaxis(y, -1, 1))
 
 
 def filled(out: Array, values: Array) -> Array:
-    """`out`, with these values in it."""
+    """`out`, filled with these values."""
     out[...] = values
     return out
 
 
 def last_shape(sizes: Sequence[int], data_format: str) -> tuple[int, ...]:
-    """Sizes in the order of `data_format` as [batch, ..., channels]."""
+    """Sizes arranged by `data_format` as [batch, ..., channels]."""
     if data_format[-1] == "C":
         return tuple(sizes)
     return (sizes[0], *sizes[2:], sizes[1])
 
 
 def format_shape(batch: Any, sizes: Sequence[Any], channels: Any, data_format: str) -> Shape:
-    """The shape with these sizes in the order of `data_format`."""
+    """The shape with these sizes, arranged by `data_format`."""
     if data_format[-1] == "C":
         return Shape([batch, *sizes, channels])
     return Shape([batch, channels, *sizes])
 
 
 def inner(values: Sequence[Any], data_format: str) -> tuple[Any, ...]:
-    """The entries of the spatial axes of one entry per axis."""
+    """The entries of spatial axes, from one entry per axis."""
     return tuple(values[1:-1] if data_format[-1] == "C" else values[2:])
 
 
@@ -109,7 +109,7 @@ def placement(
     """The windows for known sizes.
 
     Args:
-        sizes: of the spatial axes.
+        sizes: sizes of the spatial axes.
         window: taps per spatial axis.
         strides: the attribute, one entry per axis of `data_format`.
         padding: the attribute.
@@ -130,7 +130,7 @@ def placement(
 def inferred_windows(
     call: InferCall, sizes: Sequence[int | None], window: Sequence[int | None]
 ) -> Windows:
-    """The same from specs, whose sizes may be unknown; fails in the op's name."""
+    """The windows from specs, whose sizes may be unknown; errors name the op."""
     data_format = call.attrs["data_format"]
     steps = inner(check_per_axis(call, "strides"), data_format)
     rates = (1,) * len(steps)
@@ -144,7 +144,7 @@ def inferred_windows(
         explicit: Sequence[tuple[int, int]] = ()
         if padding == "EXPLICIT":
             explicit = explicit_pairs(call.attrs["explicit_paddings"], data_format)
-        # An axis whose window is unknown is placed as if its size were.
+        # An axis with an unknown window is treated as one of unknown size.
         known = [None if taps is None else size for size, taps in zip(sizes, window, strict=True)]
         taps = [1 if taps is None else taps for taps in window]
         found = place_windows(known, taps, steps, rates, padding, explicit)
@@ -157,7 +157,7 @@ def inferred_windows(
 
 
 def check_per_axis(call: InferCall, name: str) -> tuple[int, ...]:
-    """An attribute with one entry per axis, which must be 1 for batch and channels."""
+    """An attribute with an entry per axis, which must be 1 for batch and channels."""
     values = tuple(call.attrs[name])
     data_format = call.attrs["data_format"]
     if len(values) != len(data_format):
@@ -192,14 +192,14 @@ def per_axis(
     """A public argument as an attribute with one entry per axis.
 
     Args:
-        function: whose argument it is, for the message.
+        function: name of the function, for the message.
         argument: its name.
         value: a number for all spatial axes, one per spatial axis, one per axis, or None for 1.
         spatial: number of spatial axes.
-        data_format: where they are.
+        data_format: the position of the channels.
 
     Raises:
-        ValueError: another number of entries.
+        ValueError: wrong number of entries.
     """
     if value is None:
         value = 1
@@ -239,7 +239,7 @@ def checked_format(function: str, data_format: str | None, allowed: Sequence[str
     """A public `data_format`, the first of `allowed` if None.
 
     Raises:
-        ValueError: it is not among `allowed`.
+        ValueError: the format is not among `allowed`.
     """
     if data_format is None:
         return allowed[0]
@@ -251,7 +251,7 @@ def checked_format(function: str, data_format: str | None, allowed: Sequence[str
 
 
 def sizes_of(x: Tensor) -> Any:
-    """The shape of x as an op takes it: numbers where known, else a tensor."""
+    """The shape of x as an argument of ops: numbers if known, else a tensor."""
     if x.shape.is_fully_defined():
         return np.array(x.shape.as_list(), np.int32)
     return shapes.shape(x)

@@ -1,4 +1,4 @@
-"""LRN: each channel divided by the energy of its neighbours."""
+"""LRN: channels divided by the energy of their neighbours."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _LRN_ATTRS = {
 
 
 def _window_sums(x: Array, radius: int) -> Array:
-    """Sums over 2 radius + 1 neighbours along the last axis, fewer at the ends."""
+    """Sums over 2 radius + 1 neighbours along the last axis, fewer at its ends."""
     size = x.shape[-1]
     total = x.copy()
     for shift in range(1, min(radius, size - 1) + 1):
@@ -39,7 +39,7 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """input / (bias + alpha sum(input²))^beta, the sum over the channels nearby.
+    """input / (bias + alpha sum(input²))^beta, with the sum over neighbouring channels.
 
     Args:
         input: [batch, height, width, channels]; float16, bfloat16 or float32.

@@ -1,4 +1,4 @@
-"""Losses of classifiers and counters: cross entropies, L2Loss."""
+"""Losses of classification and counts: cross-entropies, L2Loss."""
 
 import math
 from typing import Any
@@ -41,9 +41,10 @@ __all__ = [
     "weighted_cross_entropy_with_logits",
 ]
 
-# Numbers of a block of logits that several passes go over, and of what is worth a second thread.
+# Elements of a block of logits that several passes share, and the number that pays for a second
+# thread.
 _BLOCK_NUMBERS, _SHARED_NUMBERS = 1 << 16, 1 << 17
-# Classes up to which passes over one class of all rows are quicker than those over one row.
+# The number of classes up to which a pass per class is faster than a pass per row.
 _FEW_CLASSES = 32
 
 
@@ -52,7 +53,7 @@ def _as_column(x: Tensor) -> Tensor:
 
 
 def _of_logits(call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None) -> Tensor | None:
-    """The gradient of the logits; the second output is itself a gradient, of the first."""
+    """The gradient of the logits; the second output is itself the first one's gradient."""
     x, backprop = call.inputs[0], call.outputs[1]
     total = None if dloss is None else _as_column(dloss) * backprop
     if dbackprop is None:
@@ -94,7 +95,7 @@ def softmax_cross_entropy_with_logits(
 
 
 def _per_row(op: OpDef, logits: Tensor, labels: Tensor, name: str | None) -> Tensor:
-    """The loss of an op that knows rows only, for any number of leading axes."""
+    """The loss by an op on rows, for any number of leading axes."""
     if logits.shape.rank == 2:
         return execute(op, logits, labels, name=name)[0]  # type: ignore[no-any-return]
     classes = logits.shape[-1]
@@ -175,7 +176,7 @@ SOFTMAX_CROSS_ENTROPY: OpDef = define(
 def sparse_softmax_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
-    """-log_softmax(logits) at the class that `labels` names.
+    """-log_softmax(logits) at the class given by `labels`.
 
     Args:
         labels: [...], int32 or int64, in [0, classes).
@@ -234,7 +235,7 @@ def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tupl
 
 
 def _by_numpy(x: Array, labels: Array, loss: Array, slopes: Array) -> None:
-    """Write losses and gradients, some rows at a time: they stay in the cache in all passes."""
+    """Write losses and gradients, some rows at a time so that they stay in the cache."""
     step = max(1, _BLOCK_NUMBERS // x.shape[1])
 
     def work(piece: int) -> None:
@@ -245,7 +246,7 @@ def _by_numpy(x: Array, labels: Array, loss: Array, slopes: Array) -> None:
 
 
 def _losses_of(x: Array, labels: Array, slopes: Array) -> Array:
-    """The losses of some rows; their gradients are written to `slopes`."""
+    """The losses of some rows; writes gradients to `slopes`."""
     if x.shape[1] <= _FEW_CLASSES:
         return _losses_across(x, labels, slopes)
     np.subtract(x, np.maximum.reduce(x, axis=1, keepdims=True), out=slopes)
@@ -260,9 +261,9 @@ def _losses_of(x: Array, labels: Array, slopes: Array) -> Array:
 
 
 def _losses_across(x: Array, labels: Array, slopes: Array) -> Array:
-    """`_losses_of`, class by class: NumPy calls a loop for each row that it reduces."""
+    """`_losses_of`, class by class, since NumPy would start a loop for each reduced row."""
     across = np.ascontiguousarray(x.T)
-    if np.may_share_memory(across, x):  # one row or one class lies the same way round
+    if np.may_share_memory(across, x):  # a single row or class has the same memory layout
         across = across.copy()
     across -= np.maximum.reduce(across, axis=0)
     rows = np.arange(len(x))
@@ -374,7 +375,7 @@ def sigmoid_cross_entropy_with_logits(
 def weighted_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`sigmoid_cross_entropy_with_logits` with the positive term times `pos_weight`.
+    """`sigmoid_cross_entropy_with_logits` with the positive term multiplied by `pos_weight`.
 
     Args:
         labels: [...], probabilities.
@@ -460,5 +461,5 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """The sum of the losses: there is one replica, over whose number TensorFlow divides."""
+    """The sum of the losses; TensorFlow divides by the number of replicas, which is one."""
     return reduction.reduce_sum(convert_to_tensor(regularization_loss))

@@ -1,4 +1,4 @@
-"""Morphology in grey: Dilation2D, the greatest sum under a filter, and its gradients."""
+"""Grey-scale morphology: Dilation2D, the maximal sum under a filter, and its gradients."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _ATTRS = {
 }
 
 
-# Kernels. A tap of the filter meets, of all windows, those in which it lies within the picture.
+# Kernels. Each tap of the filter is applied to the windows in which it lies within the image.
 
 
 def _sizes(
     x: Array, filters: Array, strides: Sequence[int], rates: Sequence[int], padding: str
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Windows, and positions before the picture, down and across."""
+    """Windows, and padding before the image, vertical and horizontal."""
     placed = place_windows(x.shape[1:3], filters.shape[:2], strides[1:3], rates[1:3], padding)
     (down, _), (across, _) = placed.pads  # type: ignore[misc]
     return tuple(placed.sizes), (down, across)  # type: ignore[return-value]
@@ -51,7 +51,7 @@ def _taps(
     strides: Sequence[int],
     rates: Sequence[int],
 ) -> Iterator[tuple[tuple[int, int], tuple[slice, slice], tuple[slice, slice]]]:
-    """For each filter entry: its index, its windows, and the elements that they read there."""
+    """For each filter entry: its index, its windows, and the elements they read."""
     for row in range(filters.shape[0]):
         for column in range(filters.shape[1]):
             windows, reads = [], []
@@ -76,7 +76,7 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 def _best(
     x: Array, filters: Array, strides: Sequence[int], rates: Sequence[int], padding: str
 ) -> tuple[Array, Array]:
-    """The greatest sum of every window, and the number of the entry of the filter it is at."""
+    """The maximal sum of each window, and the index of the filter entry that attains it."""
     sizes, before = _sizes(x, filters, strides, rates, padding)
     shape = (x.shape[0], *sizes, x.shape[3])
     best = np.full(shape, _lowest(x.dtype), x.dtype)
@@ -114,7 +114,7 @@ def dilation2d(
         [batch, rows, columns, channels].
 
     Raises:
-        ValueError: another data format.
+        ValueError: unknown data format.
         InvalidArgumentError: shapes, strides or dilations that do not go together.
     """
     _check_format("dilation2d", data_format)
@@ -182,7 +182,7 @@ def _dilation_kernel(x: Array, filters: Array, *, strides: Any, rates: Any, padd
 
 
 def _given(call: InferCall) -> tuple[Shape, Shape]:
-    """The shapes of input and filter, which go together and with the strides and rates."""
+    """The shapes of input and filter, checked against strides and rates."""
     x, filters = call.spec(0).shape, call.spec(1).shape
     if x.rank not in {None, 4} or filters.rank not in {None, 3}:
         call.fail("input must have four axes, and filter three")

@@ -1,4 +1,4 @@
-"""The greatest or least values along an axis: ApproxTopK, exact on a CPU."""
+"""The largest or smallest values along an axis: ApproxTopK, exact on a CPU."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The `k` greatest values along an axis, greatest first: on a CPU all of them are right.
+    """The `k` greatest values along an axis, greatest first; exact on CPUs.
 
     Args:
         operand: [..., n, ...], float16, bfloat16 or float32.
-        k: how many.
+        k: the number.
         reduction_dimension: the axis.
         recall_target: the share that must be right; here all are.
         reduction_input_size_override: the size of the whole axis, where operand is a part of it.
@@ -69,7 +69,7 @@ def approx_min_k(
 
     Args:
         operand: [..., n, ...], float16, bfloat16 or float32.
-        k: how many.
+        k: the number.
         reduction_dimension: the axis.
         recall_target: the share that must be right; here all are.
         reduction_input_size_override: the size of the whole axis, where operand is a part of it.
@@ -95,11 +95,11 @@ def approx_top_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`approx_max_k`, or `approx_min_k`; TensorFlow itself runs it on TPUs alone.
+    """`approx_max_k`, or `approx_min_k`; TensorFlow itself runs it on TPUs only.
 
     Args:
         input: [..., n, ...], float16, bfloat16 or float32.
-        k: how many.
+        k: the number.
         reduction_dimension: the axis.
         recall_target: the share that must be right; here all are.
         is_max_k: whether the greatest values are wanted, or the least.
@@ -129,11 +129,11 @@ def found_values(size: int, rank: int, k: int, recall_target: float, whole_size:
     Each keeps the best of every 2^n tiles, with the greatest n that reaches the share.
 
     Args:
-        size: of the axis.
-        rank: of the operand; vectors have tiles of 1024 values, others of 128.
+        size: size of the axis.
+        rank: rank of the operand; vectors have tiles of 1024 values, others of 128.
         k: how many are wanted.
         recall_target: the share of them that must be found.
-        whole_size: of the axis of which this is a part; -1 if it is the whole.
+        whole_size: size of the axis of which this is a part; -1 if it is the whole.
 
     Source:
         The approximate top-k of Chern et al., "TPU-KNN" (2022); sizes as XLA has them.
@@ -148,7 +148,7 @@ def found_values(size: int, rank: int, k: int, recall_target: float, whole_size:
     if folds < 2:
         return size
     tiles = -(-size // tile)
-    # All but one tile are folded at most, into one.
+    # At most all tiles but one are folded into one.
     halvings: int = min(folds.bit_length() - 1, (tiles - 2).bit_length())
     return min(-(-tiles // (1 << halvings)) * tile, size)
 
@@ -205,9 +205,7 @@ def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor
     at = call.outputs[1]
     rank = x.shape.rank
     if rank is None:
-        raise UnimplementedError(
-            "ApproxTopK: the gradient needs to know how many axes the operand has"
-        )
+        raise UnimplementedError("ApproxTopK: the gradient requires an operand of known rank")
     axis = call.attr("reduction_dimension") % rank
     order = [n for n in range(rank) if n != axis] + [axis]
     back = np.argsort(order).tolist()

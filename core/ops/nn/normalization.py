@@ -1,4 +1,4 @@
-"""Normalisation: FusedBatchNorm, LRN, moments, and functions composed of them."""
+"""Normalization: FusedBatchNorm, LRN, moments, and functions composed of them."""
 
 import math
 from typing import Any
@@ -52,7 +52,7 @@ def batch_normalization(
     factor = exponents.rsqrt(variance + variance_epsilon)
     if scale is not None:
         factor = factor * scale
-    # Mean and offset as one number: two passes over x, not four.
+    # Combine mean and offset into one number: two passes over x instead of four.
     shift = -mean * factor if offset is None else offset - mean * factor
     return arithmetic.add(
         x * casting.cast(factor, x.dtype), casting.cast(convert_to_tensor(shift), x.dtype), name
@@ -111,7 +111,7 @@ def moments(
     x = convert_to_tensor(x)
     wide = casting.cast(x, float32) if x.dtype in {float16, bfloat16} else x
     mean = reduction.reduce_mean(wide, axes, keepdims=True)
-    # TensorFlow stops the gradient at this mean: right for first derivatives only.
+    # TensorFlow stops the gradient at this mean, which is correct for first derivatives only.
     squares = arithmetic.squared_difference(wide, mean)
     variance = reduction.reduce_mean(squares, axes, keepdims=True)
     if not keepdims:
@@ -135,7 +135,7 @@ def sufficient_statistics(
     keepdims: bool = False,
     name: str | None = None,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Count, sum and sum of squares of x - shift over `axes`, and `shift`.
+    """The count, sum and sum of squares of x - shift over `axes`, and `shift`.
 
     Args:
         x: [...], a float type.
@@ -178,7 +178,7 @@ def normalize_moments(
         counts: [], the number of values, as are the next two from `sufficient_statistics`.
         mean_ss: [...], the sum.
         variance_ss: [...], the sum of squares.
-        shift: what was subtracted; None for 0.
+        shift: the subtracted value; None for 0.
         name: name of the node while tracing.
 
     Returns:
@@ -198,7 +198,7 @@ def weighted_moments(
     keepdims: bool = False,
     name: str | None = None,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance of x over `axes`, every element counted `frequency_weights` times.
+    """The mean and variance of x over `axes`, with elements counted `frequency_weights` times.
 
     Args:
         x: [...], any float dtype.
@@ -211,7 +211,7 @@ def weighted_moments(
     weights = convert_to_tensor(frequency_weights, dtype_hint=x.dtype)
     wide = casting.cast(x, float32) if x.dtype in {float16, bfloat16} else x
     weights = casting.cast(weights, wide.dtype)
-    # Each element has a weight of its own: the weights alone may not have the reduced axes.
+    # Weights are broadcast to all elements, since they may lack the reduced axes.
     every = weights + constants.zeros_like(wide)
     total = reduction.reduce_sum(every, axes, keepdims=True)
     mean = division.divide_no_nan(reduction.reduce_sum(every * wide, axes, keepdims=True), total)
@@ -233,7 +233,7 @@ def l2_normalize(
     name: str | None = None,
     dim: Any = None,
 ) -> Tensor:
-    """x / sqrt(max(sum(x²), epsilon)), the sum over `axis`.
+    """x / sqrt(max(sum(x²), epsilon)), with the sum over `axis`.
 
     Args:
         x: [...], any float or complex dtype.

@@ -1,4 +1,4 @@
-"""Recurrent layers over one vector of weights: CudnnRNN and what packs and unpacks the vector.
+"""Recurrent layers with one vector of weights: CudnnRNN, and packing of the vector.
 
 TensorFlow has them for GPUs only; graphs created there run on the CPU here. The vector contains
 first all matrices, then all biases. Matrices are ordered by layer, then direction (forward first),
@@ -35,7 +35,7 @@ __all__: list[str] = []
 
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 _DIRECTIONS = {"unidirectional": 1, "bidirectional": 2}
-# Layers times units times inputs: a vector of so many numbers fits into no file.
+# The maximal product of layers, units and inputs, beyond the size of any file.
 _MOST = 2**40
 
 
@@ -43,11 +43,11 @@ class Layout(NamedTuple):
     """The sections of a weight vector.
 
     Args:
-        mode: of the cells: rnn_relu, rnn_tanh, lstm or gru.
+        mode: mode of the cells: rnn_relu, rnn_tanh, lstm or gru.
         layers: how many there are, one on the other.
         directions: 1, or 2 for forward and backward.
-        units: in each direction of a layer.
-        inputs: of the first layer.
+        units: number of units in each direction of a layer.
+        inputs: inputs of the first layer.
     """
 
     mode: str
@@ -57,7 +57,7 @@ class Layout(NamedTuple):
     inputs: int
 
     def matrices(self) -> Iterator[tuple[int, int]]:
-        """The shape of every matrix, in their order."""
+        """The shapes of the matrices in order."""
         gates = GATES[self.mode]
         for layer in range(self.layers):
             width = self.inputs if layer == 0 else self.units * self.directions
@@ -107,7 +107,7 @@ _TRAINING = {"is_training": attr("bool", default=True)}
 
 
 class Direction(NamedTuple):
-    """The weights of one direction of a layer: [gates units, …], states' after inputs'."""
+    """The weights of one direction of a layer: [gates units, …], inputs' before states'."""
 
     inputs: Array
     states: Array
@@ -131,7 +131,7 @@ def _directions(layout: Layout, params: Array) -> list[Direction]:
 
 
 def _step(mode: str, ahead: Array, h: Array, c: Array, own: Direction) -> tuple[Array, Array]:
-    """The next hidden state and cell state; `ahead` is what the inputs add to the gates."""
+    """The next hidden and cell state; `ahead` is the inputs' contribution to the gates."""
     recurrent = h @ own.states.T + own.state_bias
     if mode == "gru":
         reset, update, new = np.split(ahead, 3, -1)
@@ -150,7 +150,7 @@ def _step(mode: str, ahead: Array, h: Array, c: Array, own: Direction) -> tuple[
 def _direction(
     mode: str, x: Array, h: Array, c: Array, lengths: Array, own: Direction, backward: bool
 ) -> tuple[Array, Array, Array]:
-    """Outputs [time, batch, units] and both last states; shorter rows stand still at their end."""
+    """Outputs [time, batch, units] and final states; shorter rows keep theirs after their end."""
     ahead = x @ own.inputs.T + own.input_bias
     out = np.zeros((*x.shape[:2], h.shape[-1]), h.dtype)
     for t in reversed(range(len(x))) if backward else range(len(x)):
@@ -165,11 +165,11 @@ class Checked(NamedTuple):
     """The inputs of a run of layers, in the dtype of the computation.
 
     Args:
-        layout: of the weights.
+        layout: layout of the weights.
         x: [time, batch, inputs].
         h: [layers directions, batch, units].
         c: like `h`; zeros for cells that have none.
-        weights: of each direction of each layer.
+        weights: weights of each direction of each layer.
         lengths: [batch], the number of steps of each row.
     """
 
@@ -193,8 +193,8 @@ def checked(
     """The inputs of an op, if they fit together.
 
     Raises:
-        InvalidArgumentError: they do not.
-        UnimplementedError: it is a mode that is not supported.
+        InvalidArgumentError: the inputs do not fit.
+        UnimplementedError: the mode is not supported.
     """
     mode, directions = options["rnn_mode"], _DIRECTIONS[options["direction"]]
     _refuse(name, options)
@@ -232,7 +232,7 @@ def _run(
     lengths: Array | None,
     options: dict[str, Any],
 ) -> tuple[Array, Array, Array]:
-    """Time, batch, inputs → outputs and last states, all of the dtype of x."""
+    """The outputs and final states for [time, batch, inputs], in the dtype of x."""
     call = checked(name, x, h, c, params, lengths, options)
     dtype, signal, layout = x.dtype, call.x, call.layout
     mode, directions = layout.mode, layout.directions
@@ -251,13 +251,13 @@ def _run(
 
 
 def require(name: str, holds: bool, rule: str, found: Array) -> None:
-    """Raise InvalidArgumentError with the rule and the shape that was found unless it holds."""
+    """Raise InvalidArgumentError with the rule and the actual shape unless it holds."""
     if not holds:
         raise InvalidArgumentError(f"{name}: {rule}, got shape {list(found.shape)}")
 
 
 def _refuse(name: str, options: dict[str, Any]) -> None:
-    """Raise for the modes of these ops that are not supported."""
+    """Raise for modes of these ops that are not supported."""
     if options["input_mode"] == "skip_input":
         raise UnimplementedError(f"{name}: input_mode 'skip_input' is not done; Try: linear_input")
     if options.get("num_proj"):
@@ -328,7 +328,7 @@ def _layer(name: str, signature: str, kernel: Any, attrs: dict[str, AttrDef]) ->
 
 
 def _gradient(call: OpCall, *dys: Tensor | None) -> tuple[Tensor | None, ...]:
-    """The gradient by TensorFlow's op, with the saved forward values."""
+    """The gradient by TensorFlow's op, from saved forward values."""
     back = registry.lookup(call.op.name.replace("RNN", "RNNBackprop"))
     flows = [
         constants.zeros_like(y) if dy is None else dy
@@ -338,7 +338,7 @@ def _gradient(call: OpCall, *dys: Tensor | None) -> tuple[Tensor | None, ...]:
     found: tuple[Tensor, ...] = execute(
         back, *call.inputs, *call.outputs[:3], *flows, *call.outputs[3:], **attrs
     )
-    # No gradient of the lengths.
+    # The lengths have no gradient.
     return *found, *[None] * (len(call.inputs) - len(found))
 
 

@@ -1,4 +1,4 @@
-"""The way back through recurrent layers over one vector of weights: CudnnRNNBackprop….
+"""The gradients of recurrent layers with one vector of weights: CudnnRNNBackprop….
 
 TensorFlow saves forward values in `reserve_space`. Here nothing is saved: the forward pass is
 recomputed, step by step.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# What goes back from a step: to the input's sums of the gates, to the state's, to both states.
+# Gradients of a step: of the gates' input sums, of their state sums, of both states.
 _Back = tuple["Array", "Array", "Array", "Array"]
 
 
@@ -41,7 +41,7 @@ class _Step(NamedTuple):
 def _stepped(
     mode: str, ahead: Array, h: Array, c: Array, own: packed_rnn.Direction
 ) -> tuple[Array, Array, Callable[[Array, Array], _Back]]:
-    """The next hidden state and cell state, and the way back."""
+    """The next hidden and cell state, and the backward function."""
     recurrent = h @ own.states.T + own.state_bias
     if mode == "gru":
         reset_sum, update_sum, new_sum = np.split(ahead, 3, -1)
@@ -86,7 +86,7 @@ def _there(
     own: packed_rnn.Direction,
     backward: bool,
 ) -> tuple[Array, list[_Step]]:
-    """The outputs of one direction of a layer, and its steps in the order in which they ran."""
+    """The outputs of one direction of a layer, and its steps in order of execution."""
     ahead = x @ own.inputs.T + own.input_bias
     out, steps = np.zeros((*x.shape[:2], h.shape[-1]), h.dtype), []
     for t in reversed(range(len(x))) if backward else range(len(x)):
@@ -115,7 +115,7 @@ def _and_back(
     d_states, d_bias = np.zeros_like(own.states), np.zeros_like(own.state_bias)
     for step in reversed(steps):
         t, there = step.time, step.there
-        # Where a row has ended its states stand still, and its output is 0 whatever they are.
+        # After the end of a row the states are unchanged, and the output is 0.
         d_ahead[t], d_recurrent, back_h, back_c = step.back(
             np.where(there, dh + d_out[t], 0), np.where(there, dc, 0)
         )
@@ -129,7 +129,7 @@ def _and_back(
 
 
 def _run(call: packed_rnn.Checked, d_out: Array, d_h: Array, d_c: Array) -> tuple[Array, ...]:
-    """The gradients of input, states and weights; arrays as `call` has them."""
+    """The gradients of input, states and weights, for the arrays of `call`."""
     layout, lengths = call.layout, call.lengths
     mode, directions = layout.mode, layout.directions
     signal, ways = call.x, []
@@ -164,7 +164,7 @@ def _gradients(
     flows: tuple[Array, ...],
     options: dict[str, Any],
 ) -> tuple[Array, ...]:
-    """Check what flows back and run; time comes first."""
+    """Check the incoming gradients and run, with time as the first axis."""
     x, h, c, params = inputs
     training = {**options, "is_training": True}
     call = packed_rnn.checked(name, x, h, c, params, lengths, training)

@@ -1,6 +1,6 @@
 """Convolutions that pad first: FusedPadConv2D, FusedResizeAndPadConv2D.
 
-Tools that prepare graphs for phones join the ops; nothing else writes them.
+Tools that prepare graphs for phones fuse these ops; nothing else writes them.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ __all__ = ["crelu", "leaky_relu", "relu", "relu6"]
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
-    """max(features, 0); NaN stays NaN.
+    """max(features, 0); NaN is preserved.
 
     Args:
         features: [...], a real type.
@@ -148,7 +148,7 @@ def _slope(x: Array, alpha: float) -> Any:
 
 @takes_composites(values=1, keeps_zero=True)
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """Features where they are positive, alpha features elsewhere.
+    """Features where positive, else alpha features.
 
     Args:
         features: [...], a float type; integers become float32.
@@ -215,11 +215,11 @@ LEAKY_RELU_GRAD: OpDef = define(
 
 
 def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """relu(features) and relu(-features), joined along `axis`.
+    """relu(features) and relu(-features), concatenated along `axis`.
 
     Args:
         features: [...], a float type.
-        axis: along which both are joined.
+        axis: the axis of concatenation.
         name: name of the node while tracing.
 
     Returns:

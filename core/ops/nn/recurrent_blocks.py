@@ -1,4 +1,4 @@
-"""Recurrent cells and layers as single ops: BlockLSTM, LSTMBlockCell, GRUBlockCell, and back.
+"""Recurrent cells and layers as ops: BlockLSTM, LSTMBlockCell, GRUBlockCell, and gradients.
 
 The gates of an LSTM are the columns of `w` in the order i, c, f, o; in version 2 i, f, c, o.
 """
@@ -49,7 +49,7 @@ def _peepholes(
     name: str, state: Array, weights: tuple[Array, Array, Array], use: bool
 ) -> Peepholes | None:
     units = state.shape[-1]
-    # Layers look at them in any case, as TensorFlow's do.
+    # Whole layers check the peepholes even if they are unused, like TensorFlow's.
     fits = not (use or name.startswith("Block")) or all(w.shape == (units,) for w in weights)
     _require(name, fits, f"wci, wcf and wco must have shape [{units}]", *weights)
     wci, wcf, wco = weights
@@ -109,11 +109,11 @@ def _layer(name: str) -> Callable[..., tuple[Array, ...]]:
         _require(name, x.ndim == 3, "x must have shape [time, batch, inputs]", x)
         _require_steps(name, steps, x)
         batch, inputs = x.shape[1:]
-        # Not x[0]: a sequence without steps has the shape of a step, too.
+        # An empty array instead of x[0]: the sequence may have no steps.
         _require_weights(name, np.empty((batch, inputs), x.dtype), cs_prev, h_prev, w, b)
         units = cs_prev.shape[1]
         weights, biases, state, hidden = _wide(w, b, cs_prev, h_prev)
-        # What the inputs add is known before the first step.
+        # The inputs' part of all steps is computed beforehand.
         (wide,) = _wide(x[:steps])
         ahead = wide.reshape(-1, inputs) @ weights[:inputs] + biases
         ahead = ahead.reshape(steps, batch, 4 * units)
@@ -135,7 +135,7 @@ def _require_steps(name: str, steps: int, x: Array) -> None:
 
 
 def _ranked(call: InferCall, index: int, rank: int) -> Shape:
-    """The shape of an input that must have so many axes."""
+    """The shape of an input, which must have this rank."""
     shape = call.spec(index).shape
     if shape.rank not in {None, rank}:
         call.fail(f"{call.op.inputs[index].name} must have {rank} axes, got {shape.rank}")
@@ -143,7 +143,7 @@ def _ranked(call: InferCall, index: int, rank: int) -> Shape:
 
 
 def _infer_lstm(call: InferCall) -> tuple[Shape, ...]:
-    """The inputs of a layer begin with the length and x, those of a cell with x."""
+    """Infer the outputs; a layer's inputs begin with length and x, a cell's with x."""
     layered = len(call.inputs) == 9
     first = 1 if layered else 0
     if layered:
@@ -227,7 +227,7 @@ def _layer_back(name: str) -> Callable[..., tuple[Array, ...]]:
 
 def _layer_gradient(backward: str) -> Callable[..., tuple[Any, ...]]:
     def gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
-        """As in TensorFlow, only gradients of `cs` and `h` are used."""
+        """The gradient from those of `cs` and `h`; others are ignored, as in TensorFlow."""
         given = [
             constants.zeros_like(call.outputs[index]) if dys[index] is None else dys[index]
             for index in (1, 6)

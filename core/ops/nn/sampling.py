@@ -1,4 +1,4 @@
-"""Losses over some of many classes: nce_loss, sampled_softmax_loss."""
+"""Losses over samples of many classes: nce_loss, sampled_softmax_loss."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def nce_loss(
     remove_accidental_hits: bool = False,
     name: str | None = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation: right classes against some that are drawn.
+    """Noise-contrastive estimation: true classes against sampled ones.
 
     Args:
         weights: [num_classes, dim], or a list of parts of it.
@@ -39,7 +39,7 @@ def nce_loss(
         num_sampled: how many classes are drawn for the batch.
         num_classes: how many there are.
         num_true: how many right ones each row has.
-        sampled_values: what a candidate sampler gave; by default of the log-uniform one.
+        sampled_values: the result of a candidate sampler; by default of the log-uniform one.
         remove_accidental_hits: whether classes drawn that are right do not count.
         name: name of the node while tracing.
 
@@ -78,7 +78,7 @@ def sampled_softmax_loss(
     seed: int | None = None,
     name: str | None = "sampled_softmax_loss",
 ) -> Tensor:
-    """Softmax cross entropy over the right classes and some that are drawn.
+    """Softmax cross-entropy over the true classes and sampled ones.
 
     Args and results are those of `nce_loss`; `seed` is that of the sampler.
 
@@ -90,9 +90,9 @@ def sampled_softmax_loss(
         num_sampled: how many classes are drawn.
         num_classes: how many classes there are.
         num_true: right classes of each example.
-        sampled_values: as a candidate sampler gives them; log-uniform ones if None.
+        sampled_values: the result of a candidate sampler; log-uniform ones if None.
         remove_accidental_hits: whether drawn classes that are right do not count.
-        seed: of the sampler.
+        seed: seed of the sampler.
         name: name of the node while tracing.
 
     Returns:
@@ -129,7 +129,7 @@ def _logits(
     remove_accidental_hits: bool,
     seed: int | None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits of the true classes, then of the sampled ones; and their labels."""
+    """Logits of the true classes, then of the sampled ones, with their labels."""
     x = convert_to_tensor(inputs)
     right = casting.cast(convert_to_tensor(labels), int64)
     if sampled_values is None:
@@ -156,7 +156,7 @@ def _logits(
         at = joining.stack([casting.cast(lines, int64), places], 1)
         sizes = shapes.shape(drawn_logits, out_type=int64)
         hits = casting.cast(hits, x.dtype)
-        # One class may be right twice in a row: set, not added.
+        # A class may be listed twice among a row's true ones: set entries, do not add.
         blank = constants.zeros(sizes, x.dtype)
         drawn_logits += scattering.tensor_scatter_nd_update(blank, at, hits)
     right_logits -= casting.cast(exponents.log(right_count), x.dtype)

@@ -39,7 +39,7 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _softplus_kernel(features: Array) -> Any:
-    # Not log1p(exp(x)): that overflows above x = 88 in float32.
+    # log1p(exp(x)) overflows above x = 88 in float32.
     return np.maximum(features, features.dtype.type(0)) + np.log1p(np.exp(-np.abs(features)))
 
 
@@ -127,7 +127,7 @@ def _softsign_grad_kernel(gradients: Array, features: Array) -> Any:
 
 
 def _softsign_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    # TensorFlow has no gradient here and stops; this is the derivative.
+    # TensorFlow defines no gradient here and raises; this is the derivative.
     gradients, x = call.inputs
     y = softsign(x)
     slope = arithmetic.reciprocal(1.0 + polar.abs(x))
@@ -146,7 +146,7 @@ SOFTSIGN_GRAD: OpDef = register(
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
-    """`features` where they are positive, exp(features) - 1 elsewhere.
+    """`features` where positive, else exp(features) - 1.
 
     Args:
         features: [...], a float type.
@@ -193,7 +193,7 @@ def elu_grad(gradients: Tensor, outputs: Tensor) -> Tensor:
 
 def _elu_grad_kernel(gradients: Array, outputs: Array) -> Any:
     number = outputs.dtype.type
-    # fmin: TensorFlow passes the gradient on where the output is NaN.
+    # fmin: where the output is NaN, TensorFlow passes the gradient unchanged.
     return gradients * (np.fmin(outputs, number(0)) + number(1))
 
 
@@ -215,7 +215,7 @@ ELU_GRAD: OpDef = register(
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """`elu` with a slope, scaled: scale x, or scale alpha (exp(x) - 1) for negative x.
+    """Scaled `elu`: scale x, or scale alpha (exp(x) - 1) for negative x.
 
     Args:
         features: [...], a float type.
@@ -288,7 +288,7 @@ SELU_GRAD: OpDef = register(
 
 @takes_composites(values=1)
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
-    """Features times the probability that a normal variable is below them.
+    """Features times the standard normal distribution function of them.
 
     Args:
         features: [...], any float dtype.
@@ -303,7 +303,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
         cubic = exponents.pow(x, constants.constant(3, x.dtype))
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * cubic)
         return arithmetic.multiply(0.5 * x, 1.0 + trigonometry.tanh(inner), name)
-    # erfc keeps its digits where 1 + erf would lose them, far below 0.
+    # Far below 0, erfc keeps the digits that 1 + erf loses.
     return arithmetic.multiply(0.5 * x, error_and_gamma.erfc(-x * math.sqrt(0.5)), name)
 
 

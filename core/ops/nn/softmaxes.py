@@ -21,7 +21,7 @@ __all__ = ["log_softmax", "softmax"]
 
 
 def _along(op: OpDef, logits: TensorLike, axis: int | None, name: str | None) -> Tensor:
-    """The op works on the last axis: another one changes places with it before and after."""
+    """The op along any axis, which is swapped with the last one before and after."""
     if axis is None or axis == -1:
         return op.entry(logits, name)
     x = convert_to_tensor(logits)
@@ -41,7 +41,7 @@ def _along(op: OpDef, logits: TensorLike, axis: int | None, name: str | None) ->
 
 
 def _swapping_order(x: Tensor, axis: int) -> Tensor:
-    """The same order where only the run knows the rank."""
+    """The axis order of the swap, if the rank is known only at run time."""
     rank = shapes.rank(x)
     place = axis if axis >= 0 else rank + axis
     middle = ranges.range(place + 1, rank - 1)

@@ -1,4 +1,4 @@
-"""Conv2D and Conv3D, and the ops that their gradients are."""
+"""Conv2D and Conv3D, and the ops of their gradients."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ from pinnace.ops.nn import image_rows, layouts
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import define
 
-# The attributes that say where windows lie, as `layouts.placement` takes them after the sizes.
+# Attributes of the windows' placement, as arguments of `layouts.placement` after the sizes.
 _Rule: TypeAlias = tuple[tuple[int, ...], str, tuple[int, ...], str, tuple[int, ...]]
 
 
@@ -27,7 +27,7 @@ def _conv(x: Array, filters: Array, rule: _Rule, out: Array | None) -> Array:
 
 
 def _infer(spatial: int) -> Callable[[InferCall], Shape]:
-    """[batch, *sizes, out] in the order of `data_format`."""
+    """[batch, *sizes, out], arranged by `data_format`."""
 
     def infer(call: InferCall) -> Shape:
         data_format = call.attrs["data_format"]
@@ -65,7 +65,7 @@ def _passed_on(call: OpCall) -> dict[str, Any]:
 def _gradients(
     conv: Callable[[], OpDef], to_input: Callable[[], OpDef], to_filter: Callable[[], OpDef]
 ) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Gradients of a convolution, of its input gradient and of its filter gradient."""
+    """Gradients of a convolution, of its input gradient and its filter gradient."""
 
     def of_conv(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         x, w = call.inputs
@@ -146,7 +146,7 @@ def _input_gradient(
     if out is not None and not layouts.is_channels_last(data_format):
         return layouts.filled(out, _input_gradient(sizes, filters, dy, rule, None))
     dy = layouts.channels_last(dy, data_format)
-    if len(sizes) == dy.ndim - 2:  # TensorFlow: only the spatial ones
+    if len(sizes) == dy.ndim - 2:  # TensorFlow: the spatial sizes only
         shape = (len(dy), *sizes, filters.shape[-2])
     else:
         shape = layouts.last_shape(sizes, data_format)

@@ -1,4 +1,4 @@
-"""Floats as if they were small integers, and as such: `tf.quantization`."""
+"""`tf.quantization`: floats rounded to or stored as small integers."""
 
 # A family's `__all__` is its public names: star imports are the index.
 

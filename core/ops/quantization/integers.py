@@ -32,7 +32,7 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def _away(x: Array) -> Array:
-    """Halves away from 0."""
+    """The number rounded, halves away from 0."""
     return np.trunc(x + np.copysign(0.5, x))  # type: ignore[no-any-return]
 
 
@@ -101,7 +101,7 @@ def _quantize_kernel(
     dtype = T.numpy
     if round_mode == "HALF_TO_EVEN" and mode != "SCALED":
         raise InvalidArgumentError(
-            f"QuantizeV2: round_mode HALF_TO_EVEN goes with mode SCALED, got {mode}"
+            f"QuantizeV2: round_mode HALF_TO_EVEN requires mode SCALED, got {mode}"
         )
     if np.any(min_range > max_range):
         raise InvalidArgumentError(
@@ -178,7 +178,7 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = float32,
 ) -> Tensor:
-    """The floats of integers that `quantize` gave, with its mode and range.
+    """The floats for integers from `quantize`, with the same mode and range.
 
     Args:
         input: [...], qint8, quint8, qint16, quint16 or qint32.
@@ -186,7 +186,7 @@ def dequantize(
         max_range: the largest, likewise.
         mode: "MIN_COMBINED", "MIN_FIRST" or "SCALED".
         name: name of the node while tracing.
-        axis: along which each entry has a range of its own; None is one range.
+        axis: the axis along which each entry has a range of its own; None is one range.
         narrow_range: whether the least level is left out.
         dtype: float32 or bfloat16.
 

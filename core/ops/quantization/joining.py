@@ -1,4 +1,4 @@
-"""Small integers with a range each, joined in one range: QuantizedConcat."""
+"""Small integers with a range each, converted to one range: QuantizedConcat."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def quantized_concat(
     input_maxes: Sequence[TensorLike],
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Quantized tensors one after the other along an axis, in the range that holds them all.
+    """Quantized tensors concatenated along an axis, in a range that includes all theirs.
 
     Args:
         concat_dim: the axis, an int32 scalar.
@@ -60,13 +60,13 @@ def quantized_concat(
 
 
 def _steps(dtype: np.dtype[Any]) -> tuple[np.float32, float]:
-    """The least integer, and how many steps there are between it and the greatest."""
+    """The lowest integer, and the number of steps to the highest."""
     return np.float32(np.iinfo(dtype).min), 2.0 ** (8 * dtype.itemsize) - 1
 
 
 # In float32 and in this order, as TensorFlow: it decides where a value between two steps goes.
 def _floats(x: Array, low: np.float32, high: np.float32) -> Array:
-    """The float32 values of integers of the range [low, high]; 0 is among them."""
+    """The float32 values of integers for the range [low, high], which includes 0."""
     if low == high:
         return np.full(x.shape, low)
     least, count = _steps(x.dtype)
@@ -76,7 +76,7 @@ def _floats(x: Array, low: np.float32, high: np.float32) -> Array:
 
 
 def _integers(x: Array, low: np.float32, high: np.float32, dtype: np.dtype[Any]) -> Array:
-    """Floats as integers of the range [low, high]."""
+    """Floats as integers for the range [low, high]."""
     if low == high:
         return np.zeros(x.shape, dtype)
     least, count = _steps(dtype)
@@ -87,7 +87,7 @@ def _integers(x: Array, low: np.float32, high: np.float32, dtype: np.dtype[Any])
 
 
 def _rounded(x: Any) -> Any:
-    """Halves away from 0."""
+    """The number rounded, halves away from 0."""
     return np.trunc(x + np.copysign(np.float32(0.5), x))
 
 

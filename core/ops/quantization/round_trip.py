@@ -1,4 +1,4 @@
-"""Quantised and back to floats: QuantizeAndDequantize.
+"""Quantization and back to floats: QuantizeAndDequantize.
 
 Training with it makes a network tolerate the rounding.
 """
@@ -48,7 +48,7 @@ def _around(
     narrow: bool,
     axis: int,
 ) -> tuple[Array, Array, Array]:
-    """The values, and the range of the quantization."""
+    """The values after the round trip, and the range of the quantization."""
     op = "QuantizeAndDequantize"
     if not 0 < bits < (64 if signed else 63):
         raise InvalidArgumentError(f"{op}: num_bits must be from 1 to 63, got {bits}")
@@ -117,7 +117,7 @@ def _and_back(name: str, gradient: Any) -> OpDef:
 
 
 def _axis(x: Tensor, axis: int | None) -> int:
-    """The axis as the op takes it: -1 is no axis at all."""
+    """The axis as the op's attribute; -1 means none."""
     if axis is None:
         return -1
     if axis >= 0:
@@ -142,14 +142,14 @@ def quantize_and_dequantize_v2(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """`input` rounded to multiples of a scale, as many as `num_bits` can count.
+    """`input` rounded to the multiples of a scale that `num_bits` can represent.
 
     Args:
         input: any shape, floating point.
         input_min: the lowest value, if `range_given`: [], or [sizes of axis].
         input_max: the highest.
         signed_input: the integers go below 0.
-        num_bits: of the integers.
+        num_bits: bits of the integers.
         range_given: False takes the range of `input` itself.
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
         name: name of the node while tracing.
@@ -173,7 +173,7 @@ def quantize_and_dequantize_v2(
 
 
 def _within(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """dy where the value was in the given range; elsewhere 0, as in TensorFlow.
+    """dy where the value was inside the given range, else 0, as in TensorFlow.
 
     TensorFlow: also where `range_given` is false, and the range is found in x.
     """
@@ -257,7 +257,7 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """`quantize_and_dequantize_v2` whose gradient goes through everywhere.
+    """`quantize_and_dequantize_v2` with the identity as gradient.
 
     Args:
         input: [...], a float type.
@@ -269,7 +269,7 @@ def quantize_and_dequantize(
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
         name: name of the node while tracing.
         narrow_range: whether the least level is left out.
-        axis: along which each entry has a range of its own; None is one range.
+        axis: the axis along which each entry has a range of its own; None is one range.
 
     Returns:
         The shape and dtype of `input`.

@@ -1,4 +1,4 @@
-"""Floats rounded as quantisation would round them, still floats: FakeQuant.
+"""Floats rounded as by quantization: FakeQuant.
 
 Training with it makes a network tolerate the rounding. The gradient passes where the value was in
 range.
@@ -40,7 +40,7 @@ def _width(num_bits: int, narrow_range: bool) -> dict[str, Any]:
 
 
 def _nudged(low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple[Array, ...]:
-    """Lowest and highest value and the step, moved so that 0 is a multiple of it."""
+    """Lowest and highest value and step, adjusted so that 0 is a multiple of the step."""
     if not 2 <= num_bits <= 16:
         raise InvalidArgumentError(f"FakeQuant: num_bits must be from 2 to 16, got {num_bits}")
     least, most = np.float32(narrow_range), np.float32(2**num_bits - 1)
@@ -205,7 +205,7 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`fake_quant_with_min_max_args` with `min` and `max` as scalar tensors, which are learnt.
+    """`fake_quant_with_min_max_args` with trainable scalar tensors `min` and `max`.
 
     Args:
         inputs: [...], float32.
@@ -312,7 +312,7 @@ def fake_quant_with_min_max_vars_per_channel(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`fake_quant_with_min_max_vars` with a range for each entry of the last axis: [channels].
+    """`fake_quant_with_min_max_vars` with a range per entry of the last axis: [channels].
 
     Args:
         inputs: [..., channels], float32.

@@ -1,4 +1,4 @@
-"""Queues between threads: `tf.queue`, and its ops."""
+"""`tf.queue`: queues between threads, and their ops."""
 
 from pinnace.ops.queue import ops as ops
 from pinnace.ops.queue.classes import FIFOQueue as FIFOQueue

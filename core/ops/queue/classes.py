@@ -1,4 +1,4 @@
-"""Queues as objects: `tf.queue`."""
+"""`tf.queue`: queues as objects."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class QueueBase:
     """The base class of all queues; create one of the classes below.
 
-    Calls that put in wait for room, calls that take out for elements, each in the order of their
-    arrival: another thread must provide them. Inside `tf.function` they are ops that run in order.
+    Calls that enqueue wait for room, calls that dequeue wait for elements, both in order of
+    arrival; another thread must provide them. Inside `tf.function` they are ops that run in order.
 
     Args:
-        dtypes: of the components of an element.
-        shapes: of the components; None if they are not the same for all elements.
-        names: of the components: elements are dicts then.
+        dtypes: dtypes of the components of an element.
+        shapes: shapes of the components; None if they are not the same for all elements.
+        names: names of the components: elements are dicts then.
         queue_ref: the handle of the queue.
     """
 
@@ -102,7 +102,7 @@ class QueueBase:
         return self._names
 
     def enqueue(self, vals: Any, name: str | None = None) -> None:
-        """Put an element in; wait while the queue is full.
+        """Add an element; waits while the queue is full.
 
         Args:
             vals: a tensor, a list or tuple of them, or a dict if the components have names.
@@ -118,7 +118,7 @@ class QueueBase:
         execute(ops.QUEUE_ENQUEUE, self._queue_ref, values, name=name)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> None:
-        """Put elements in, one after the other; wait while the queue is full.
+        """Add elements one after the other; waits while the queue is full.
 
         Args:
             vals: as for `enqueue`, with an axis for the elements in front of each component.
@@ -138,7 +138,7 @@ class QueueBase:
         execute(ops.QUEUE_ENQUEUE_MANY, self._queue_ref, values, name=name)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Take an element out; wait while the queue is empty.
+        """Remove and return an element; waits while the queue is empty.
 
         Args:
             name: name of the node while tracing.
@@ -154,7 +154,7 @@ class QueueBase:
                                     for shape in self._shapes])  # fmt: skip
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Take n elements out as one, with an axis for them in front; wait for them.
+        """Remove n elements and return them with a new leading axis; waits until there are enough.
 
         Args:
             n: how many, int32.
@@ -170,7 +170,7 @@ class QueueBase:
         return self._many(ops.QUEUE_DEQUEUE_MANY, n, name)
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As `dequeue_many`; once the queue is closed, fewer elements may be returned.
+        """`dequeue_many`, which may return fewer elements once the queue is closed.
 
         Args:
             n: how many, int32.
@@ -188,14 +188,14 @@ class QueueBase:
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> None:
         """Refuse further elements; remaining ones can still be dequeued.
 
-        Calls that wait to put something in come first: closing waits for them.
+        Pending enqueue calls are served first: closing waits for them.
 
         Args:
             cancel_pending_enqueues: whether they are refused instead.
             name: name of the node while tracing.
 
         Raises:
-            CancelledError: it was closed before.
+            CancelledError: the queue was closed before.
         """
         execute(
             ops.QUEUE_CLOSE,
@@ -205,11 +205,11 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Whether it was closed: a bool scalar."""
+        """Whether the queue is closed, a bool scalar."""
         return execute_one(ops.QUEUE_IS_CLOSED, self._queue_ref, name=name)
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of elements: an int32 scalar."""
+        """The number of elements, an int32 scalar."""
         return execute_one(ops.QUEUE_SIZE, self._queue_ref, name=name)
 
     def __repr__(self) -> str:
@@ -268,7 +268,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _shapes_of(shapes: Any) -> list[Any] | None:
-    """One shape for each component; a single one may be given without a list."""
+    """The shape of each component; a single one may be given without a list."""
     if shapes is None:
         return None
     if isinstance(shapes, (TensorShape, Shape, int)):
@@ -304,16 +304,16 @@ def _handle(queue: Queue) -> Tensor:
 
 
 class FIFOQueue(QueueBase):
-    """A queue from which elements come in the order in which they went in.
+    """A queue whose elements are dequeued in the order in which they were enqueued.
 
     Args:
         capacity: how many elements it holds at most.
-        dtypes: of the components of an element: one, or a list.
-        shapes: of the components, needed to take several elements as one; None if they are not the
-            same for all elements.
-        names: of the components: elements are dicts then.
-        shared_name: what errors call it.
-        name: what errors call it if `shared_name` is None.
+        dtypes: dtypes of the components of an element: one, or a list.
+        shapes: shapes of the components, needed to take several elements as one; None if they are
+            not the same for all elements.
+        names: names of the components: elements are dicts then.
+        shared_name: name in error messages.
+        name: name in error messages if `shared_name` is None.
 
     Raises:
         ValueError: other numbers of shapes or names than of dtypes.
@@ -338,11 +338,11 @@ class PaddingFIFOQueue(QueueBase):
 
     Args:
         capacity: how many elements it holds at most.
-        dtypes: of the components of an element: one, or a list.
-        shapes: of the components, a list; None for the size of an axis that may differ.
-        names: of the components: elements are dicts then.
-        shared_name: what errors call it.
-        name: what errors call it if `shared_name` is None.
+        dtypes: dtypes of the components of an element: one, or a list.
+        shapes: shapes of the components, a list; None for the size of an axis that may differ.
+        names: names of the components: elements are dicts then.
+        shared_name: name in error messages.
+        name: name in error messages if `shared_name` is None.
 
     Raises:
         ValueError: no shapes, or other numbers of shapes or names than of dtypes.
@@ -372,17 +372,17 @@ class PaddingFIFOQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """A queue from which the element with the lowest priority comes first.
+    """A queue from which the element with the lowest priority is dequeued first.
 
     An element begins with its priority, an int64 scalar, before the components of `types`.
 
     Args:
         capacity: how many elements it holds at most.
         types: dtypes of the components of an element: one, or a list.
-        shapes: of the components, as for `FIFOQueue`.
-        names: of the components, the priority's first.
-        shared_name: what errors call it.
-        name: what errors call it if `shared_name` is None.
+        shapes: shapes of the components, as for `FIFOQueue`.
+        names: names of the components, the priority's first.
+        shared_name: name in error messages.
+        name: name in error messages if `shared_name` is None.
 
     Raises:
         ValueError: other numbers of shapes or names than of components.
@@ -407,18 +407,18 @@ class PriorityQueue(QueueBase):
 
 
 class RandomShuffleQueue(QueueBase):
-    """A queue from which a random element comes first.
+    """A queue from which a random element is dequeued.
 
     Args:
         capacity: how many elements it holds at most.
         min_after_dequeue: how many stay in it until it is closed, so that there is something to
             draw from.
-        dtypes: of the components of an element: one, or a list.
-        shapes: of the components, as for `FIFOQueue`.
-        names: of the components: elements are dicts then.
-        seed: of the draws; see `tf.random.set_seed`.
-        shared_name: what errors call it.
-        name: what errors call it if `shared_name` is None.
+        dtypes: dtypes of the components of an element: one, or a list.
+        shapes: shapes of the components, as for `FIFOQueue`.
+        names: names of the components: elements are dicts then.
+        seed: seed of the draws; see `tf.random.set_seed`.
+        shared_name: name in error messages.
+        name: name in error messages if `shared_name` is None.
 
     Raises:
         InvalidArgumentError: `min_after_dequeue` is negative, or not below the capacity.

@@ -1,4 +1,4 @@
-"""The ops of queues, FIFOQueueV2 and others, and enqueue and dequeue."""
+"""Ops of queues: FIFOQueueV2 and others, enqueue and dequeue."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _queue_of(op: str, handle: Array) -> Queue:
 
 
 def _kept(make: Callable[[], Queue], ctx: RunContext, container: str, shared_name: str) -> Array:
-    """The handle of a queue; one with a shared name is the same in all of a run."""
+    """The handle of a queue; queues with one shared name are the same object within a run."""
     made = make() if not shared_name else ctx.stream(("queue", container, shared_name), make)
     array = np.empty((), object)
     array[()] = made
@@ -150,7 +150,7 @@ RANDOM_SHUFFLE_QUEUE = define(
 
 
 def _checked(op: str, queue: Queue, components: Element, timeout_ms: int, batch: int) -> None:
-    """Refuse components that are not the queue's; `batch` of their axes are none of an element."""
+    """Check that components fit the queue, after `batch` leading axes."""
     _refuse_timeout(op, timeout_ms)
     if len(components) != len(queue.types):
         raise InvalidArgumentError(
@@ -180,7 +180,7 @@ def _refuse_timeout(op: str, timeout_ms: int) -> None:
 def _enqueue_kernel(handle: Array, components: Element, *, timeout_ms: int) -> None:
     queue = _queue_of("QueueEnqueueV2", handle)
     _checked("QueueEnqueueV2", queue, components, timeout_ms, 0)
-    # Copies: a plan uses the memory of what it computes again.
+    # Copied, since a plan reuses the memory of the values.
     queue.put([tuple(np.array(value) for value in components)])
 
 
@@ -191,7 +191,7 @@ def _enqueue_many_kernel(handle: Array, components: Element, *, timeout_ms: int)
     counts = {len(value) for value in components}
     if len(counts) != 1:
         raise InvalidArgumentError(
-            f"{op}: all components must have as many elements, got {sorted(counts)}"
+            f"{op}: all components must have equally many elements, got {sorted(counts)}"
         )
     parts = [np.array(value) for value in components]
     queue.put([tuple(part[at, ...] for part in parts) for at in range(counts.pop())])

@@ -31,13 +31,13 @@ Element: TypeAlias = "tuple[Array, ...]"
 
 
 class Queue:
-    """First in, first out.
+    """A FIFO queue.
 
     Args:
         types: dtypes of the components of an element.
         shapes: their shapes; none if they are not said.
         capacity: how many elements it holds at most; below 0 any number.
-        name: for errors.
+        name: name in error messages.
 
     Raises:
         InvalidArgumentError: shapes for another number of components.
@@ -63,7 +63,7 @@ class Queue:
         self._taking: deque[object] = deque()
         self._prepare()
 
-    # What kinds of queues have of their own.
+    # Overridden by each kind of queue.
 
     def _prepare(self) -> None:
         self._elements: deque[Element] = deque()
@@ -85,11 +85,11 @@ class Queue:
         del component
         return np.stack(arrays)
 
-    # What ops ask of it.
+    # The interface for the ops.
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be put in any more."""
+        """Whether no elements can be added any more."""
         with self._changed:
             return self._closed
 
@@ -100,10 +100,11 @@ class Queue:
             return self._count()
 
     def put(self, elements: Sequence[Element]) -> None:
-        """Put elements in, as there is room for them.
+        """Add elements, waiting for room.
 
         Raises:
-            CancelledError: it is closed, or was closed with cancel_pending_enqueues meanwhile.
+            CancelledError: the queue is closed, or was closed with cancel_pending_enqueues
+                meanwhile.
         """
         left = deque(elements)
         with self._line(self._putting) as wait:
@@ -119,14 +120,14 @@ class Queue:
                 self._changed.notify_all()
 
     def take(self, count: int, *, fewer: bool = False) -> list[Element]:
-        """Take elements out, as they come.
+        """Remove and return elements, waiting for them.
 
         Args:
-            count: how many.
+            count: the number.
             fewer: whether what is left will do, once it is closed.
 
         Raises:
-            OutOfRangeError: it is closed and has too few; they stay in it.
+            OutOfRangeError: the queue is closed and has too few, which stay in it.
         """
         taken: list[Element] = []
         with self._line(self._taking) as wait:
@@ -152,13 +153,13 @@ class Queue:
         return taken
 
     def close(self, *, cancel: bool) -> None:
-        """Let nothing in any more.
+        """Refuse further elements.
 
         Args:
             cancel: whether calls that wait to put something in are refused; else they come first.
 
         Raises:
-            CancelledError: it was closed before.
+            CancelledError: the queue was closed before.
         """
         if cancel:
             with self._changed:
@@ -172,9 +173,9 @@ class Queue:
             self._closed = True
 
     def batch(self, elements: list[Element]) -> tuple[Array, ...]:
-        """Elements as one, whose components have a further axis in front."""
+        """Elements combined to one, with an additional leading axis."""
         if not elements:
-            # An unknown size counts as 0.
+            # Unknown sizes count as 0.
             sizes = [tuple(size or 0 for size in shape) for shape in self.shapes]
             return tuple(
                 np.zeros((0, *size), t.numpy) for size, t in zip(sizes, self.types, strict=True)
@@ -213,7 +214,7 @@ class Queue:
 
 
 class PaddingQueue(Queue):
-    """First in, first out; elements that are taken together are padded to one shape."""
+    """A FIFO queue that pads elements dequeued together to one shape."""
 
     kind = "PaddingFIFOQueue"
 
@@ -229,7 +230,7 @@ class PaddingQueue(Queue):
 
 
 class PriorityQueue(Queue):
-    """The element with the lowest first component, an int64, first; of equals the older one."""
+    """A queue ordered by the first component, an int64, lowest first; then by age."""
 
     kind = "PriorityQueue"
 
@@ -262,7 +263,7 @@ class ShuffleQueue(Queue):
         types: dtypes of the components of an element.
         shapes: their shapes; none if they are not said.
         capacity: how many elements it holds at most; below 0 any number.
-        name: for errors.
+        name: name in error messages.
         least: how many elements stay in it until it is closed.
         seeds: the attributes `seed` and `seed2`; both 0: draws that cannot be foreseen.
 
@@ -299,7 +300,7 @@ class ShuffleQueue(Queue):
         self._list.append(element)
 
     def _remove(self) -> Element:
-        # TensorFlow: the last takes the place of the one that is drawn.
+        # TensorFlow: the last element takes the place of the drawn one.
         at = next(self._drawn) % len(self._list)
         chosen, self._list[at] = self._list[at], self._list[-1]
         self._list.pop()
@@ -316,6 +317,6 @@ class ShuffleQueue(Queue):
 
 
 def _words_of(stream: Stream) -> Iterator[int]:
-    """The words of a Philox stream, one after the other."""
+    """The words of a Philox stream, one at a time."""
     while True:
         yield from words(stream.reserve(4, 1), 16).tolist()

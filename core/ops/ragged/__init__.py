@@ -1,6 +1,6 @@
-"""Ops on the parts of ragged tensors: nested row splits, flat values.
+"""Ops on the components of ragged tensors: nested row splits, flat values.
 
-What people call is in `ops/composites/ragged`.
+The public functions are in `ops/composites/ragged`.
 """
 
 from pinnace.ops.ragged import conversion as conversion

@@ -1,4 +1,4 @@
-"""Ragged parts to dense and sparse tensors: RaggedTensorToTensor, RaggedTensorToSparse."""
+"""Ragged components to dense and sparse tensors: RaggedTensorToTensor, RaggedTensorToSparse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS = ("FIRST_DIM_SIZE", "ROW_SPLITS", "VALUE_ROWIDS")
 
 
 def _nested(parts: tuple[Array, ...], kinds: tuple[Any, ...], values: int) -> list[Array]:
-    """The row splits that a row partition stands for."""
+    """The row splits that correspond to a row partition."""
     kinds = tuple(kind.decode() if isinstance(kind, bytes) else kind for kind in kinds)
     if any(kind not in _KINDS for kind in kinds) or len(kinds) != len(parts):
         raise InvalidArgumentError(
@@ -92,7 +92,7 @@ def _kernel(
             )
         if (shape < -1).any():
             raise InvalidArgumentError(
-                f"{_WHO}: shape must hold sizes, -1 for what is not known, got {shape.tolist()}"
+                f"{_WHO}: shape must hold sizes, -1 for unknown ones, got {shape.tolist()}"
             )
         sizes = [
             size if wanted < 0 else int(wanted)
@@ -105,7 +105,7 @@ def _kernel(
             )
     out = np.empty(sizes, values.dtype)
     out[...] = default_value
-    # Where each value goes: row by row from the outermost; what is beyond `sizes` is cut off.
+    # The place of each value, axis by axis from the outermost; values beyond `sizes` are dropped.
     place = np.arange(len(nested[0]) - 1)
     kept = place < sizes[0]
     for splits, size in zip(nested, sizes[1:], strict=False):
@@ -147,7 +147,7 @@ def _infer(call: InferCall) -> Shape:
 def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     shape, values, default, parts = call.inputs
     count = shape_ops.shape(values, out_type="int64")[0]
-    # The op on the numbers of the values says which value is where; 0 is none.
+    # Apply the op to the values' numbers to find the place of each; 0 marks no value.
     sizes = shape_ops.shape(dy, out_type="int64")
     depth = sum(
         kind not in {"FIRST_DIM_SIZE", b"FIRST_DIM_SIZE"}

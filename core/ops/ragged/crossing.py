@@ -1,4 +1,4 @@
-"""Every combination of the values in each row: RaggedCross."""
+"""Combinations of the values in each row: RaggedCross."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _kernel(
     for rows in zip(*inputs, strict=True):
         claim(math.prod(map(len, rows)) * NUMBER)
         for choice in product(*rows):
-            if out_values_type is int64:  # TensorFlow: the type of the result decides, too
+            if out_values_type is int64:  # TensorFlow: the output dtype matters, too
                 found.append(_hashed(choice, num_buckets, hash_key))
             else:
                 found.append(joined(_BETWEEN, [_text(item) for item in choice]))
@@ -109,7 +109,7 @@ def _hashed(choice: Sequence[Any], buckets: int, key: int) -> int:
     for item in choice:
         number = int(farm64(item)) if isinstance(item, bytes) else int(item)
         total = joined_hash(total, number & _MASK)
-    # TensorFlow: without buckets the sign is kept off by a modulus of the largest int64.
+    # TensorFlow: without buckets, the remainder by the largest int64 avoids negative numbers.
     return total % (buckets if buckets > 0 else (1 << 63) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Rows without values get one: RaggedFillEmptyRows."""
+"""A default value for each empty row: RaggedFillEmptyRows."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def ragged_fill_empty_rows(
     default_value: TensorLike,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The values of a ragged tensor, with one more for each row that has none.
+    """The values of a ragged tensor, with one added to each empty row.
 
     Args:
         value_rowids: [n], int64: the row of each value.
         values: [n], any dtype.
         nrows: how many rows there are, an int64 scalar.
-        default_value: what an empty row gets, a scalar of the dtype of `values`.
+        default_value: the value of an empty row, a scalar of the dtype of `values`.
         name: name of the node while tracing.
 
     Returns:

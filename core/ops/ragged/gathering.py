@@ -73,7 +73,7 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
 def _gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
     nested, values, indices = call.inputs
     count = shapes.shape(values)[0]
-    # The op on the values' numbers tells which row each came from.
+    # Apply the op to the values' numbers to find the source of each row.
     *_, rows = execute(
         RAGGED_GATHER,
         nested,

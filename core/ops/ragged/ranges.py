@@ -1,4 +1,4 @@
-"""Several ranges one after the other: RaggedRange."""
+"""A range per row: RaggedRange."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import InferCall
 
 _WHO = "RaggedRange"
-# What one call may make; more is a mistake in the limits.
+# The most elements of one call; more indicates a mistake in the limits.
 _MOST = 2**31
 
 

@@ -1,4 +1,4 @@
-"""Row splits: what they must be, and what they tell."""
+"""Checks and conversions of row splits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_splits(who: str, nested: Sequence[Array], values: int | None) -> None:
         values: rows of the flat values; None leaves the last level open.
 
     Raises:
-        InvalidArgumentError: they do not.
+        InvalidArgumentError: the splits violate one of these rules.
     """
     for level, splits in enumerate(nested):
         if splits.ndim != 1 or not len(splits):
@@ -44,7 +44,7 @@ def check_splits(who: str, nested: Sequence[Array], values: int | None) -> None:
 
 
 def spans(starts: Array, lengths: Array) -> Array:
-    """The numbers from each start, as many as its length, one after the other."""
+    """Consecutive numbers from each start, as many as its length, concatenated."""
     total = int(lengths.sum())
     if not total:
         return np.zeros(0, np.int64)
@@ -54,7 +54,7 @@ def spans(starts: Array, lengths: Array) -> Array:
 
 
 def splits_of(lengths: Array, dtype: np.dtype[Any] | type[Any]) -> Array:
-    """The row splits of these row lengths."""
+    """The row splits for these row lengths."""
     out = np.zeros(len(lengths) + 1, dtype)
     np.cumsum(lengths, out=out[1:])
     return out

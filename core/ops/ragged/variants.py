@@ -1,4 +1,4 @@
-"""Ragged tensors as values of dtype variant: RaggedTensorToVariant, RaggedTensorFromVariant.
+"""Ragged tensors as variants: RaggedTensorToVariant, RaggedTensorFromVariant.
 
 Loops carry the rows of a ragged tensor as a vector of such values.
 """
@@ -30,7 +30,7 @@ _TO, _FROM = "RaggedTensorToVariant", "RaggedTensorFromVariant"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaggedParts:
-    """The content of one variant; no tuple, for NumPy would take that apart."""
+    """The content of one variant; not a tuple, since NumPy would unpack that."""
 
     splits: tuple[Array, ...]
     values: Array
@@ -167,7 +167,7 @@ def _gradient_kernel(
     *,
     Tvalues: DType,  # noqa: N803 (the attribute's name)
 ) -> Array:
-    del row_splits  # the parts come in order
+    del row_splits  # the parts are in order
     shape = tuple(dense_values_shape.tolist())
     if encoded_ragged_grad.ndim == 0 and encoded_ragged_grad[()] is None:
         return np.zeros(shape, Tvalues.numpy)

@@ -1,4 +1,4 @@
-"""The random number algorithms of ops, by name and number."""
+"""The random number algorithms of ops by name and number."""
 
 import enum
 from typing import Any
@@ -29,10 +29,10 @@ _NAMES = {
 
 
 def algorithm_number(alg: Any) -> Any:
-    """The number of an algorithm given by name, number or member; a tensor stays as it is.
+    """The number of an algorithm given by name, number or member; tensors unchanged.
 
     Raises:
-        ValueError: there is none of that name or number.
+        ValueError: the algorithm is unknown.
         TypeError: something else.
     """
     if isinstance(alg, Algorithm):
@@ -51,9 +51,8 @@ def algorithm_number(alg: Any) -> Any:
 
 
 def check_philox(op: str, alg: Array) -> None:
-    """InvalidArgumentError unless the number is Philox's, or leaves the choice."""
+    """Raise InvalidArgumentError unless the number is Philox's, or leaves the choice."""
     if int(alg) not in {Algorithm.PHILOX.value, Algorithm.AUTO_SELECT.value}:
         raise InvalidArgumentError(
-            f"{op}: alg must be 1 (Philox) or 3 (automatic), which is what CPUs have, "
-            f"got {int(alg)}"
+            f"{op}: on CPUs alg must be 1 (Philox) or 3 (automatic), got {int(alg)}"
         )

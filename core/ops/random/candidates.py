@@ -1,4 +1,4 @@
-"""Some of many classes, drawn to train on: the candidate samplers, ComputeAccidentalHits."""
+"""Sampling of classes for training: the candidate samplers, ComputeAccidentalHits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Classes from 0 to `range_max` - 1, all equally likely.
+    """Classes in [0, range_max), all equally likely.
 
     Args:
         true_classes: [batch, num_true], int64: the right classes.
@@ -56,8 +56,8 @@ def uniform_candidate_sampler(
         name: name of the node while tracing.
 
     Returns:
-        [num_sampled], int64, the classes drawn; and how often one must expect to draw each of
-        `true_classes` [batch, num_true] and of the drawn ones [num_sampled], float32.
+        [num_sampled], int64, the sampled classes; and the expected counts of `true_classes` [batch,
+        num_true] and of the sampled ones [num_sampled], float32.
 
     Raises:
         InvalidArgumentError: more unique classes than there are.
@@ -79,7 +79,7 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Classes by Zipf's law: class n with log((n + 2) / (n + 1)) / log(range_max + 1).
+    """Classes by Zipf's law: class n has probability log((n + 2) / (n + 1)) / log(range_max + 1).
 
     It suits classes in descending order of frequency. Arguments, results and errors are those of
     `uniform_candidate_sampler`.
@@ -106,7 +106,7 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Classes as often as they have been among `true_classes` so far, and once more.
+    """Classes with probabilities proportional to their counts in `true_classes` so far, plus one.
 
     Arguments, results and errors are those of `uniform_candidate_sampler`.
 
@@ -128,7 +128,7 @@ _SIGNATURE = (
     "sampled_expected_count: float32"
 )
 
-# TensorFlow takes so many words of the stream for each candidate, whatever is used.
+# TensorFlow reserves this many words of the stream per candidate, used or not.
 _WORDS_EACH = 2048
 
 
@@ -159,7 +159,7 @@ def _sampled(
 def _draw(
     key: tuple[Any, ...], chances: Any, true_classes: Array, ctx: RunContext
 ) -> tuple[Array, Array, Array]:
-    """Classes from the stream that belongs to `key`: op, count, uniqueness, the rest, the seeds."""
+    """Classes from the stream of `key`: op, count, uniqueness, the rest, the seeds."""
     op, num_sampled, unique, *rest, seed, seed2 = key
     if unique and num_sampled > chances.count:
         raise InvalidArgumentError(
@@ -326,7 +326,7 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All classes from 0 to `num_sampled` - 1, once each; see `uniform_candidate_sampler`.
+    """Every class in [0, num_sampled), once; see `uniform_candidate_sampler`.
 
     Args:
         true_classes: [batch, num_true], int64.
@@ -367,8 +367,8 @@ def compute_accidental_hits(
         name: name of the node while tracing.
 
     Returns:
-        int32 rows, int64 places among the candidates, and float32 weights: the lowest number there
-        is, to be added to logits; all [hits].
+        int32 rows, int64 positions among the candidates, and float32 weights, the lowest finite
+        number, to be added to logits; all [hits].
     """
     first, second = get_seed(seed)
     return execute(  # type: ignore[no-any-return]
@@ -416,7 +416,7 @@ COMPUTE_ACCIDENTAL_HITS: OpDef = define(
 
 
 def _kernel_of(op: str, make: Callable[..., candidates.Distribution]) -> Callable[..., Any]:
-    """A kernel that draws from what `make` makes of range_max, kept from call to call."""
+    """A kernel that draws from `make(range_max)`, which is cached between calls."""
 
     def kernel(
         true_classes: Array,

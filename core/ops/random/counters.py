@@ -12,7 +12,7 @@ _MASK = (1 << 64) - 1
 
 
 def advance(resource: Array, elements: int) -> tuple[Array, philox.KeyCounter]:
-    """The state before and the stream that starts there; the state moves on, as one step."""
+    """The state before, and the stream starting there; the state is advanced atomically."""
     before = np.empty(0, np.int64)
 
     def moved(state: Array, skip: Array) -> Array:

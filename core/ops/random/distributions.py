@@ -52,7 +52,7 @@ def _pair(alpha: TensorLike, beta: TensorLike | None, kind: Any) -> tuple[Tensor
 
 
 def _least(drawn: Tensor, rate: Tensor, name: str | None) -> Tensor:
-    # TensorFlow: never 0, whose logarithm is -inf.
+    # TensorFlow: 0 is excluded, since its logarithm is -inf.
     tiny = float(np.finfo(drawn.dtype.numpy).tiny)
     return arithmetic.maximum(convert_to_tensor(tiny, drawn.dtype), drawn / rate, name)
 
@@ -65,7 +65,7 @@ def _appended(op: str, shape: Array, parameter: Array) -> tuple[tuple[int, ...],
 def _drawn(
     draw: Callable[..., Array], start: Any, shape: tuple[int, ...], *parameters: Array
 ) -> Array:
-    """Numbers of every parameter, float64, in `shape`, which ends with theirs."""
+    """Numbers for each parameter, float64, in `shape`, which ends with the parameters' shape."""
     total, groups = math.prod(shape), parameters[0].size
     if not total or not groups:
         return np.zeros(shape)
@@ -75,10 +75,10 @@ def _drawn(
 
 
 def _gamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """The number moves with alpha so that the part of the distribution below it stays the same."""
+    """The gradient by which numbers move with alpha at constant cumulative probability."""
     alpha, drawn = call.inputs[-1], call.outputs[0]
     a, x = casting.cast(alpha, float64), casting.cast(drawn, float64)
-    # A number too small for its type is drawn as 0, and 0 it stays.
+    # A number too small for its dtype is 0, with a gradient of 0.
     safe = selecting.where(comparison.greater(x, 0.0), x, 1.0)
     log_density = arithmetic.subtract(
         arithmetic.subtract(
@@ -100,7 +100,7 @@ def _gamma_slope_kernel(alpha: Array, sample: Array) -> Array:
     safe = np.where(x > 0, x, 1.0)
     log_density = (a - 1) * np.log(safe) - safe - special_functions.lgamma(a)
     moved = -gamma_tails.igamma_slope(a, safe) / np.exp(log_density)
-    # A number too small for its type is drawn as 0, and 0 it stays.
+    # A number too small for its dtype is 0, with a gradient of 0.
     moved = np.where(x > 0, moved, np.where((x == 0) & (a > 0), 0.0, np.nan))
     return moved.astype(alpha.dtype)
 
@@ -345,7 +345,7 @@ def stateless_binomial(
     """The number of successes in `counts` trials with probability `probs`; `seed` is [2].
 
     Args:
-        shape: of the result; it ends with that of counts and probs.
+        shape: shape of the result; it ends with that of counts and probs.
         seed: [2], int32 or int64.
         counts: not negative; broadcast with probs.
         probs: from 0 to 1.
@@ -415,7 +415,7 @@ def _stateful_binomial_kernel(
     check_philox(op, algorithm)
     counts, probs = np.broadcast_arrays(counts, probs)
     full = _ending(op, shape, counts.shape)
-    # TensorFlow's own count of what it might need: draws are in fours, for each pair apart.
+    # TensorFlow reserves blocks of four draws for each pair of parameters.
     draws = math.prod(full) // max(counts.size, 1)
     _, start = counters.advance(resource, counts.size * _BINOMIAL_SKIP * (draws + 3) // 4)
     return _drawn(rejection.binomial, start, full, counts, probs).astype(dtype.numpy)

@@ -1,4 +1,4 @@
-"""Older and longer names: what TensorFlow calls `tf.random.experimental`."""
+"""`tf.random.experimental`: older and longer names."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

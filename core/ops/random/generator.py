@@ -55,13 +55,13 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
     """
     size = _STATE_SIZES[algorithm_number(alg)]
     if isinstance(seed, int):
-        # 64 bits at a time, from the lowest; Python's integers have as many as one asks for.
+        # The lowest 64 bits first; Python's integers have any number of bits.
         seed = [seed >> 64 * place for place in range(size)]
     return _state_tensor(seed, size)
 
 
 def _state_tensor(state: Any, size: int) -> Tensor:
-    """Int64 [size]: the last entries of `state`, zeros before."""
+    """An int64 vector, [size]: the last entries of `state`, preceded by zeros."""
     if isinstance(state, Tensor):
         flat = reshaping.reshape(casting.cast(state, int64), [-1])[:size]
         missing = size - (flat.shape[0] or 0)
@@ -72,10 +72,10 @@ def _state_tensor(state: Any, size: int) -> Tensor:
 
 
 class Generator(AutoTrackable):
-    """A stream of random numbers; every draw moves its state, a variable, on.
+    """A stream of random numbers; every draw advances its state, a variable.
 
     Args:
-        copy_from: another generator, whose state is copied; no other argument then.
+        copy_from: another generator, whose state is copied; excludes all other arguments.
         state: int64 [3], the counter's two halves and the key; a variable is used as it is.
         alg: "philox" or "auto_select".
 
@@ -89,7 +89,7 @@ class Generator(AutoTrackable):
     def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
         if copy_from is not None:
             if state is not None or alg is not None:
-                raise ValueError("Generator: copy_from goes with no other argument")
+                raise ValueError("Generator: copy_from excludes all other arguments")
             alg, state = copy_from.algorithm, copy_from.state.value()
         if state is None or alg is None:
             raise ValueError(
@@ -108,12 +108,12 @@ class Generator(AutoTrackable):
             )
         value = _state_tensor(state, size)
         value.shape.assert_is_compatible_with(Shape([size]))
-        # The name by which TensorFlow's checkpoints and Keras know it.
+        # The variable's name in TensorFlow's checkpoints and in Keras.
         self._state_var = Variable(value, trainable=False, name="StateVar", dtype=int64)
 
     @classmethod
     def from_state(cls, state: Any, alg: Any) -> "Generator":
-        """A generator that goes on from `state`."""
+        """A generator that continues from `state`."""
         return cls(state=state, alg=alg)
 
     @classmethod
@@ -149,7 +149,7 @@ class Generator(AutoTrackable):
 
     @property
     def state(self) -> Variable:
-        """Int64: the counter, then the key."""
+        """The counter, followed by the key; int64."""
         return self._state_var
 
     @property
@@ -163,7 +163,7 @@ class Generator(AutoTrackable):
         return self._state_var[-1]  # type: ignore[no-any-return]
 
     def skip(self, delta: TensorLike) -> Tensor:
-        """Move on as if `delta` numbers had been drawn.
+        """Advance as if `delta` numbers had been drawn.
 
         Returns:
             The state before, int64.
@@ -172,13 +172,13 @@ class Generator(AutoTrackable):
         alg = constants.constant(self._alg, int32)
         place = places.current()
         if place is None or (place.replica is None and place.updates is None):
-            # Every copy that a strategy made of it, or they would differ from here on.
+            # Advance all replicas' copies, which would diverge otherwise.
             for copy in getattr(self._state_var, "values", ())[1:]:
                 execute_one(RNG_READ_AND_SKIP, copy, alg, count)
         return execute_one(RNG_READ_AND_SKIP, self._state_var, alg, count)
 
     def _key_of_replica(self, key: Tensor) -> Tensor:
-        """The key, which each replica of a strategy changes in its way.
+        """The key, which each replica of a strategy modifies in its own way.
 
         Source:
             TensorFlow: a number drawn from the key at the place of the replica's number.
@@ -191,7 +191,7 @@ class Generator(AutoTrackable):
         return execute_one(op, [1], key, counter, self._alg, dtype=uint64)
 
     def _draw(self, op: OpDef, shape: Tensor, *more: Any, **attrs: Any) -> Tensor:
-        """Numbers from the present place of the stream, which then moves on."""
+        """Draw from the current position of the stream, and advance it."""
         before = self.skip(reduction.reduce_prod(shape))
         counter, key = before[:-1], before[-1:]
         return execute_one(
@@ -264,7 +264,7 @@ class Generator(AutoTrackable):
     def uniform_full_int(
         self, shape: TensorLike, dtype: Any = uint64, name: str | None = None
     ) -> Tensor:
-        """All integers of `dtype`, equally likely."""
+        """Integers from the full range of `dtype`, equally likely."""
         sizes = stateless.shape_tensor(shape)
         op = stateless.UNIFORM_FULL_INT_V2
         return self._draw(op, sizes, dtype=as_dtype(dtype), name=name)
@@ -296,7 +296,7 @@ class Generator(AutoTrackable):
         return joining.stack([keys, constants.zeros_like(keys)])
 
     def split(self, count: int = 1) -> "list[Generator]":
-        """`count` generators whose streams have nothing to do with each other's or this one's."""
+        """`count` generators with independent streams."""
         keys = joining.unstack(self.uniform_full_int([count], int64), num=count)
         zeros = constants.zeros([_STATE_SIZES[self._alg] - 1], int64)
         return [
@@ -314,13 +314,13 @@ def _key_counter_state(key: Any, counter: Any) -> Any:
 
 
 class _Global:
-    """The generator of the process, created on first use."""
+    """The global generator, created on first use."""
 
     generator: Generator | None = None
 
 
 def get_global_generator() -> Generator:
-    """The generator that programs share which do not make their own."""
+    """The global generator, shared by programs without one of their own."""
     if _Global.generator is None:
         with init_scope():
             _Global.generator = Generator.from_non_deterministic_state()
@@ -328,7 +328,7 @@ def get_global_generator() -> Generator:
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Put another generator in its place; traced functions keep the one they were traced with."""
+    """Replace the global generator; traced functions keep the one they were traced with."""
     _Global.generator = generator
 
 

@@ -1,4 +1,4 @@
-"""Single indices of a random permutation, without computing the rest: RandomIndexShuffle."""
+"""Single entries of a random permutation, without computing the rest: RandomIndexShuffle."""
 
 import math
 from functools import lru_cache
@@ -18,7 +18,8 @@ from pinnace.ops.registry import define
 
 _WHO = "RandomIndexShuffle"
 _WHOLE = frozenset({int32, uint32, int64, uint64})
-# TensorFlow's: the third word of the key that a seed of two is, and the constants of the schedule.
+# TensorFlow's constants: the third word of the key for a seed of two words, and those of the
+# schedule.
 _FIRST_WORD = 498247692
 _CONSTANT, _BITS = 0xFFFFFFFC, 0x7369F885192C0EF5
 _LEAST_BLOCK, _LARGEST_BLOCK = 16, 64
@@ -41,7 +42,8 @@ def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) ->
         InvalidArgumentError: an index is outside of [0, max_index].
     """
     words = convert_to_tensor(seed)
-    # TensorFlow puts the word before the first axis, which makes no seeds of n rows.
+    # TensorFlow prepends the word along the first axis, which fails for [n, 2] seeds; here, the
+    # last axis.
     before = [[0, 0]] * ((words.shape.rank or 1) - 1) + [[1, 0]]
     key = padding.pad(words, before, constant_values=_FIRST_WORD)
     return random_index_shuffle(index, key, max_index)
@@ -54,7 +56,7 @@ def random_index_shuffle(
     rounds: int = 4,
     name: str | None = None,
 ) -> Tensor:
-    """As `tf.random.experimental.index_shuffle`, with a seed of three and a number of rounds.
+    """`tf.random.experimental.index_shuffle` with a seed of three words and a number of rounds.
 
     Args:
         index: [] or [n].
@@ -101,7 +103,7 @@ def _encrypted(values: Words, keys: tuple[int, ...], width: int) -> Words:
 
 
 def _permuted(index: Words, key: tuple[int, int, int], last: int, rounds: int) -> Words:
-    """A cipher of a block no smaller than the range, again and again until it hits the range."""
+    """The index encrypted by a block cipher, repeatedly until it falls into the range."""
     if last == 0:
         return np.zeros_like(index)
     bits = math.ceil(math.log2(last))

@@ -1,4 +1,4 @@
-"""Keys and counters of the stateless random ops, made of a seed."""
+"""Keys and counters of stateless random ops, derived from seeds."""
 
 from typing import Any
 
@@ -23,13 +23,13 @@ SEED_TYPES = typed(INDEX, int64)
 
 
 def check_seed(call: InferCall, index: int) -> None:
-    """Refuse a seed, the input `index`, that is not two numbers."""
+    """Fail unless input `index`, a seed, consists of two numbers."""
     if not call.spec(index).shape.is_compatible_with([2]):
         call.fail("seed must be a vector of 2 numbers")
 
 
 def key_counter_alg(seed: TensorLike, alg: Any) -> tuple[Tensor, Tensor, Any]:
-    """Key, counter and number of the algorithm, for the ops that draw.
+    """Key, counter and algorithm number for ops that draw.
 
     Raises:
         InvalidArgumentError: an algorithm that CPUs do not have.
@@ -93,6 +93,6 @@ GET_KEY_COUNTER_ALG: OpDef = define(
 
 
 def seed_tensor(seed: Any) -> Tensor:
-    """A seed as an op takes it: int32 if its numbers fit and nothing says otherwise."""
+    """A seed as an argument of ops: int32 if its values fit and it has no other dtype."""
     found = convert_to_tensor(seed)
     return found if found.dtype in INDEX else casting.cast(found, int64)

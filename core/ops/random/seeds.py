@@ -10,13 +10,13 @@ from pinnace.ops import running
 
 __all__ = ["set_seed"]
 
-# TensorFlow's numbers: the global seed of an op that has only its own, and the range of both.
+# TensorFlow's constants: the global seed for an op with only its own seed, and the range of both.
 _DEFAULT = 87654321
 _MODULUS = 2**31 - 1
 
 
 class _Seeds:
-    """The global seed, and how many seeds have been derived from it."""
+    """The global seed, and the number of seeds derived from it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -29,7 +29,7 @@ _seeds = _Seeds()
 
 
 def global_seed() -> int | None:
-    """The last value given to `set_seed`, None if there is none."""
+    """The last value given to `set_seed`; None if there is none."""
     return _seeds.value
 
 
@@ -53,7 +53,7 @@ def set_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int]:
-    """The attributes `seed` and `seed2` of an op with this seed; (0, 0): it cannot be foreseen."""
+    """The attributes `seed` and `seed2` for an op's seed; (0, 0) is nondeterministic."""
     with _seeds.lock:
         if _seeds.value is None:
             if op_seed is None:
@@ -62,7 +62,7 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
         else:
             own = _next_seed() if op_seed is None else int(op_seed)
             pair = _seeds.value % _MODULUS, own % _MODULUS
-    # (0, 0) would mean the opposite of what was asked for.
+    # (0, 0) means nondeterministic seeds, the opposite of the request.
     return (0, _MODULUS) if pair == (0, 0) else pair
 
 
@@ -70,7 +70,7 @@ def _next_seed() -> int:
     tracer: Any = state.tracer
     if tracer is None:
         return _seeds.derived.randint(0, _MODULUS)
-    # In a graph seeds count from 0: it draws the same numbers whenever it was traced.
+    # Per graph, seeds count from 0: a graph draws the same numbers whenever it is traced.
     count = _seeds.graphs.get(tracer.graph, 0)
     _seeds.graphs[tracer.graph] = count + 1
     return count

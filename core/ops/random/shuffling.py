@@ -1,4 +1,4 @@
-"""Random order of the first axis: RandomShuffle, StatelessShuffle."""
+"""Shuffling along the first axis: RandomShuffle, StatelessShuffle."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ __all__ = ["shuffle"]
 
 
 def _order(start: philox.KeyCounter, count: int) -> Array:
-    """A permutation: Fisher and Yates, with the remainder of one word for each place."""
+    """A permutation by Fisher and Yates, from the remainder of one word per position."""
     drawn = philox.words(start, count - 1).tolist()
     order = list(range(count))
     for place, word in enumerate(drawn):
@@ -44,7 +44,7 @@ def _shuffle_kernel(value: Array, *, seed: int, seed2: int, ctx: RunContext) -> 
     if value.ndim == 0 or len(value) <= 1 or value.size <= 1:
         return value
     stream = stateful.stream_of(ctx, "RandomShuffle", value.dtype, seed, seed2)
-    # TensorFlow: whole blocks of four words, one word for each row but the last.
+    # TensorFlow: one word per row but the last, in whole blocks of four.
     start = stream.reserve((len(value) + 2) // 4, 1)
     return value[_order(start, len(value))]
 
@@ -64,7 +64,7 @@ RANDOM_SHUFFLE: OpDef = define(
 def stateless_shuffle(
     value: TensorLike, seed: TensorLike, alg: Any = "auto_select", name: str | None = None
 ) -> Tensor:
-    """`value` with its rows in an order that is a function of `seed`.
+    """`value` with its rows in random order, a function of `seed`.
 
     Args:
         value: [rows, ...], any dtype.

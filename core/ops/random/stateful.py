@@ -151,20 +151,20 @@ def normal(
 
     Args:
         shape: [rank], the shape of the result.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: a float type.
         seed: the op's seed; see `set_seed`.
         name: name of the node while tracing.
 
     Returns:
-        `shape`, `dtype`: with a seed, TensorFlow's numbers but for the last place.
+        `shape`, `dtype`: with a seed, TensorFlow's numbers except for the last place.
     """
     return _scaled(RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtype, seed, name)
 
 
 def stream_of(ctx: RunContext, op: str, dtype: object, seed: int, seed2: int) -> philox.Stream:
-    """The stream of an op with these seeds: it goes on for as long as `ctx` lives.
+    """The stream of an op with these seeds, which continues as long as `ctx` lives.
 
     TensorFlow keeps one per kernel, and eagerly one kernel per op, dtype and seeds.
     """
@@ -242,7 +242,7 @@ def _multinomial_kernel(
 ) -> Array:
     count = stateless.sample_count("Multinomial", logits, num_samples)
     key = (logits.dtype, output_dtype)
-    # TensorFlow: samples are rounded up to fours, and each takes two words.
+    # TensorFlow: the number of samples is rounded up to a multiple of four, with two words each.
     reserved = len(logits) * ((count + 3) // 4 * 4) * 2
     start = stream_of(ctx, "Multinomial", key, seed, seed2).reserve(reserved)
     return stateless.draw_classes(start, logits, count).astype(output_dtype.numpy, copy=False)

@@ -1,4 +1,4 @@
-"""Random numbers as a function of a seed: the Stateless ops."""
+"""Random numbers as functions of a seed: the Stateless ops."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +48,7 @@ _INT_KINDS = typed(_FULL_INTS, uint64)
 
 
 def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
-    """The kernel of a distribution without parameters, from key and counter."""
+    """A kernel for a distribution without parameters, from key and counter."""
 
     def kernel(shape: Array, key: Array, counter: Array, alg: Array, *, dtype: DType) -> Array:
         return draw(start_of(op, key, counter, alg), sizes_of(op, shape), dtype.numpy)
@@ -113,7 +113,7 @@ def stateless_uniform(
 
 
 def sizes_of(op: str, shape: Array) -> tuple[int, ...]:
-    """The values of a shape; InvalidArgumentError for a negative one."""
+    """The sizes in a shape tensor; InvalidArgumentError for negative ones."""
     sizes = tuple(shape.tolist())
     if sizes and min(sizes) < 0:
         raise InvalidArgumentError(f"{op}: sizes must not be negative, got {list(sizes)}")
@@ -121,7 +121,7 @@ def sizes_of(op: str, shape: Array) -> tuple[int, ...]:
 
 
 def start_of(op: str, key: Array, counter: Array, alg: Array) -> KeyCounter:
-    """The start of the stream of a key and a counter."""
+    """The start of the stream for a key and a counter."""
     check_philox(op, alg)
     return philox.key_counter(key, counter)
 
@@ -183,14 +183,14 @@ def stateless_normal(
     Args:
         shape: [rank], the shape of the result.
         seed: [2], int32 or int64.
-        mean: of the distribution.
+        mean: mean of the distribution.
         stddev: its standard deviation.
         dtype: a float type.
         name: name of the node while tracing.
         alg: as for `stateless_uniform`.
 
     Returns:
-        `shape`, `dtype`: TensorFlow's numbers, but for the last place.
+        `shape`, `dtype`: TensorFlow's numbers except for the last place.
     """
     return _scaled(NORMAL_V2, shape, seed, mean, stddev, dtype, name, alg)
 
@@ -304,7 +304,7 @@ UNIFORM_INT_V2: OpDef = define(
 
 
 def _seeded(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
-    """The same from a seed: what TensorFlow had before keys and counters."""
+    """The same from a seed, for TensorFlow's ops without keys and counters."""
 
     def kernel(shape: Array, seed: Array, *, dtype: DType) -> Array:
         start = philox.key_counter_from_seed(seed.tolist())
@@ -359,7 +359,7 @@ UNIFORM_INT: OpDef = define(
 
 
 def check_uniform_bounds(function: str, dtype: DType, minval: Any, maxval: Any) -> None:
-    """ValueError for a dtype that has no uniform numbers, or bounds that do not go with it."""
+    """Raise ValueError for a dtype without uniform numbers, or for bounds it does not support."""
     if dtype not in FLOATS | _FULL_INTS:
         raise ValueError(
             f"{function}: dtype must be a float, int32, int64, uint32 or uint64, got {dtype.name}"
@@ -376,11 +376,11 @@ def check_uniform_bounds(function: str, dtype: DType, minval: Any, maxval: Any) 
 
 
 def split(seed: TensorLike, num: TensorLike = 2, alg: Any = "auto_select") -> Tensor:
-    """New seeds made of one.
+    """New seeds derived from one.
 
     Args:
         seed: [2], int32 or int64.
-        num: how many.
+        num: the number of values.
         alg: as for `stateless_uniform`.
 
     Returns:
@@ -406,7 +406,7 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: Any = "auto_select") -> Ten
 
 
 def shape_tensor(shape: Any) -> Tensor:
-    """A shape as an op takes it: int32, unless it is a tensor or array of int64."""
+    """A shape as an argument of ops: int32, unless it is an int64 tensor or array."""
     if isinstance(shape, Shape):
         shape = shape.as_list()
     if isinstance(shape, (int, np.integer)):
@@ -418,7 +418,7 @@ def shape_tensor(shape: Any) -> Tensor:
 
 
 def check_bounds(op: str, low: int, high: int) -> None:
-    """InvalidArgumentError unless low < high."""
+    """Raise InvalidArgumentError unless low < high."""
     if low >= high:
         raise InvalidArgumentError(f"{op}: minval must be less than maxval, got {low} and {high}")
 
@@ -426,7 +426,8 @@ def check_bounds(op: str, low: int, high: int) -> None:
 def draw_classes(start: KeyCounter, logits: Array, count: int) -> Array:
     """[batch, count] classes, int64.
 
-    Where in the cumulative sums of exp(logits) a uniform double falls; -inf and NaN never do.
+    The index at which a uniform double falls in the cumulative sums of exp(logits); never that of
+    -inf or NaN.
     """
     rows = logits.astype(np.float64)
     finite = np.isfinite(rows)
@@ -442,7 +443,7 @@ def draw_classes(start: KeyCounter, logits: Array, count: int) -> Array:
 
 
 def sample_count(op: str, logits: Array, num_samples: Array) -> int:
-    """`num_samples`; InvalidArgumentError if it is negative or there is no class."""
+    """`num_samples`; InvalidArgumentError if it is negative or there are no classes."""
     count = int(num_samples)
     if count < 0:
         raise InvalidArgumentError(f"{op}: num_samples must not be negative, got {count}")

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["stateless_parameterized_truncated_normal"]
 
 _OP = "StatelessParameterizedTruncatedNormal"
-# Bounds that leave this many deviations on one side of the mean: most normal numbers fit.
+# If the bounds leave this many deviations on one side of the mean, most normal numbers fit.
 _ROOMY = 1.3
-# Numbers that are refused one after the other before TensorFlow gives up.
+# Rejected numbers in a row after which TensorFlow gives up.
 _MOST_REFUSED = 1000
 
 
@@ -47,7 +47,7 @@ def stateless_parameterized_truncated_normal(
     Args:
         shape: [rank], int32 or int64, the shape of the result.
         seed: [2], int32 or int64.
-        means: of the distributions, float16, float32 or float64; with the other parameters it
+        means: means of the distributions, float16, float32 or float64; with the other parameters it
             broadcasts to a shape in which `shape` ends.
         stddevs: standard deviations before cutting, positive.
         minvals: the least values; -inf is no bound, as long as the other is one.
@@ -55,8 +55,8 @@ def stateless_parameterized_truncated_normal(
         name: name of the node while tracing.
 
     Returns:
-        `shape`, dtype of `means`. The numbers are TensorFlow's where that draws them in one thread,
-        which it does for a few; of many they depend on its threads.
+        `shape`, dtype of `means`. The numbers are TensorFlow's if it draws them in one thread, as
+        it does for few; for many, they depend on its threads.
 
     Raises:
         InvalidArgumentError: parameters that are no distribution, or do not fit `shape`.
@@ -72,7 +72,7 @@ def stateless_parameterized_truncated_normal(
 
 
 class _Sampler:
-    """Numbers from one stream, block after block, as rejection needs them.
+    """Numbers from one stream, block by block, as rejection sampling consumes them.
 
     Args:
         start: the stream.
@@ -87,10 +87,10 @@ class _Sampler:
     def accepted(
         self, count: int, per_try: int, draw: Callable[[KeyCounter, int], tuple[Array, Array]]
     ) -> Array:
-        """The first `count` numbers that `draw` accepts; the stream goes on after them.
+        """The first `count` numbers that `draw` accepts; the stream continues after them.
 
         Args:
-            count: how many.
+            count: the number.
             per_try: blocks that numbers of one try come from.
             draw: start and tries to numbers and which of them fit, [tries, numbers of a try].
         """
@@ -114,7 +114,7 @@ class _Sampler:
 
     @staticmethod
     def _longest_refusal(found: Array, drawn: int, before: int, missing: int) -> int:
-        """Numbers refused since the last that fitted; InternalError where they are too many."""
+        """The rejections since the last accepted number; InternalError if there are too many."""
         ends = found if len(found) >= missing else np.append(found, drawn)
         gaps = np.diff(ends, prepend=-1) - 1
         if len(gaps):
@@ -133,7 +133,7 @@ def _of_one(sampler: _Sampler, count: int, mean: Any, stddev: Any, low: Any, hig
             f"{stddev}, {low} and {high}"
         )
     if (np.isinf(low) and low < 0) or high < mean:
-        # Mirrored, so that the bound that counts is the lower one.
+        # Mirrored, so that the tighter bound is the lower one.
         low, high, stddev = high, low, -stddev
     least, most = real((low - mean) / stddev), real((high - mean) / stddev)
     root = np.sqrt(least * least + real(4))
@@ -148,7 +148,7 @@ def _of_one(sampler: _Sampler, count: int, mean: Any, stddev: Any, low: Any, hig
 
 
 def _normals(sampler: _Sampler, least: Any, most: Any) -> Callable[..., tuple[Array, Array]]:
-    """Normal numbers; those between the bounds fit."""
+    """Normal numbers, accepted between the bounds."""
 
     def draw(start: KeyCounter, tries: int) -> tuple[Array, Array]:
         z = philox.normal(start, (tries, sampler.width), sampler.dtype)
@@ -158,7 +158,7 @@ def _normals(sampler: _Sampler, least: Any, most: Any) -> Callable[..., tuple[Ar
 
 
 def _uniforms(sampler: _Sampler, least: Any, most: Any) -> Callable[..., tuple[Array, Array]]:
-    """Uniform numbers between the bounds; they fit as often as the density there says."""
+    """Uniform numbers between the bounds, accepted with probability proportional to the density."""
     real = sampler.dtype.type
     highest = real(0) if least < 0 else least * least
 
@@ -171,7 +171,7 @@ def _uniforms(sampler: _Sampler, least: Any, most: Any) -> Callable[..., tuple[A
 
 
 def _exponentials(sampler: _Sampler, least: Any, most: Any) -> Callable[..., tuple[Array, Array]]:
-    """Exponential numbers from the lower bound on, at the rate that wastes the fewest."""
+    """Exponential numbers above the lower bound, with the rate that rejects the fewest."""
     real = sampler.dtype.type
     rate = (least + np.sqrt(least * least + real(4))) / real(2)
 
@@ -230,7 +230,7 @@ def _infer(call: InferCall) -> Shape:
 
 
 def _below(x: Tensor) -> Tensor:
-    """The share of standard normal numbers below x."""
+    """The standard normal distribution function of x."""
     return 0.5 * error_and_gamma.erfc(x * (-(0.5**0.5)))
 
 

@@ -1,4 +1,4 @@
-"""Signals over time: Fourier and cosine transforms, frames, windows; `tf.signal`."""
+"""`tf.signal`: Fourier and cosine transforms, frames, windows."""
 
 # A family's `__all__` is its public names: star imports are the index.
 

@@ -1,4 +1,4 @@
-"""Cosine transforms, made of Fourier transforms: dct, idct, and the lapped mdct."""
+"""Cosine transforms by Fourier transforms: dct, idct, and the lapped mdct."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def dct(
         [..., N], as `scipy.fft.dct` has it.
 
     Raises:
-        ValueError: another type or norm.
-        NotImplementedError: another axis.
+        ValueError: unknown type or norm.
+        NotImplementedError: unsupported axis.
     """
     del name
     _check(type, n, axis, norm)
@@ -113,7 +113,7 @@ def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
 
 
 def _filled(x: Tensor, missing: _Size) -> Tensor:
-    """`x` with that many zeros behind the last axis; a negative number adds none."""
+    """`x` padded by that many zeros along the last axis; negative numbers add none."""
     if isinstance(missing, Tensor):
         missing = arithmetic.maximum(missing, 0)
     last = joining.stack([0, missing])
@@ -125,14 +125,14 @@ def _filled(x: Tensor, missing: _Size) -> Tensor:
 
 
 def _root(x: Tensor, factor: float, size: _Size) -> Any:
-    """√(factor / size), of the dtype of `x`."""
+    """√(factor / size), in the dtype of `x`."""
     if isinstance(size, int):
         return math.sqrt(factor / size)
     return exponents.sqrt(factor / casting.cast(size, x.dtype))
 
 
 def _turns(x: Tensor, size: _Size, sign: int) -> Tensor:
-    """exp(± i π k / 2N), complex as `x` is real."""
+    """exp(± i π k / 2N), in the complex dtype for `x`."""
     kind = complex128 if x.dtype is float64 else complex64
     if isinstance(size, int):
         return convert_to_tensor(np.exp(sign * 0.5j * np.pi * np.arange(size) / size), kind)
@@ -156,7 +156,7 @@ def _third(x: Tensor, size: _Size, norm: str | None) -> Tensor:
 
 
 def _ortho(x: Tensor, size: _Size, first: float, others: float | None = None) -> Tensor:
-    """√(first / size), then √(others / size): factors of the values, twice `first` if not given."""
+    """√(first / size), then √(others / size): factors of the values."""
     others = 2 * first if others is None else others
     if isinstance(size, int):
         factors = np.full(size, math.sqrt(others / size))
@@ -174,7 +174,7 @@ def mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The lapped cosine transform: frames that overlap by half, each of half as many numbers.
+    """The modified discrete cosine transform of frames that overlap by half.
 
     Args:
         signals: [..., samples], float32 or float64.
@@ -206,12 +206,12 @@ def inverse_mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The signals of `mdct`, but for half a frame at each end.
+    """The inverse of `mdct`, except for half a frame at each end.
 
     Args:
         mdcts: [..., frames, n].
-        window_fn: that of the transform.
-        norm: that of the transform.
+        window_fn: the window function of the transform.
+        norm: the norm of the transform.
         name: name of the node while tracing.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Fourier transforms, of complex and of real signals, over one axis or several."""
+"""Fourier transforms of complex and real signals, over one or several axes."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def rfft(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The first half of `fft` of real signals, of which the second is the mirror image.
+    """The first half of `fft` for real signals; the second half is its mirror image.
 
     Args:
         input_tensor: [..., n], float32 or float64.
@@ -238,7 +238,7 @@ def ifftnd(
     Args:
         input_tensor: [...], complex64 or complex128.
         fft_length: sizes that the axes are cut or filled with zeros to; their own if None.
-        axes: which axes; all if None.
+        axes: the axes; all if None.
         norm: as for `fftnd`.
         name: name of the node while tracing.
 
@@ -260,7 +260,7 @@ def rfftnd(
     Args:
         input_tensor: [...], float32 or float64.
         fft_length: sizes that the axes are cut or filled with zeros to; their own if None.
-        axes: which axes; all if None.
+        axes: the axes; all if None.
         norm: as for `fftnd`.
         name: name of the node while tracing.
 
@@ -282,7 +282,7 @@ def irfftnd(
     Args:
         input_tensor: [...], complex64 or complex128, as `rfftnd` gives it.
         fft_length: sizes of the result along `axes`.
-        axes: which axes; all if None.
+        axes: the axes; all if None.
         norm: as for `fftnd`.
         name: name of the node while tracing.
 
@@ -472,7 +472,7 @@ def _infer(call: InferCall) -> Shape:
 
 
 def _fitted(dx: Tensor, x: Tensor, axes: Sequence[int]) -> Tensor:
-    """`dx` cut off or filled up with zeros to the size of `x`: what the op did, undone."""
+    """`dx` truncated or padded to the size of `x`, undoing the op's own."""
     if dx.shape.is_fully_defined() and dx.shape == x.shape:
         return dx
     wanted, found = shapes.shape(x), shapes.shape(dx)
@@ -526,7 +526,7 @@ def _behind(rank: int, axis: int, size: Any) -> Tensor:
 
 
 def _complex(op: str, axes: Sequence[int], x: Tensor, *, inverse: bool) -> Tensor:
-    """The transform of complex numbers over the axes of `op`."""
+    """The transform of complex numbers over the op's axes."""
     letter = "I" if inverse else ""
     if not op.endswith("ND"):
         suffix = op[-2:] if op[-2:] in ("2D", "3D") else ""

@@ -1,4 +1,4 @@
-"""Signals as overlapping frames, their spectra over time, and back."""
+"""Overlapping frames of signals, their short-time spectra, and reconstruction."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Windows of an axis, `frame_step` apart.
+    """Windows along an axis, `frame_step` apart.
 
     Args:
         signal: [..., samples, ...].
         frame_length: samples of a frame.
         frame_step: samples from one frame to the next.
         pad_end: frames that reach beyond the end are kept, filled up.
-        pad_value: with this.
+        pad_value: the padding value.
         axis: the axis of samples.
         name: name of the node while tracing.
 
@@ -74,7 +74,7 @@ def frame(
 
 
 def overlap_and_add(signal: TensorLike, frame_step: Any, name: str | None = None) -> Tensor:
-    """Frames laid over each other, `frame_step` apart, and added.
+    """Overlapping frames, `frame_step` apart, added up.
 
     Args:
         signal: [..., frames, frame_length].

@@ -1,4 +1,4 @@
-"""The mel scale of pitch, and the coefficients of speech that are made with it."""
+"""The mel scale, and cepstral coefficients."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def linear_to_mel_weight_matrix(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Triangles on the mel scale: a spectrogram times this is one in mel.
+    """Triangular filters on the mel scale, to multiply spectrograms by.
 
     Args:
         num_mel_bins: columns.
         num_spectrogram_bins: rows: frequencies from 0 to half the sample rate.
         sample_rate: samples per second.
-        lower_edge_hertz: where the first triangle begins, in Hz.
-        upper_edge_hertz: where the last one ends, in Hz.
+        lower_edge_hertz: start of the first triangle, in Hz.
+        upper_edge_hertz: end of the last one, in Hz.
         dtype: a float type.
         name: name of the node while tracing.
 
@@ -71,14 +71,14 @@ def linear_to_mel_weight_matrix(
 def mfccs_from_log_mel_spectrograms(
     log_mel_spectrograms: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Mel frequency cepstral coefficients [..., bins] of the logarithms of mel spectrograms.
+    """Mel-frequency cepstral coefficients [..., bins] of logarithmic mel spectrograms.
 
     Args:
         log_mel_spectrograms: [..., bins], a float type.
         name: name of the node while tracing.
 
     Raises:
-        ValueError: there are no bins.
+        ValueError: the spectrograms have no bins.
     """
     x = convert_to_tensor(log_mel_spectrograms)
     bins = x.shape[-1] if x.shape.rank else None

@@ -1,4 +1,4 @@
-"""Fourier transforms over any axes as ops: `tf.fftnd` and the like; see `tf.signal` for others."""
+"""Fourier transforms over arbitrary axes: `tf.fftnd` and the like; see `tf.signal` for others."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["fftnd", "ifftnd", "irfftnd", "rfftnd"]
 
 
 def fftnd(input: TensorLike, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:
-    """`tf.signal.fftnd` of a complex tensor, lengths and axes told.
+    """`tf.signal.fftnd` of a complex tensor, with required lengths and axes.
 
     Args:
         input: [...], complex64 or complex128.
         fft_length: [axes], what each is cut off or filled up to.
-        axes: which axes, each once.
+        axes: the axes, each once.
         name: name of the node while tracing.
 
     Returns:
@@ -35,7 +35,7 @@ def ifftnd(input: TensorLike, fft_length: Any, axes: Any, name: str | None = Non
     Args:
         input: [...], complex64 or complex128.
         fft_length: [axes], what each is cut off or filled up to.
-        axes: which axes, each once.
+        axes: the axes, each once.
         name: name of the node while tracing.
 
     Returns:
@@ -51,12 +51,12 @@ def rfftnd(
     Tcomplex: Any = complex64,  # noqa: N803 (TensorFlow's name)
     name: str | None = None,
 ) -> Tensor:
-    """`tf.signal.rfftnd` of a real tensor, lengths and axes told.
+    """`tf.signal.rfftnd` of a real tensor, with required lengths and axes.
 
     Args:
         input: [...], float32 or float64.
         fft_length: [axes], what each is cut off or filled up to.
-        axes: which axes, each once; the last one is halved.
+        axes: the axes, each once; the last one is halved.
         Tcomplex: dtype of the result: complex64 for float32, complex128 for float64.
         name: name of the node while tracing.
 
@@ -83,7 +83,7 @@ def irfftnd(
     Args:
         input: [...], complex64 or complex128, as `rfftnd` gives it.
         fft_length: [axes], sizes of the result.
-        axes: which axes, each once.
+        axes: the axes, each once.
         Treal: dtype of the result: float32 for complex64, float64 for complex128.
         name: name of the node while tracing.
 

@@ -1,4 +1,4 @@
-"""Window functions, by which frames are multiplied."""
+"""Window functions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def hamming_window(
 def kaiser_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """I₀(β √(1 - x²)) / I₀(β), x from -1 to 1; the larger β, the narrower.
+    """I₀(β √(1 - x²)) / I₀(β), x in [-1, 1]; narrower for larger β.
 
     Args:
         window_length: how many values.
@@ -79,7 +79,7 @@ def kaiser_window(
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """The root of the running sum of a Kaiser window, there and back; for `mdct`.
+    """The Kaiser-Bessel-derived window, for `mdct`.
 
     Args:
         window_length: number of samples, even.
@@ -139,7 +139,7 @@ def _raised_cosine(
 
 
 def _known(who: str, window_length: Any) -> int | None:
-    """The length, None if it is known only when the traced function runs."""
+    """The length; None if it is known only at run time."""
     tensor = convert_to_tensor(window_length)
     if tensor.shape.rank:
         raise ValueError(f"{who}: window_length must be a scalar, got shape {tensor.shape}")
@@ -157,7 +157,7 @@ def _length(who: str, window_length: Any) -> int:
 
 
 def _places(length: Any) -> tuple[Tensor, Tensor]:
-    """0, 1, … below a length that is not known yet, and the length."""
+    """0, 1, … below a length unknown while tracing, and the length."""
     count = casting.cast(length, float64)
     return ranges.range(count, dtype=float64), count
 

@@ -1,6 +1,6 @@
-"""Ops on the parts of sparse tensors: indices, values, dense shape.
+"""Ops on the components of sparse tensors: indices, values, dense shape.
 
-What people call is in `ops/composites/sparse`.
+The public functions are in `ops/composites/sparse`.
 """
 
 from pinnace.ops.sparse import arithmetic as arithmetic

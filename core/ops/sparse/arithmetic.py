@@ -41,7 +41,7 @@ _REAL = NUMBERS - COMPLEX
 def _both(
     who: str, a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]
 ) -> tuple[Array, Array, Array, Array]:
-    """The union of two index sets, sorted, and each side's values there (0 where it has none)."""
+    """The sorted union of two index sets, and each side's values there (0 where missing)."""
     check_parts(who, *a)
     check_parts(who, *b)
     if a[2].tolist() != b[2].tolist():
@@ -109,7 +109,7 @@ SPARSE_ADD = define(
 def _extreme_gradient(call: OpCall, _: Any, dy: Tensor) -> tuple[Any, ...]:
     a, a_values, shape, b, b_values, _shape = call.inputs
     da, db = execute(SPARSE_ADD_GRAD, dy, a, b, call.outputs[0])
-    # Who won is known from the values at the joint indices; who has none there counts as 0.
+    # The winner follows from the values at the joint indices; a missing value counts as 0.
     winners = call.outputs[1]
     mine, theirs = execute(SPARSE_ADD_GRAD, winners, a, b, call.outputs[0])
     from pinnace.ops.array import casting
@@ -186,7 +186,7 @@ SPARSE_TENSOR_DENSE_ADD = define(
 
 
 def _spread(who: str, dense: Array, shape: Array) -> Array:
-    """`dense` broadcast to the sparse shape; it may not be the other way round."""
+    """`dense` broadcast to the sparse shape; the reverse is not allowed."""
     try:
         return np.broadcast_to(dense, tuple(shape.tolist()))
     except ValueError:
@@ -214,11 +214,11 @@ def _cwise(name: str, function: Callable[..., Any], gradient: Any) -> OpDef:
 
 
 def _picked(call: OpCall) -> tuple[Tensor, Tensor, Any]:
-    """The dense operand at each value; which of its elements each is; its shape."""
+    """The dense operand at each value's index; the flat index there; its shape."""
     indices, _, _, dense = call.inputs
     rank = dense.shape.rank
     sizes = shapes.shape(dense, out_type="int64")
-    # Axes that dense has not, or has with size 1, are broadcast.
+    # Axes that `dense` lacks, or has with size 1, are broadcast.
     own = indices[:, -rank:] if rank else indices[:, :0]
     places = division.floormod(own, sizes) if rank else own
     return gathering.gather_nd(dense, places), places, sizes

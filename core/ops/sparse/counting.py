@@ -1,4 +1,4 @@
-"""Counts of values: SparseBincount, RaggedBincount, and the three that give sparse counts."""
+"""Counts of values: SparseBincount, RaggedBincount, and the three ops with sparse results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _counted(
     binary_output: bool,
     output_type: DType,
 ) -> tuple[Array, Array, Array]:
-    """The values that occur in each row, in order, and how often; one axis where rows is None."""
+    """The distinct values of each row in order with their counts; a single row if rows is None."""
     for name, length in (("minlength", minlength), ("maxlength", maxlength)):
         if length < -1:
             raise InvalidArgumentError(f"{who}: {name} must be -1, for none, or more, got {length}")
@@ -70,7 +70,7 @@ def _counted(
         totals = np.ones(len(starts), output_type.numpy)
     elif weights.size:
         totals = np.zeros(len(starts), output_type.numpy)
-        # In the order given, one by one, as TensorFlow adds them.
+        # Added in the given order, as in TensorFlow.
         np.add.at(totals, np.cumsum(first) - 1, weights[keep][order])
     else:
         totals = np.diff(np.append(starts, len(found))).astype(output_type.numpy)
@@ -83,7 +83,7 @@ def _counted(
 
 
 def _infer_counted(call: InferCall) -> tuple[Shape, ...]:
-    """The rank is that of the values, but what lies within a row is one axis."""
+    """Infer the values' rank, with everything inside a row as one axis."""
     if call.op.name == "RaggedCountSparseOutput":
         rank: int | None = 2
     elif call.op.name == "SparseCountSparseOutput":
@@ -96,7 +96,7 @@ def _infer_counted(call: InferCall) -> tuple[Shape, ...]:
         if rank not in {None, 1, 2}:
             call.fail("values must be a vector or a matrix")
         weights = call.spec(1).shape
-        # Without weights there is an empty vector, whatever the rank of the values is.
+        # Unweighted calls pass an empty vector as weights, whatever the rank of the values.
         if rank is None and (weights.rank == 2 or (weights.rank == 1 and weights[0])):
             rank = weights.rank
     return Shape([None, rank]), Shape([None]), Shape([rank])
@@ -244,7 +244,7 @@ RAGGED_COUNT = define(
 def _bins(
     who: str, rows: Array | None, count: int, values: Array, size: Array, weights: Array, once: bool
 ) -> Array:
-    """[size], or [count, size] with the row of each value."""
+    """[size] counts, or [count, size] given the row of each value."""
     if not once:
         _check_weights(who, values, weights)
     if size.ndim or size < 0:

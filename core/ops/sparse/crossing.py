@@ -1,4 +1,4 @@
-"""Every combination of the values in each row: SparseCross, SparseCrossV2, SparseCrossHashed.
+"""Combinations of the values in each row: SparseCross, SparseCrossV2, SparseCrossHashed.
 
 Columns are the sparse inputs first, then the others; the values of the last change fastest.
 """
@@ -92,9 +92,10 @@ def _crossed(
     found: list[Any] = []
     places: list[tuple[int, int]] = []
     for row in range(rows):
-        # The value, its place, and both numbers of that.
+        # The value, its place, and the two numbers of the place.
         claim(math.prod(len(column[row]) for column in columns) * 4 * NUMBER)
-        # TensorFlow: without columns each row has one empty combination, but a row needs a column.
+        # TensorFlow: without columns each row would have one empty combination; rows are counted by
+        # columns.
         for at, choice in enumerate(product(*(column[row] for column in columns))):
             found.append(join(choice))
             places.append((row, at))
@@ -109,7 +110,7 @@ def _text(item: Any) -> bytes:
 
 
 def _below(total: int, buckets: int) -> int:
-    # TensorFlow: without buckets the sign is kept off by a modulus of the largest int64.
+    # TensorFlow: without buckets, the remainder by the largest int64 avoids negative numbers.
     return total % (buckets if buckets > 0 else _LARGEST)
 
 
@@ -127,7 +128,7 @@ def _cross_kernel(
     shapes: Arrays,
     dense_inputs: Arrays,
     *,
-    hashed_output: bool,  # noqa: ARG001 - out_type says it too, and decides in TensorFlow
+    hashed_output: bool,  # noqa: ARG001 - implied by out_type, which decides in TensorFlow
     num_buckets: int,
     hash_key: int,
     out_type: DType,
@@ -216,8 +217,9 @@ def _cross_hashed_kernel(
     def number(column: int, item: Any) -> int:
         if isinstance(item, bytes):
             return int(sip64(item, key) if strong else farm64(item))
-        # TensorFlow hashes the first four bytes of an integer, and takes those of dense inputs as
-        # they are. (With the strong hash its process ends at these: here they are as sparse ones.)
+        # TensorFlow hashes the first four bytes of an integer, but takes integers of dense inputs
+        # unhashed. (With the strong hash, its process crashes at these; here they are hashed like
+        # sparse ones.)
         if not strong and column >= sparse:
             return int(item) & _MASK
         data = (int(item) & 0xFFFFFFFF).to_bytes(4, "little")

@@ -1,4 +1,4 @@
-"""Sparse parts to a dense tensor: SparseToDense."""
+"""Sparse components to dense tensors: SparseToDense."""
 
 from __future__ import annotations
 

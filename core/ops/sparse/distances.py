@@ -1,4 +1,4 @@
-"""Distances between sequences: EditDistance."""
+"""Edit distances between sequences: EditDistance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHO = "EditDistance"
 
 
 def _sequences(indices: Array, values: Array) -> dict[tuple[int, ...], list[Any]]:
-    """The values of each sequence, by its place."""
+    """The values of each sequence, by index."""
     found: dict[tuple[int, ...], list[Any]] = {}
     for place, value in zip(indices.tolist(), values.tolist(), strict=True):
         found.setdefault(tuple(place[:-1]), []).append(value)
@@ -31,7 +31,7 @@ def _sequences(indices: Array, values: Array) -> dict[tuple[int, ...], list[Any]
 
 
 def _distance(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """Insertions, deletions and changes that make one of the other (Levenshtein)."""
+    """The Levenshtein distance: insertions, deletions and substitutions."""
     row = list(range(len(b) + 1))
     for i, left in enumerate(a, start=1):
         diagonal, row[0] = row[0], i

@@ -1,4 +1,4 @@
-"""Rows without values get one: SparseFillEmptyRows."""
+"""A default value for each empty row: SparseFillEmptyRows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _kernel(
     added[:, 0] = missing
     joined = np.concatenate((indices, added))
     filled = np.concatenate((values, np.full(len(missing), default_value, values.dtype)))
-    # Rows come in order; within a row values stay in theirs.
+    # A stable sort by rows keeps the order within each row.
     order = np.argsort(joined[:, 0], kind="stable")
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))

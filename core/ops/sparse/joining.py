@@ -1,4 +1,4 @@
-"""Sparse tensors one after the other: SparseConcat."""
+"""Concatenation of sparse tensors: SparseConcat."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _gradient(call: OpCall, _: Any, dy: Tensor, __: Any) -> tuple[Any, ...]:
     indices, values, sizes = call.inputs
     count = len(values)
     lengths = [shapes.size(part) for part in values]
-    # The same sorting of the values' numbers tells where each went.
+    # Applying the op to the values' numbers shows where each went.
     starts = [0, *lengths[:-1]]
     numbers: list[Any] = []
     before: Any = 0

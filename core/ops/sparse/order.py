@@ -1,4 +1,4 @@
-"""Sparse parts in another order or shape: SparseReorder, SparseReshape."""
+"""Reordered and reshaped sparse tensors: SparseReorder, SparseReshape."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _infer_reorder(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _reorder_gradient(call: OpCall, _: Any, dy: Tensor) -> tuple[Any, ...]:
-    # Where each value came from: the same sorting of their numbers.
+    # Reordering the values' numbers shows where each came from.
     indices, values, shape = call.inputs
     _, places = execute(SPARSE_REORDER, indices, ranges.range(shapes.size(values)), shape)
     return None, gathering.gather(dy, permutations.invert_permutation(places)), None

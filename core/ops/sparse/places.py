@@ -1,4 +1,4 @@
-"""Rows of an index matrix as numbers, so that they can be sorted, compared and found."""
+"""Rows of index matrices as integers, for sorting, comparing and searching."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_inside(who: str, indices: Array, shape: Sequence[int]) -> None:
 
 
 def numbers(indices: Array, shape: Sequence[int]) -> Array:
-    """The place of each index in row-major order; equal for equal indices, sorted as they are.
+    """The row-major position of each index: equal for equal indices, and in the same order.
 
     Args:
         indices: [n, rank], all within `shape`.
@@ -78,14 +78,14 @@ def numbers(indices: Array, shape: Sequence[int]) -> Array:
 
 
 def order_of(indices: Array) -> Array:
-    """The permutation that sorts the rows; rows that are equal stay in their order."""
+    """The permutation that sorts the rows stably."""
     if not indices.shape[1]:
         return np.arange(len(indices))
     return np.lexsort(indices.T[::-1])
 
 
 def rank_of(call: InferCall, index: int) -> int | None:
-    """The rank of the dense shape that argument `index` is, if it is known."""
+    """The rank given by the length of argument `index`, a dense shape, if known."""
     shape = call.spec(index).shape
     if shape.rank not in {1, None}:
         call.fail(f"{call.op.inputs[index].name} must be a vector")
@@ -93,7 +93,7 @@ def rank_of(call: InferCall, index: int) -> int | None:
 
 
 def count_of(call: InferCall, *indices: int) -> int | None:
-    """The number of rows of each of these arguments, if one of them tells."""
+    """The common number of rows of these arguments, if one of them is known."""
     for index in indices:
         shape = call.spec(index).shape
         if shape.rank and shape[0] is not None:
@@ -102,7 +102,7 @@ def count_of(call: InferCall, *indices: int) -> int | None:
 
 
 def row_starts(keys: Array) -> tuple[Array, Array]:
-    """The begins and the ends of the runs of equal values in a sorted vector."""
+    """The starts and ends of runs of equal values in a sorted vector."""
     if not len(keys):
         empty = np.zeros(0, np.int64)
         return empty, empty
@@ -111,7 +111,7 @@ def row_starts(keys: Array) -> tuple[Array, Array]:
 
 
 def split_axes(rank: int, axes: Any, who: str) -> tuple[list[int], list[int]]:
-    """The axes that are reduced and those that are kept, both sorted."""
+    """The reduced and the kept axes, both sorted."""
     given = [int(axis) for axis in np.asarray(axes).reshape(-1)]
     for axis in given:
         if not -rank <= axis < rank:

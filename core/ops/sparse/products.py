@@ -1,4 +1,4 @@
-"""A sparse matrix times a dense one: SparseTensorDenseMatMul."""
+"""Products of sparse and dense matrices: SparseTensorDenseMatMul."""
 
 from __future__ import annotations
 

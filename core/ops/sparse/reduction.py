@@ -35,7 +35,7 @@ _REAL = NUMBERS - COMPLEX
 def _groups(
     who: str, ufunc: np.ufunc, indices: Array, values: Array, shape: Array, axes: Array
 ) -> tuple[Array, Array, list[int], list[int]]:
-    """Kept indices, one per group that has values, and the group's value."""
+    """The kept indices of each group with values, and the group's result."""
     check_parts(who, indices, values, shape)
     check_inside(who, indices, shape.tolist())
     if axes.ndim > 1:
@@ -136,7 +136,7 @@ def _reduced(
 
 
 def _kept_places(call: OpCall) -> tuple[Tensor, Tensor, Tensor]:
-    """The index of each value in the result with all axes kept, its sizes, and the kept axes."""
+    """The index of each value in the result with all axes kept, its sizes, and kept axes."""
     indices, _, shape, axes = call.inputs
     rank = shape_ops.size(shape)
     everything = ranges.range(rank)

@@ -1,4 +1,4 @@
-"""Reductions over groups of chosen rows.
+"""Reductions over groups of selected rows.
 
 SparseSegmentSum, SparseSegmentMean, SparseSegmentSqrtN, the same WithNumSegments, and their
 gradients, dense or as rows with their places (V2).
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
     from pinnace.ops.opdef import InferCall, OpCall
 
-# By what is done: the op, the same with a number of segments, the gradient, the kernel's word.
+# Kind of sum -> the op, its form with a number of segments, its gradient, the kernel's word.
 _NAMES: dict[str, tuple[str, str, str, Any]] = {
     "Sum": ("SparseSegmentSum", "SparseSegmentSumWithNumSegments", "SparseSegmentSumGrad", "sum"),
     "Mean": (
@@ -43,7 +43,7 @@ _NAMES: dict[str, tuple[str, str, str, Any]] = {
 }
 
 
-# The gradients as rows with their places.
+# The gradients as rows with their indices.
 _COMPACT_NAMES = {
     "Sum": "SparseSegmentSumGradV2",
     "Mean": "SparseSegmentMeanGradV2",
@@ -130,7 +130,7 @@ def _register(word: str, types: Any) -> tuple[OpDef, OpDef]:
 
 
 def scaled_rows(word: str, rows: Array, grad: Array, segment_ids: Array) -> Array:
-    """The gradients of the rows that were gathered, where those of the segments are `grad`."""
+    """The gradients of gathered rows, from the segments' gradients `grad`."""
     wide = rows.astype(computed_in(grad.dtype))
     if word != "Sum":
         sizes = np.bincount(segment_ids, minlength=len(grad)).astype(wide.dtype)
@@ -176,7 +176,7 @@ def _register_gradient(word: str) -> OpDef:
 
 
 def _register_compact_gradient(word: str) -> OpDef:
-    """The gradient as the rows that it has, and their places."""
+    """Register the gradient in the form of rows and their indices."""
     name = _COMPACT_NAMES[word]
 
     def kernel(

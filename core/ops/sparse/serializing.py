@@ -1,4 +1,4 @@
-"""Sparse tensors as strings: SerializeSparse, SerializeManySparse, and both ways back.
+"""Sparse tensors as strings: SerializeSparse, SerializeManySparse, and deserialization.
 
 A sparse tensor becomes three elements: its indices, its values and its dense shape. As strings
 these are messages TensorProto; as variants they are the arrays.
@@ -34,7 +34,7 @@ _OUTPUTS = "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Boxed:
-    """The content of one variant: NumPy would take a bare array apart."""
+    """The content of one variant; NumPy would unpack a bare array."""
 
     array: Array
 

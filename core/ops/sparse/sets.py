@@ -1,4 +1,4 @@
-"""Sets in the last axis: DenseToDenseSetOperation and its kin, SetSize."""
+"""Sets in the last axis: DenseToDenseSetOperation and others, SetSize."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPERATIONS: dict[str, Any] = {
     "intersection": set.intersection,
     "union": set.union,
 }
-# Which set each place of the leading axes has; those sizes.
+# The set at each position of the leading axes, and the sizes of these axes.
 _Sets: TypeAlias = tuple[dict[tuple[int, ...], set[Any]], tuple[int, ...]]
 
 

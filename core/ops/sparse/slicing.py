@@ -107,7 +107,7 @@ def _split_kernel(
             f"SparseSplit: num_split must be from 1 to {size}, the size of axis {axis}, "
             f"got {num_split}"
         )
-    # What is left over makes the first parts one longer.
+    # The first parts are one longer, as many as the remainder.
     lengths = [size // num_split + (part < size % num_split) for part in range(num_split)]
     starts = np.concatenate(([0], np.cumsum(lengths)))
     part_of = np.searchsorted(starts, indices[:, axis], side="right") - 1

@@ -1,4 +1,4 @@
-"""Ops with state: variables and what optimizers do to them."""
+"""Ops with state: variables, and optimizer steps on them."""
 
 from pinnace.ops.state import scatters as scatters
 from pinnace.ops.state import stacks as stacks

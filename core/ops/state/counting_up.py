@@ -1,4 +1,4 @@
-"""ResourceCountUpTo, which counts up to a limit; and the index of a device."""
+"""ResourceCountUpTo, which counts up to a limit; and DeviceIndex."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _device_kernel(*, device_names: tuple[str, ...]) -> Array:
     return np.array(names.index("CPU") if "CPU" in names else len(names), np.int32)
 
 
-# Chooses a branch of Case by the device that a graph runs on.
+# Selects a branch of Case by the graph's device.
 DEVICE_INDEX = define(
     name="DeviceIndex",
     signature="-> index: int32",

@@ -35,7 +35,7 @@ _NO_LENGTHS = np.zeros(0, np.int64)
 
 
 def reserve_kernel(element_shape: Array, num_elements: Array, *, element_dtype: DType) -> Array:
-    """A list of so many elements, none of them set."""
+    """A list with a number of elements, none of them set."""
     count = int(num_elements)
     if count < 0:
         raise InvalidArgumentError(
@@ -115,7 +115,7 @@ def stack_kernel(input_handle: Array, element_shape: Array, *, num_elements: int
 
 
 def push_kernel(input_handle: Array, tensor: Array) -> Array:
-    """The list with one element more at its end."""
+    """The list with an element appended."""
     value = list_of(input_handle, "TensorListPushBack")
     if value.shape.dims is not None:
         check_item("TensorListPushBack", value, tensor)
@@ -124,7 +124,7 @@ def push_kernel(input_handle: Array, tensor: Array) -> Array:
 
 
 def push_batch_kernel(input_handles: Array, tensor: Array) -> Array:
-    """Lists, each with a row of a tensor more at its end."""
+    """Lists with a row of a tensor appended to each."""
     op = "TensorListPushBackBatch"
     batch = input_handles.shape
     if tensor.shape[: len(batch)] != batch:
@@ -143,7 +143,7 @@ def push_batch_kernel(input_handles: Array, tensor: Array) -> Array:
 
 
 def join_kernel(input_a: Array, input_b: Array, *, element_dtype: DType) -> Array:
-    """Lists of one array with the lists at the same places of another at their ends."""
+    """The lists of one array, each extended by the list at the same index of another."""
     op = "TensorListConcatLists"
     if input_a.shape != input_b.shape:
         raise InvalidArgumentError(
@@ -166,7 +166,7 @@ def join_kernel(input_a: Array, input_b: Array, *, element_dtype: DType) -> Arra
 
 
 def pop_kernel(input_handle: Array, element_shape: Array) -> tuple[Array, Array]:
-    """The list without its last element, and that element."""
+    """The list without its last element, and the element."""
     value = list_of(input_handle, "TensorListPopBack")
     last = value.length - 1
     if last < 0:
@@ -194,7 +194,7 @@ def shape_kernel(input_handle: Array, *, shape_type: DType) -> Array:
 
 
 def resize_kernel(input_handle: Array, size: Array) -> Array:
-    """The list cut, or with elements that are not set at its end."""
+    """The list truncated or extended by unset elements."""
     value = list_of(input_handle, "TensorListResize")
     count = int(size)
     if count < 0:
@@ -244,7 +244,7 @@ def scatter_kernel(
 def scatter_all_kernel(
     tensor: Array, indices: Array, element_shape: Array, *, element_dtype: DType
 ) -> Array:
-    """As `scatter_kernel`, for a list whose length follows from the highest index."""
+    """`scatter_kernel` for a list whose length is determined by the highest index."""
     return scatter_kernel(tensor, indices, element_shape, _AS_NEEDED, element_dtype=element_dtype)
 
 
@@ -263,7 +263,7 @@ def scatter_into_kernel(input_handle: Array, tensor: Array, indices: Array) -> A
 def concat_kernel(
     input_handle: Array, element_shape: Array, leading_dims: Array
 ) -> tuple[Array, Array]:
-    """All elements, one after the other along their first axis; and their lengths."""
+    """All elements concatenated along their first axis, and their lengths."""
     value = list_of(input_handle, "TensorListConcatV2")
     items = value.snapshot()
     wanted = merged_shape("TensorListConcatV2", value.shape, shape_from(element_shape))
@@ -301,12 +301,12 @@ def concat_kernel(
 
 
 def concat_uniform_kernel(input_handle: Array, *, element_shape: Shape) -> tuple[Array, Array]:
-    """As `concat_kernel`, with the elements' shape as an attribute."""
+    """`concat_kernel` with the elements' shape as an attribute."""
     return concat_kernel(input_handle, sizes_of(element_shape), _NO_LENGTHS)
 
 
 def sizes_of(shape: Shape) -> Array:
-    """A shape for these ops, with -1 for unknown sizes."""
+    """A shape in the form of these ops, with -1 for unknown sizes."""
     if shape.rank is None:
         return np.array(-1, np.int32)
     return np.array([-1 if n is None else n for n in shape], np.int32)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MISSING: Any = object()
 
 
-# Versions this close are reached by moving the elements; from farther ones a copy is taken.
+# Versions at most this far apart share elements, which are moved; otherwise they are copied.
 _NEAR = 8
 
 
@@ -37,11 +37,11 @@ class TensorList:
     """A list of arrays of one dtype, some of them perhaps missing.
 
     Args:
-        dtype: of the elements.
-        shape: what every element fits.
+        dtype: dtype of the elements.
+        shape: a shape that every element fits.
         length: how many there are.
-        items: those that are not missing, by index; owned by this list from now on. None where
-            `whole` has all of them: they are taken from there once somebody sets one.
+        items: the present elements, by index; owned by this list from now on. None where `whole`
+            has all of them: they are taken from there once somebody sets one.
 
     Attributes:
         whole: the array whose rows the elements are, where they lie in one that is not written to.
@@ -64,17 +64,17 @@ class TensorList:
         self._newer: TensorList | None = None
         self._undo: dict[int, Any] = {}
         self.whole: Array | None = None
-        # One per family of versions.
+        # One lock per family of versions.
         self._lock = lock if lock is not None else threading.Lock()
 
     def _rooted(self) -> dict[int, Array]:
-        """The elements, moved here from the version that holds them. The lock is held."""
+        """The elements, moved to this version from the one that holds them. The lock is held."""
         if self._items is not None:
             return self._items
         path: list[TensorList] = []
         version: TensorList = self
         while version._items is None:
-            if version._newer is None:  # nobody has set an element yet
+            if version._newer is None:  # no element was set so far
                 assert version.whole is not None  # noqa: S101 (see `items` of the constructor)
                 version._items = items_of_rows(version.whole)
                 break
@@ -91,7 +91,7 @@ class TensorList:
         return items
 
     def _is_far(self) -> bool:
-        """Whether the elements are many versions away. The lock is held."""
+        """Whether the elements are many versions away from this one. The lock is held."""
         version: TensorList | None = self
         for _ in range(_NEAR):
             if version is None or version._items is not None:
@@ -102,11 +102,11 @@ class TensorList:
     def changed(
         self, changes: dict[int, Any], length: int, shape: Shape | None = None
     ) -> TensorList:
-        """The list with these elements set (or gone, where the value is missing)."""
+        """The list with these elements set, or unset where the value is missing."""
         with self._lock:
             items = self._items
             if items is not None and len(changes) == 1:
-                # One element of the newest version: an iteration of a loop.
+                # A single change to the newest version, as in an iteration of a loop.
                 ((index, value),) = changes.items()
                 if value is not MISSING:
                     self._undo = {index: items.get(index, MISSING)}
@@ -115,7 +115,8 @@ class TensorList:
                     self._items, self._newer = None, made
                     return made
             if self._is_far():
-                # Two lines of versions from one beginning would move the elements to and fro.
+                # Two branches of versions would keep moving the shared elements to and fro: copy
+                # them.
                 items = dict(self._rooted())
                 _apply(items, changes)
                 return TensorList(self.dtype, shape or self.shape, length, items)
@@ -127,12 +128,12 @@ class TensorList:
         return made
 
     def popped(self) -> tuple[TensorList, Array | None]:
-        """The list without its last element, and that, None if it was never set."""
+        """The list without its last element, and the element; None if it was never set."""
         last = self.length - 1
         with self._lock:
             items = self._items
             if items is not None and last in items:
-                # The newest version: an iteration of a gradient's loop.
+                # The newest version, as in an iteration of a gradient's loop.
                 found = items.pop(last)
                 self._undo = {last: found}
                 made = TensorList(self.dtype, self.shape, last, items, self._lock)
@@ -142,7 +143,7 @@ class TensorList:
         return self.changed({last: MISSING}, last), held
 
     def get(self, index: int) -> Array | None:
-        """The element, None if it was never set."""
+        """The element; None if it was never set."""
         whole = self.whole
         if whole is not None:
             return whole[index, ...] if 0 <= index < len(whole) else None
@@ -164,7 +165,7 @@ class TensorList:
             return len(self._rooted())
 
     def item_shape(self) -> tuple[int, ...] | None:
-        """The shape of an element that is set, None if there is none."""
+        """The shape of an element that is set; None if there is none."""
         if self.whole is not None:
             return tuple(self.whole.shape[1:])
         with self._lock:
@@ -176,7 +177,7 @@ class TensorList:
         """The elements as one read-only array, zeros where they are missing.
 
         Args:
-            shape: of an element. If another one is there, there is no such array: None.
+            shape: shape of an element. If another one is there, there is no such array: None.
         """
         if self.whole is not None:
             return self.whole if self.whole.shape[1:] == shape else None
@@ -190,14 +191,14 @@ class TensorList:
         return rows
 
     def extended(self, rows: Array) -> TensorList:
-        """The list with these elements at its end; the rows must not be written to any more."""
+        """The list with these rows appended; the rows must not be written to any more."""
         if not self.length:
             return list_of_rows(rows, self.dtype, self.shape)
         changes = {self.length + index: row for index, row in items_of_rows(rows).items()}
         return self.changed(changes, self.length + len(rows))
 
     def repeated(self, item: Array, count: int) -> TensorList:
-        """The list with an element at its end, so many times."""
+        """The list with an element appended a number of times."""
         if not self.length:
             rows = np.broadcast_to(item, (count, *item.shape))
             return list_of_rows(rows, self.dtype, self.shape)
@@ -215,7 +216,7 @@ class TensorList:
     def replaced(self, places: Iterable[int], rows: Array) -> TensorList:
         """The list with elements at these places taken from the same places of an array.
 
-        Nobody may write into the array any more.
+        The array must not be written from then on.
         """
         chosen = set(places)
         if len(chosen) == self.length == len(rows):
@@ -224,11 +225,11 @@ class TensorList:
         return self.changed({place: items[place] for place in chosen}, self.length)
 
     def __add__(self, other: object) -> TensorList:
-        # NumPy adds the elements of object arrays with this: AddN of lists.
+        # NumPy adds the elements of object arrays by this method: AddN of lists.
         return added(self, other) if isinstance(other, TensorList) else NotImplemented
 
     def zeros_like(self) -> TensorList:
-        """The list with every element missing, which is zero; what ZerosLike gives."""
+        """The list with every element unset, which counts as zero; the result of ZerosLike."""
         return TensorList(self.dtype, self.shape, self.length, {})
 
     def __repr__(self) -> str:
@@ -261,7 +262,7 @@ def list_of(handle: Array, name: str = "TensorList") -> TensorList:
 
 
 def shape_from(element_shape: Array) -> Shape:
-    """An element_shape: a vector with -1 for unknown sizes, or the scalar -1."""
+    """The shape for an element_shape: a vector with -1 for unknown sizes, or the scalar -1."""
     return _shape_of(tuple(element_shape.tolist()) if element_shape.ndim else None)
 
 
@@ -273,7 +274,7 @@ def _shape_of(sizes: tuple[int, ...] | None) -> Shape:
 
 
 def merged_shape(name: str, a: Shape, b: Shape) -> Shape:
-    """The shape that both merge to; an error if they contradict each other."""
+    """The merged shape; raises an error if the two contradict each other."""
     if a.dims is not None and a.dims == b.dims and None not in a.dims:
         return a
     try:
@@ -313,20 +314,20 @@ def missing_shape(value: TensorList, items: Any, wanted: Shape, name: str) -> Sh
 
 
 def check_index(name: str, index: int, length: int) -> None:
-    """An error for an index beyond a list."""
+    """Raise an error if the index is beyond the list."""
     if not 0 <= index < length:
         raise InvalidArgumentError(f"{name}: index must be in [0, {length}), got {index}")
 
 
 def check_item(name: str, value: TensorList, item: Array) -> None:
-    """An error for an element that does not fit a list."""
+    """Raise an error if the element does not fit the list."""
     dims, shape = value.shape.dims, item.shape
     if dims is not None and len(dims) == len(shape):
         for size, found in zip(dims, shape, strict=True):
             if size != found and size is not None:
                 break
         else:
-            return  # the usual case, once per iteration of a loop, without making a Shape
+            return  # the usual case, once per iteration of a loop
     if not value.shape.is_compatible_with(shape):
         raise InvalidArgumentError(
             f"{name}: an element of this list must fit {value.shape.text}, got {list(item.shape)}"
@@ -348,7 +349,7 @@ def items_of_rows(tensor: Array) -> dict[int, Array]:
 
 
 def every_element(value: TensorList, wanted: Shape, name: str) -> list[Array]:
-    """Every element, zeros where it is missing."""
+    """All elements, with zeros for unset ones."""
     items = value.snapshot()
     if len(items) < value.length:
         shape = missing_shape(value, items.values(), wanted, name)
@@ -382,7 +383,7 @@ def stacked(elements: Sequence[Array], dtype: DType, shape: Shape, name: str) ->
 
 
 def added(a: TensorList, b: TensorList) -> TensorList:
-    """The sum, element by element; a missing element is zero. Takes steps for the shorter list."""
+    """The elementwise sum, with unset elements as zero; copies the shorter list."""
     if a.length != b.length:
         raise InvalidArgumentError(
             f"AddN: lists must have one length, got {a.length} and {b.length}"

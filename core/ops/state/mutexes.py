@@ -1,4 +1,4 @@
-"""Mutexes: MutexV2, MutexLock, ConsumeMutexLock; `tf.CriticalSection` is made of them.
+"""Mutexes: MutexV2, MutexLock, ConsumeMutexLock; the basis of `tf.CriticalSection`.
 
 While tracing, what has an effect between a lock and its end waits for the lock, and the end waits
 for it: `functions/tracer.py` sees to that.
@@ -30,23 +30,23 @@ class Mutex:
     """A mutex, which one thread at a time can hold.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._changed = threading.Condition()
-        # Weak: a run that failed forgets its hold, and so ends it.
+        # Weak: a failed run drops its hold, which ends it.
         self._holder: weakref.ref[Hold] | None = None
 
     def lock(self, *, by_a_run: bool) -> Hold:
-        """Wait until it is free, and acquire it.
+        """Wait until the mutex is free, and acquire it.
 
         Args:
             by_a_run: whether a graph holds it, which forgets it when it fails.
 
         Raises:
-            ValueError: this thread holds it already.
+            ValueError: this thread has locked it already.
         """
         here = threading.get_ident()
         with self._changed:
@@ -57,7 +57,7 @@ class Mutex:
                             f"{self.name}: Attempting to lock a CriticalSection in which we are "
                             "already running. This is illegal and may cause deadlocks."
                         )
-                    break  # a run of this thread that failed
+                    break  # a failed run of this thread
                 del holder
                 wait_for(self._changed)
             hold = Hold(self, here, by_a_run=by_a_run)
@@ -65,7 +65,7 @@ class Mutex:
             return hold
 
     def release(self, hold: Hold) -> None:
-        """Let the next one have it; nothing if that hold is over already."""
+        """Release the hold and let the next run continue; does nothing if it has ended."""
         with self._changed:
             if self._present() is hold:
                 self._holder = None
@@ -85,7 +85,7 @@ class Hold:
     """One acquisition of a mutex, until it is released or deleted.
 
     Args:
-        mutex: what is held.
+        mutex: the held mutex.
         thread: the thread's number.
         by_a_run: whether a graph holds it.
     """

@@ -1,4 +1,4 @@
-"""Steps of further optimizers as single ops, on whole variables and on rows of them.
+"""Steps of further optimizers as ops, on whole variables and on rows.
 
 An optimizer is a rule from a variable's value, its slots' values and a gradient to the new values.
 The dense op applies it to whole arrays, the sparse one to the indexed rows: for a repeated row the
@@ -53,7 +53,7 @@ def _momentum(var: Array, accum: Array, grad: Array, n: _NUMBERS) -> tuple[Array
 
 
 def _infer(call: InferCall) -> tuple[Shape, ...]:
-    """Numbers are scalars; rows of the gradient fit the variable, or are as many as are named."""
+    """Infer shapes: numbers are scalars; gradient rows fit the variable and the indices."""
     names = [arg.name for arg in call.op.inputs]
     for index, arg in enumerate(call.op.inputs):
         single = arg.name not in {"grad", "delta", "indices"} and not _is_resource(arg)
@@ -130,7 +130,7 @@ def _sparse(op: str, rule: Rule, slots: int, names: list[str]) -> Callable[..., 
 
 
 def _kernel(step: Callable[..., None], attrs: tuple[str, ...]) -> Callable[..., None]:
-    """A kernel is told the attributes that its parameters name: one of each family."""
+    """A kernel that passes only attributes that the step has as parameters."""
     if attrs == ("use_nesterov",):
         return lambda *arrays, use_nesterov: step(*arrays, attrs={"use_nesterov": use_nesterov})
     if attrs == ("update_slots",):
@@ -143,7 +143,7 @@ def _kernel(step: Callable[..., None], attrs: tuple[str, ...]) -> Callable[..., 
 
 
 def _step(name: str, arguments: str, rule: Rule, **attrs: bool) -> OpDef:
-    """A dense or a sparse op: `arguments` are the resources, then numbers, grad and indices."""
+    """A dense or sparse op; `arguments` are resources, then numbers, grad and indices."""
     parts = [part.strip() for part in arguments.split(",")]
     slots = sum(part.endswith("resource") for part in parts) - 1
     names = [part.partition(":")[0] for part in parts[slots + 1 :]]
@@ -288,7 +288,7 @@ _step("ResourceApplyPowerSign", f"{_SIGN}, logbase, sign_decay, beta, grad", _po
 
 
 def _shrunk(x: Array, by: Array, l1: Array) -> Array:
-    """Towards 0 by so much where l1 is positive; what would pass 0 is 0."""
+    """Values moved towards 0 by an amount where l1 is positive, without passing 0."""
     return np.sign(x) * np.maximum(np.abs(x) - by, 0) if l1 > 0 else x
 
 
@@ -334,7 +334,7 @@ _step(
 
 
 def _ftrl(var: Array, accum: Array, linear: Array, grad: Array, n: _NUMBERS) -> tuple[Array, ...]:
-    """McMahan et al. 2013, algorithm 1; `multiply_linear_by_lr` keeps `linear` times the rate."""
+    """McMahan et al. 2013, algorithm 1; `multiply_linear_by_lr` stores `linear` times the rate."""
     rate, l1, l2 = n["lr"], n["l1"], n["l2"]
     inner, outer = (rate, 1) if n["multiply_linear_by_lr"] else (1, rate)
     power = -n["lr_power"]

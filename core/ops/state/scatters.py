@@ -55,7 +55,7 @@ def _watch(variable: Variable) -> None:
 
 
 def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None) -> Tensor:
-    """The rows of a variable that `indices` names.
+    """The rows of a variable at `indices`.
 
     Args:
         variable: [n, ...].
@@ -74,7 +74,7 @@ def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None
 
 
 def _held(resource: Array) -> Array:
-    """The value behind a handle; a frozen program has it in the handle's place."""
+    """The value behind a handle; in frozen programs the handle is the value."""
     found = resource_of(resource)
     value: Array = found.read() if hasattr(found, "read") else resource
     return value
@@ -134,7 +134,7 @@ RESOURCE_GATHER = define(
 
 
 def gather_nd_of(variable: Variable, indices: TensorLike, name: str | None = None) -> Tensor:
-    """The parts of a variable at the places that the rows of `indices` name."""
+    """The parts of a variable at the index vectors in the rows of `indices`."""
     if state.stateless is not None:
         return gathering.gather_nd(present_value(variable), indices, name=name)
     _watch(variable)
@@ -240,10 +240,10 @@ STRIDED_SLICE_ASSIGN = define(
 def scatter(
     how: How, variable: Variable, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> None:
-    """Work `updates` into the rows of a variable that `indices` names.
+    """Apply `updates` to the rows of a variable given by `indices`.
 
     Args:
-        how: what becomes of a row and its update; "update" puts the update there.
+        how: how a row and its update are combined; "update" puts the update there.
         variable: [n, ...].
         indices: [...], int32 or int64, from 0 to n - 1; rows named twice are worked on twice.
         updates: [*indices.shape, ...], or a scalar.
@@ -265,7 +265,7 @@ def scatter(
 def scatter_nd(
     how: How, variable: Variable, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> None:
-    """Work `updates` into a variable at the places that the rows of `indices` name.
+    """Apply `updates` to a variable at the indices in the rows of `indices`.
 
     Source:
         TensorFlow ops `ResourceScatterNdUpdate`, `ResourceScatterNdAdd` and so on.
@@ -279,10 +279,10 @@ def scatter_nd(
 def scatter_batches(
     variable: Variable, indices: Tensor, values: TensorLike, name: str | None = None
 ) -> None:
-    """Put slices in the place of rows, each batch by itself.
+    """Replace rows by slices, separately for each batch.
 
     Args:
-        variable: what is written to.
+        variable: the variable to write.
         indices: [*batch, n], places along the axis after the batch axes.
         values: [*batch, n, ...].
         name: name of the node while tracing.
@@ -297,10 +297,10 @@ def scatter_batches(
 
 
 def _scattered(how: How, variable: Variable, places: TensorLike, updates: TensorLike) -> Tensor:
-    """The value that holds in a stateless scope, with `updates` worked in.
+    """The value that holds in a stateless scope, with `updates` applied.
 
     Raises:
-        NotImplementedError: there is no such op on tensors.
+        NotImplementedError: no op on tensors does the same.
     """
     functions: dict[str, Callable[..., Tensor]] = {
         "update": scattering.tensor_scatter_nd_update,
@@ -313,7 +313,7 @@ def _scattered(how: How, variable: Variable, places: TensorLike, updates: Tensor
         raise _not_stateless(variable, f"scatter_{how}")
     value = present_value(variable)
     tensor = convert_to_tensor(updates, variable.resource.dtype)
-    if tensor.shape.rank == 0:  # one update for all of the rows
+    if tensor.shape.rank == 0:  # one update for all rows
         like = gathering.gather_nd(value, places)
         tensor = like * 0 + tensor
     return functions[how](value, places, tensor)
@@ -330,7 +330,7 @@ def getitem_of(variable: Variable, key: Any) -> Tensor:
     """variable[key], a tensor that can be assigned to.
 
     Args:
-        variable: what to take the part of.
+        variable: the variable to take the slice of.
         key: as for a tensor; a mask of bools gives a plain tensor.
     """
     value = variable.value()
@@ -343,7 +343,7 @@ def getitem_of(variable: Variable, key: Any) -> Tensor:
         read: Tensor = execute(slicing.STRIDED_SLICE, value, *vectors, **masks)
     part: VariableSlice | SymbolicVariableSlice
     if isinstance(read, SymbolicTensor):
-        # From now on this object stands for the value of the graph.
+        # From now on this object represents the graph's value.
         part = read.value.tensor = SymbolicVariableSlice(read.value, read.graph)
     else:
         part = VariableSlice.__new__(VariableSlice)
@@ -407,7 +407,7 @@ def _worked_in(name: str, value: Array, indices: Array, updates: Array, how: How
 
 
 def _scaled(name: str, value: Array, indices: Array, updates: Array, how: How) -> Array:
-    """Rows multiplied or divided, one update after the other."""
+    """Rows multiplied or divided by the updates, one after the other."""
     out = value.astype(computed_in(value.dtype), order="C")
     places = indices[..., 0].reshape(-1)
     rows = updates.reshape(len(places), *value.shape[1:]).astype(out.dtype, copy=False)
@@ -417,7 +417,7 @@ def _scaled(name: str, value: Array, indices: Array, updates: Array, how: How) -
         if (rows == 0).any():
             raise InvalidArgumentError(f"{name}: integers cannot be divided by 0")
         for place, row in zip(places, rows, strict=True):
-            # TensorFlow divides integers as C does, towards 0.
+            # TensorFlow divides integers towards 0, as in C.
             quotient = np.abs(out[place]) // np.abs(row)
             out[place] = np.where((out[place] < 0) == (row < 0), quotient, -quotient)
     else:

@@ -1,4 +1,4 @@
-"""Stacks with handles: gradients of TensorFlow 1's loops store each iteration's values there.
+"""Stacks with handles, in which gradients of TensorFlow 1's loops store each iteration's values.
 
 The loop forth pushes, the loop back pops; the newer loops carry a `TensorList`.
 """
@@ -24,12 +24,12 @@ __all__: list[str] = []
 
 
 class Stack:
-    """Tensors of one dtype, the last in front.
+    """A stack of tensors with one dtype.
 
     Args:
-        dtype: of the elements.
+        dtype: dtype of the elements.
         limit: how many there may be; below zero, any number.
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, dtype: DType, limit: int, name: str) -> None:
@@ -47,7 +47,7 @@ class Stack:
         self._items.append(np.asarray(value))
 
     def pop(self, dtype: DType) -> Array:
-        """Take the last element off."""
+        """Remove and return the last element."""
         if dtype is not self.dtype:
             self._fail("StackPopV2", f"holds {self.dtype.name}, not {dtype.name}")
         if not self._items:
@@ -55,7 +55,7 @@ class Stack:
         return self._items.pop()
 
     def close(self) -> None:
-        """Forget all elements."""
+        """Remove all elements."""
         self._items.clear()
 
     def _fail(self, op: str, problem: str) -> NoReturn:
@@ -66,7 +66,7 @@ def stack_of(op: str, handle: Array) -> Stack:
     """The stack of a handle.
 
     Raises:
-        InvalidArgumentError: it stands for something else.
+        InvalidArgumentError: the handle is not that of a stack.
     """
     found = resource_of(handle)
     if not isinstance(found, Stack):
@@ -75,7 +75,7 @@ def stack_of(op: str, handle: Array) -> Stack:
 
 
 def _make_kernel(max_size: Array, *, elem_type: DType, stack_name: str) -> Array:
-    # Each run has a stack of its own.
+    # Each run has its own stack.
     array = np.empty((), object)
     array[()] = Stack(elem_type, int(max_size), str(stack_name))
     return array

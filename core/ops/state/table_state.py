@@ -1,4 +1,4 @@
-"""The state of a lookup table: keys, values, and the rules by which they change."""
+"""The state of a lookup table: keys, values, and rules of change."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Table:
     """A dictionary behind a handle.
 
     Args:
-        key_dtype: of the keys, which are scalars.
-        value_dtype: of the values.
-        value_shape: of one value.
+        key_dtype: dtype of the keys, which are scalars.
+        value_dtype: dtype of the values.
+        value_shape: shape of one value.
         mutable: whether entries may come and go; if not, it is filled once.
         reserved: keys that it may not hold, with what they are called.
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Table:
         self.name = name
         self._reserved = reserved or {}
         self._entries: dict[Any, Any] = {}
-        # Whether checkpoints keep the entries.
+        # Whether checkpoints contain the entries.
         self.stored = True
         self._filled = mutable
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle: a copy has a lock of its own."""
+        """The state for pickle; a copy has its own lock."""
         with self._lock:
             return {**self.__dict__, "_entries": dict(self._entries), "_lock": None}
 
@@ -72,7 +72,7 @@ class Table:
 
     @property
     def is_dense(self) -> bool:
-        """Whether some keys mark empty places, as in MutableDenseHashTableV2."""
+        """Whether special keys mark empty and deleted entries, as in MutableDenseHashTableV2."""
         return bool(self._reserved)
 
     @property
@@ -89,7 +89,7 @@ class Table:
     # Reading.
 
     def find(self, op: str, keys: Array, default: Array) -> Array:
-        """The values of keys, the default for those that are not there.
+        """The values of keys, with the default for missing ones.
 
         Args:
             op: who asks, for errors.
@@ -130,7 +130,7 @@ class Table:
         return len(self._entries)
 
     def export(self, op: str) -> tuple[Array, Array]:
-        """Keys and values, in the order in which they came."""
+        """Keys and values in the order of insertion."""
         with self._lock:
             self._require_filled(op)
             entries = list(self._entries.items())
@@ -165,7 +165,7 @@ class Table:
             self._filled = True
 
     def replace(self, op: str, keys: Array, values: Array) -> None:
-        """These entries in the place of all others; the reserved keys among them are left out."""
+        """Replace all entries; reserved keys are ignored."""
         if not self.mutable:
             self.fill(op, keys, values)
             return
@@ -178,14 +178,14 @@ class Table:
             self._entries = found
 
     def insert(self, op: str, keys: Array, values: Array) -> None:
-        """Add entries; of those with one key the last stays."""
+        """Add entries; of duplicate keys the last value remains."""
         self._require_mutable(op)
         found = dict(self._pairs(op, keys, values))
         with self._lock:
             self._entries.update(found)
 
     def remove(self, op: str, keys: Array) -> None:
-        """Drop the entries of these keys, as far as they are there."""
+        """Remove the entries of these keys; missing keys are ignored."""
         self._require_mutable(op)
         wanted = keys.reshape(-1).tolist()
         self._check_keys(op, wanted)
@@ -194,17 +194,17 @@ class Table:
                 self._entries.pop(key, None)
 
     def stored_values(self) -> dict[str, Array]:
-        """The table's arrays in a checkpoint, by suffixes; none of a table that is filled once."""
+        """The table's arrays for checkpoints by suffix; empty for a table that is filled once."""
         if not self.mutable or not self.stored:
             return {}
         keys, values = self.export("save")
         return {KEYS: keys, VALUES: values}
 
     def restore_values(self, values: dict[str, Array]) -> None:
-        """Take what `stored_values` gave.
+        """Restore the arrays of `stored_values`.
 
         Raises:
-            InvalidArgumentError: it is that of another kind of table.
+            InvalidArgumentError: the arrays are those of another kind of table.
         """
         if self.mutable and KEYS in values and VALUES in values:
             keys = np.asarray(values[KEYS])
@@ -255,7 +255,7 @@ class Table:
         """Check that a call has the table's dtypes.
 
         Raises:
-            InvalidArgumentError: it does not.
+            InvalidArgumentError: the dtypes differ.
         """
         if key_dtype is not self.key_dtype:
             self._fail(op, f"keys must be {self.key_dtype.name}, got {key_dtype.name}")

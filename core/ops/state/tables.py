@@ -1,4 +1,4 @@
-"""Tables from keys to values: HashTableV2, its mutable kin, and the LookupTable ops."""
+"""Tables from keys to values: HashTableV2, mutable tables, and LookupTable ops."""
 
 # ruff: noqa: N803 (kernels take attributes by TensorFlow's names)
 from __future__ import annotations
@@ -62,7 +62,7 @@ def table_of(op: str, handle: Array) -> Table:
     """The table of a handle.
 
     Raises:
-        InvalidArgumentError: it stands for something else.
+        InvalidArgumentError: the handle is not that of a table.
     """
     found = resource_of(handle)
     if not isinstance(found, Table):
@@ -231,7 +231,7 @@ def _infer_find(call: InferCall) -> Shape:
         return Shape(None)
     if keys.rank == 0 or not _begins_with(default, keys):
         return keys.concatenate(default)
-    # One default per key, or one for all: that depends on the shape of a value.
+    # One default per key, or one for all: the shape of a value decides.
     return unknown_shape()
 
 
@@ -423,7 +423,7 @@ INITIALIZE_TABLE_FROM_TEXT_FILE = define(
     gradient=NOT_DIFFERENTIABLE,
     effect="write",
     reaches="files",
-    guarded=_from_file_kernel,  # it takes no path that a graph made
+    guarded=_from_file_kernel,  # the path cannot come from a graph
 )
 _MAKERS = (HASH_TABLE, MUTABLE_HASH_TABLE, MUTABLE_HASH_TABLE_OF_TENSORS, MUTABLE_DENSE_HASH_TABLE)
 _FILLERS = (INITIALIZE_TABLE, INITIALIZE_TABLE_FROM_TEXT_FILE, LOOKUP_TABLE_IMPORT)

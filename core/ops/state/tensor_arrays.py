@@ -1,4 +1,4 @@
-"""Tensor arrays with handles, as in TensorFlow 1's loops: TensorArrayV3 and its ops.
+"""Tensor arrays with handles, as in TensorFlow 1's loops: TensorArrayV3 and related ops.
 
 Newer loops carry a `TensorList` (`tensor_lists.py`). The number `flow` that is passed from op to op
 has no content: it only orders the ops.
@@ -30,11 +30,11 @@ class TensorArray:
     """Tensors of one dtype, each written once.
 
     Args:
-        dtype: of the elements.
-        shape: what every element fits.
+        dtype: dtype of the elements.
+        shape: a shape that every element fits.
         size: how many there are.
         grows: whether writing behind the end makes it longer.
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, dtype: DType, shape: Shape, size: int, *, grows: bool, name: str) -> None:
@@ -72,12 +72,12 @@ class TensorArray:
         if found is None:
             if not self.shape.is_fully_defined():
                 self._fail(op, f"element {index} was never written, and its shape is not known")
-            # TensorFlow: what was never written is zeros, if their shape is known.
+            # TensorFlow: elements never written are zeros if their shape is known.
             return np.zeros(self.shape.as_list(), self.dtype.numpy)
         return found
 
     def all(self, op: str, indices: Sequence[int], dtype: DType, shape: Shape) -> list[Array]:
-        """The elements at these indices, which must have one shape."""
+        """The elements at these indices, whose shapes must be equal."""
         found = [self.read(op, index, dtype) for index in indices]
         wanted = self.shape.merge_with(shape) if self.shape.is_compatible_with(shape) else None
         for index, item in zip(indices, found, strict=True):
@@ -110,7 +110,8 @@ def _make_kernel(
 def _infer_make(call: InferCall) -> tuple[Shape, Shape]:
     if call.spec(0).shape.rank not in {0, None}:
         call.fail("size must be a scalar")
-    # TensorFlow's files say that a handle is two values, as it once was; nobody looks at them.
+    # TensorFlow's files still declare handles of two values, their former shape; nothing reads
+    # them.
     return Shape([2]), SCALAR
 
 
@@ -193,7 +194,7 @@ def _gather_kernel(
 
 
 def _sizes(op: str, array: TensorArray, shape: Shape) -> list[int]:
-    """The shape of an element when there is none to look at."""
+    """The shape of an element if there is none to inspect."""
     known = array.shape.merge_with(shape)
     if not known.is_fully_defined():
         raise InvalidArgumentError(f"{op}: no element, and their shape is only {known.text}")

@@ -1,4 +1,4 @@
-"""Ops on lists of tensors, which loops collect in: their shapes, and how they differentiate."""
+"""Ops on lists of tensors, which loops build: shapes and gradients."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _SHAPE_TYPE = typed(INDEX, default=int32)
 
-# These have the dtype of their elements as an attribute that no argument tells.
+# Ops whose element dtype is an attribute that no input determines.
 _TYPED = frozenset({"TensorListReserve", "EmptyTensorList", "TensorListConcatLists"})
 
 
@@ -128,7 +128,7 @@ CONCAT_LISTS = _list_op(
 
 
 def pop_back(handle: Tensor, dtype: DType, element_shape: Tensor) -> tuple[Tensor, Tensor]:
-    """The list without its last element, and that element."""
+    """The list without its last element, and the element."""
     return execute(  # type: ignore[no-any-return]
         POP_BACK, handle, element_shape, element_dtype=dtype
     )
@@ -214,7 +214,7 @@ def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     dlist = dy
     if call.needs(0):
         known = item.shape.is_fully_defined() and item.dtype is not dtypes.variant
-        # The gradient needs the shape of the item only, so that its value need not be kept.
+        # The gradient needs only the item's shape, so its value need not be kept.
         zeros = constants.zeros(item.shape, item.dtype) if known else constants.zeros_like(item)
         dlist = execute(SET_ITEM, dy, index, zeros)
         if call.attr("resize_if_index_out_of_bounds"):
@@ -384,7 +384,7 @@ def _scatter_all_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return _scatter_gradient(call, dy)[:3]
 
 
-# Earlier forms, which older graphs hold.
+# Earlier versions of ops, as older graphs contain them.
 SCATTER_ALL = _list_op(
     "TensorListScatter",
     "tensor: element_dtype, indices: int32, element_shape: shape_type -> output_handle: variant",

@@ -1,4 +1,4 @@
-"""Columns of a text file, for tables that are filled from one."""
+"""Columns of a text file for initializing tables."""
 
 from __future__ import annotations
 

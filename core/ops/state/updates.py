@@ -1,4 +1,4 @@
-"""One optimizer step on one variable as a single op, which updates its state atomically."""
+"""An optimizer step on a variable as a single op, which updates state atomically."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ def _adam_kernel(
     *,
     use_nesterov: bool,
 ) -> None:
-    """Kingma and Ba, algorithm 1, step size as in the end of section 2; epsilon after the root."""
+    """Kingma and Ba, algorithm 1, with the step size from the end of section 2; epsilon after √."""
     scalars = (beta1_power, beta2_power, lr, beta1, beta2, epsilon)
     numbers = _adam_numbers(grad.dtype, *scalars)
     _adam_step((var, m, v), numbers, grad, use_nesterov=use_nesterov)
 
 
 def _adam_together(steps: Iterable[tuple[Array, ...]], *, use_nesterov: bool) -> None:
-    """As `_adam_kernel` for several variables, which share most of their scalars."""
+    """`_adam_kernel` for several variables, which share most scalars."""
     before: tuple[Any, ...] = ()
     numbers: _AdamNumbers | None = None
     for var, m, v, *scalars, grad in steps:
@@ -119,10 +119,10 @@ class _AdamNumbers(NamedTuple):
 
     Attributes:
         rate: the step size.
-        beta1: as given.
+        beta1: the given value.
         gain: 1 - beta1.
         growth: 1 - beta2.
-        epsilon: as given.
+        epsilon: the given value.
     """
 
     rate: Any
@@ -142,7 +142,7 @@ def _adam_numbers(
     epsilon: Array,
 ) -> _AdamNumbers:
     one = dtype.type(1)
-    # Scalars: NumPy takes a tenth of the time for them that it takes for arrays of one number.
+    # NumPy handles scalars in a tenth of the time of arrays with one element.
     rate = lr[()] * np.sqrt(one - beta2_power[()]) / (one - beta1_power[()])
     return _AdamNumbers(rate, beta1[()], one - beta1[()], one - beta2[()], epsilon[()])
 
@@ -184,7 +184,7 @@ def _adam_by_numpy(
     root = np.sqrt(square)
     root += epsilon
     direction = moved * beta1 + gain * grad if use_nesterov else moved
-    root = direction / root  # of a scalar there is no array to write into
+    root = direction / root  # NumPy scalars cannot be written into
     root *= rate
     variable.update(np.subtract, root)
 

@@ -1,4 +1,4 @@
-"""Variables as ops see them: a handle goes in, the value comes out or is replaced."""
+"""Reading and assigning variables through their handles."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def resource_of(handle: Array) -> Any:
 def read_variable(variable: Variable) -> Tensor:
     """The current value of a variable; tapes that watch accessed variables watch it from now on.
 
-    A weight of a layer in mixed precision is given in the dtype that the layer computes in.
+    A weight of a layer in mixed precision is read in the dtype that the layer computes in.
     """
     if variable._has_conversion:
         made = converted(variable, None, None)
@@ -54,7 +54,7 @@ def read_variable(variable: Variable) -> Tensor:
 
 
 def present_value(variable: Variable) -> Tensor:
-    """The value in the variable's own dtype; in a stateless scope the one that holds there."""
+    """The value in the variable's own dtype; in a stateless scope, the scope's value."""
     if state.stateless is not None:
         held = state.stateless.value_of(variable)
         if held is not None:
@@ -91,7 +91,7 @@ READ_VARIABLE = define(
     types={"dtype": ANY_VALUE},
     infer=_infer_read,
     kernel=_read_kernel,
-    # The gradient "of the handle" is that of the variable: tapes watch handles.
+    # The gradient "of the handle" is that of the variable, since tapes watch handles.
     gradient=handed_on,
     effect="read",
     flops=flops.none,
@@ -133,9 +133,9 @@ def assign(variable: Variable, value: TensorLike, name: str | None = None) -> No
 
 
 def _kept(resource: Resource, value: Array) -> Array:
-    """`value` as a variable may keep it: of the right shape, and no view of other memory."""
+    """`value` in a form that a variable can store: of the right shape, and not a view."""
     array = np.asarray(value)
-    # What has the shape of the value before fits, as that did: the usual case, in one step.
+    # A value with the shape of the previous one fits as that did: a fast path.
     if not resource.has_shape(array.shape) and not resource.shape.is_compatible_with(array.shape):
         raise InvalidArgumentError(
             f"AssignVariableOp: variable {resource.name!r} has shape {resource.shape.text}, "
@@ -163,7 +163,7 @@ ASSIGN_VARIABLE = define(
 
 
 def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
-    """value + delta becomes the value."""
+    """Add delta to the value."""
     tensor = _fitting(variable, delta, "assign_add")
     if state.stateless is not None:
         state.stateless.put(variable, present_value(variable) + tensor)
@@ -187,7 +187,7 @@ ASSIGN_ADD_VARIABLE = define(
 
 
 def assign_sub(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
-    """value - delta becomes the value."""
+    """Subtract delta from the value."""
     tensor = _fitting(variable, delta, "assign_sub")
     if state.stateless is not None:
         state.stateless.put(variable, present_value(variable) - tensor)

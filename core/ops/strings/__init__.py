@@ -1,4 +1,4 @@
-"""Strings: joining, splitting, patterns, conversion, hashing: TensorFlow's `tf.strings`."""
+"""`tf.strings`: joining, splitting, patterns, conversion, hashing."""
 
 # A family's `__all__` is its public names: star imports are the index.
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         unicode_split_with_offsets as unicode_split_with_offsets,
     )
 
-# These give ragged tensors, which stand above: their names are looked up when somebody asks.
+# These return ragged tensors, which are defined in a higher layer: resolved on first use.
 _ELSEWHERE = frozenset(
     {
         "bytes_split",

@@ -42,7 +42,7 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Every element written out, as C's `printf` does.
+    """Every element formatted like C's `printf`.
 
     Args:
         input: [...], a number type, bool or string.
@@ -50,7 +50,8 @@ def as_string(
         scientific: floating point with an exponent.
         shortest: floating point in the shorter of both forms.
         width: the least number of characters, -1 for none.
-        fill: what fills up to `width`: a space, "0", or "-" and "+" as `printf` has them.
+        fill: the character that fills up to `width`: a space, "0", or "-" and "+" as `printf` has
+            them.
         name: name of the node while tracing.
 
     Returns:
@@ -72,7 +73,7 @@ def as_string(
 
 
 def _justified(input: Array, width: int, fill: str) -> Array:
-    """Strings of at least `width` bytes: spaces before them, behind them if `fill` is a minus."""
+    """Strings padded with spaces to `width` bytes: in front, or behind if `fill` is a minus."""
     if width <= 0:
         return input
     if fill == "-":
@@ -141,7 +142,7 @@ AS_STRING = define(
 
 @takes_composites(values=1)
 def to_number(input: TensorLike, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """The number that each string is.
+    """Each string parsed as a number.
 
     Args:
         input: [...], string.
@@ -157,8 +158,8 @@ def to_number(input: TensorLike, out_type: Any = float32, name: str | None = Non
 
 _LONG = 4000  # digits; none of these types has more than 19
 
-# No two parts that stand side by side take the same characters: else a text that is no number takes
-# time in the square of its length.
+# Adjacent parts match disjoint characters; otherwise a long text that is not a number would take
+# quadratic time.
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)[ \t\n\v\f\r]*")
 _FLOAT = re.compile(
     rb"[ \t\n\v\f\r]*"
@@ -175,7 +176,7 @@ def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
         found = form.fullmatch(item)
         text = None if found is None else found.group(1)
         if text is not None and out_type.is_integer and len(text) > _LONG:
-            # Python reads no longer ones; zeros in front do not count.
+            # Python refuses longer numbers, even if the excess is leading zeros.
             text = text[: text[:1] in b"+-"] + text.lstrip(b"+-").lstrip(b"0")[:_LONG]
             text = text if text[-1:].isdigit() else b"0"
         value: Any = None if text is None else convert(text)
@@ -221,7 +222,7 @@ def _cased(name: str, plain: Callable[[bytes], bytes], text: Callable[[str], str
 
 
 def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Every string in small letters.
+    """Every string in lower case.
 
     Args:
         input: [...], string.
@@ -235,7 +236,7 @@ STRING_LOWER = _cased("StringLower", bytes.lower, str.lower)
 
 
 def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Every string in capital letters.
+    """Every string in upper case.
 
     Args:
         input: [...], string.
@@ -249,7 +250,7 @@ STRING_UPPER = _cased("StringUpper", bytes.upper, str.upper)
 
 
 def strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """Every string without the ASCII white space at its ends.
+    """Every string without leading and trailing ASCII white space.
 
     Args:
         input: [...], string.
@@ -276,7 +277,7 @@ STRING_STRIP = define(
 
 
 def _starts(item: bytes) -> Array:
-    """The start of each code point, and the end."""
+    """The start of each code point, and the end of the last."""
     begins = np.flatnonzero(np.frombuffer(item, np.uint8) & 0xC0 != 0x80)
     return np.append(begins, len(item))
 
@@ -339,7 +340,7 @@ def _substr_kernel(input: Array, pos: Array, len: Array, *, unit: str) -> Array:
         )
     shape = np.broadcast_shapes(input.shape, pos.shape, len.shape)
     columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in (input, pos, len)]
-    # One string may stand for many: where its code points begin is found once.
+    # A string may expand to many pieces: find the starts of its code points once.
     steps = (
         {id(item): _starts(item) for item in input.reshape(-1).tolist()} if unit != "BYTE" else {}
     )

@@ -13,7 +13,7 @@ _SHOWN = 100  # bytes of a string in an error
 
 
 def strings_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
-    """An array of strings of that shape; what an iterator makes is counted as it comes."""
+    """An array of strings of that shape; an iterator's items are accounted for one by one."""
     flat = list(counted(items))
     out = np.empty(len(flat), object)
     for begin in range(0, len(flat), _SLICE):  # other threads wait for each of them
@@ -22,12 +22,12 @@ def strings_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
 
 
 def map_strings(function: Callable[[bytes], bytes], x: Array) -> Array:
-    """function(element), strings again."""
+    """function(element) for each element, as strings."""
     return strings_of(map(function, x.reshape(-1).tolist()), x.shape)
 
 
 def map_numbers(function: Callable[[bytes], Any], x: Array, dtype: Any) -> Array:
-    """function(element), numbers of `dtype`."""
+    """function(element) for each element, as numbers of `dtype`."""
     flat = x.reshape(-1)
     if flat.size <= _SLICE:
         return np.array([function(item) for item in flat.tolist()], dtype).reshape(x.shape)
@@ -39,5 +39,5 @@ def map_numbers(function: Callable[[bytes], Any], x: Array, dtype: Any) -> Array
 
 
 def shown(item: bytes) -> str:
-    """A string in an error: all of a short one, the beginning of a long one."""
+    """A string for error messages: short ones whole, long ones truncated."""
     return repr(item) if len(item) <= _SHOWN else f"{item[:_SHOWN]!r}... ({len(item)} bytes)"

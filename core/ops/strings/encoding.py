@@ -1,4 +1,4 @@
-"""Bytes as text and as numbers: base 64, DecodeRaw."""
+"""Bytes as text and as numbers: base64, DecodeRaw."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ __all__ = ["decode_base64", "decode_raw", "encode_base64"]
 
 
 def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
-    """Every string in base 64, with the letters that URLs can hold.
+    """Every string in base64, with the URL-safe alphabet.
 
     Args:
         input: [...], string.
@@ -82,7 +82,7 @@ def _decode_kernel(input: Array) -> Array:
     return map_strings(decoded, input)
 
 
-# `+` and `/` themselves become letters that are none.
+# `+` and `/` are mapped to an invalid character, so that they are refused.
 _URL_LETTERS = bytes.maketrans(b"-_+/", b"+/!!")
 
 
@@ -99,7 +99,7 @@ DECODE_BASE64 = define(
 def decode_raw(
     input_bytes: TensorLike, out_type: Any, little_endian: bool = True, name: str | None = None
 ) -> Tensor:
-    """The numbers whose bytes each string is.
+    """The bytes of each string reinterpreted as numbers.
 
     Args:
         input_bytes: [...], string, all of one length.

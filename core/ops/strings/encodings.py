@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _MARK, _MARKS = 0xD800, 0x800
-# Units of two and of four bytes, which are big-endian without a byte order mark.
+# Bytes per unit; both are big-endian without a byte order mark.
 _BY_MARK = {"utf-16": 2, "utf-32": 4}
-# Codecs of Python that are no encodings of text elsewhere.
+# Python codecs that are not text encodings elsewhere.
 _NO_ENCODINGS = frozenset(
     {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "utf-8-sig", "mbcs"}
 )
@@ -28,7 +28,7 @@ def codec_of(name: str, who: str) -> str:
     """Python's name of an encoding.
 
     Raises:
-        InvalidArgumentError: there is no such encoding.
+        InvalidArgumentError: the encoding is unknown.
     """
     plain = name.lower().replace("_", "-")
     plain = {"utf-16-be": "utf-16-be", "utf-32-be": "utf-32-be"}.get(plain, plain)
@@ -36,7 +36,7 @@ def codec_of(name: str, who: str) -> str:
         found = codecs.lookup(plain).name
     except (LookupError, ValueError):
         found = ""
-    # Codecs of bytes (`hex`) decode to bytes.
+    # Codecs such as `hex` decode to bytes.
     if not found or found.replace("_", "-") in _NO_ENCODINGS or _is_of_bytes(found):
         raise InvalidArgumentError(
             f"{who}: Could not create converter for input encoding: {name}\n"
@@ -54,10 +54,10 @@ def _is_of_bytes(codec: str) -> bool:
 
 
 def check_replacement(point: int, who: str) -> None:
-    """Refuse a replacement that is no code point.
+    """Raise for a replacement that is not a code point.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: the replacement is not a code point.
     """
     if not 0 <= point <= 0x10FFFF:
         raise InvalidArgumentError(
@@ -85,14 +85,14 @@ def decoded(
     if encoding in _BY_MARK:
         encoding, skipped = _ordered(text, encoding)
         text = text[skipped:]
-    # Half a surrogate pair is of none of these encodings: it marks what is wrong, and how long.
+    # Lone surrogates, which no encoding produces, mark invalid parts and their lengths.
     whole, widths = _marked(text, encoding)
     points = np.frombuffer(whole.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
     wrong = (points >= _MARK) & (points < _MARK + _MARKS)
     if widths is None:
         widths = np.where(wrong, points - _MARK, _widths(points, encoding))
     starts = np.cumsum(widths) - widths + skipped
-    starts[:1] = 0  # what tells the byte order belongs to the first
+    starts[:1] = 0  # the byte order mark belongs to the first character
     if errors == "strict" and wrong.any():
         place = int(starts[wrong.argmax()])
         raise InvalidArgumentError(
@@ -106,7 +106,7 @@ def decoded(
 
 
 def _ordered(text: bytes, encoding: str) -> tuple[str, int]:
-    """The encoding with its byte order, and how many bytes say so at the beginning."""
+    """The encoding with its byte order, and the size of the byte order mark."""
     size = _BY_MARK[encoding]
     for order, ending in (("big", "be"), ("little", "le")):
         if text.startswith((0xFEFF).to_bytes(size, order)):  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ def _ordered(text: bytes, encoding: str) -> tuple[str, int]:
 
 
 def _widths(points: Array, encoding: str) -> Array:
-    """The number of bytes of each code point, in an encoding for which it is known."""
+    """The number of bytes of each code point, for encodings in which it is known."""
     if encoding == "utf-8":
         return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
     if encoding in {"utf-16-be", "utf-16-le"}:
@@ -130,7 +130,7 @@ _OF_KNOWN_WIDTHS = _WINDOWS | {
 
 
 def _marked(text: bytes, encoding: str) -> tuple[str, Array | None]:
-    """The decoded text, marked, and how many bytes each code point has, where that must be seen."""
+    """The decoded text, marked; and the bytes of each code point, if they depend on the text."""
     if encoding in _OF_KNOWN_WIDTHS:
         return text.decode(encoding, _AS_ICU if encoding in _WINDOWS else _MARKING), None
     decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
@@ -158,7 +158,7 @@ def _mark(error: UnicodeError) -> tuple[str, int]:
 
 
 def _mark_of_windows(error: UnicodeError) -> tuple[str, int]:
-    """ICU decodes the bytes that Windows' code pages leave open as the same code points."""
+    """The code points to which ICU decodes bytes undefined in Windows' code pages."""
     if isinstance(error, UnicodeDecodeError) and error.object[error.start] in _LEFT_OPEN:
         return chr(error.object[error.start]), error.start + 1
     return _mark(error)

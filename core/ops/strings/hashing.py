@@ -59,7 +59,7 @@ STRING_TO_HASH_BUCKET = define(
 
 @takes_composites(values=1)
 def to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
-    """The fingerprint of each string modulo `num_buckets`, the same everywhere and always.
+    """The fingerprint of each string modulo `num_buckets`, the same on all machines.
 
     Args:
         input: [...], string.

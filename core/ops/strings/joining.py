@@ -1,4 +1,4 @@
-"""Strings put together: StringJoin, ReduceJoin, UnsortedSegmentJoin."""
+"""Joining strings: StringJoin, ReduceJoin, UnsortedSegmentJoin."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
 
     Args:
         inputs: string tensors of one shape; scalars go with every element.
-        separator: what stands between two strings.
+        separator: text between two strings.
         name: name of the node while tracing.
 
     Raises:
@@ -81,7 +81,7 @@ def unsorted_segment_join(
         inputs: [*ids, ...], string.
         segment_ids: [*ids], int32 or int64, from 0 to `num_segments` - 1.
         num_segments: [], how many segments.
-        separator: what stands between two strings.
+        separator: text between two strings.
         name: name of the node while tracing.
 
     Returns:
@@ -124,7 +124,7 @@ def _segment_join_kernel(
 
 
 def _after_something(between: bytes, items: list[bytes]) -> bytes:
-    """The items joined as TensorFlow does here: `between` never follows nothing."""
+    """The items joined as TensorFlow does here: without `between` after an empty beginning."""
     first = next((at for at, item in enumerate(items) if item), len(items))
     return joined(between, items[first:])
 
@@ -168,7 +168,7 @@ def reduce_join(
         axis: the axis or axes, joined in the order in which they are named; None is all, the last
             one first.
         keepdims: joined axes stay, with size 1.
-        separator: what stands between two strings.
+        separator: text between two strings.
         name: name of the node while tracing.
 
     Raises:
@@ -179,7 +179,7 @@ def reduce_join(
     axes = axis
     if axes is None:
         rank = x.shape.rank
-        # The first axis named is joined first; the last axis of all is the innermost.
+        # The axis named first is joined first; the last axis named is the innermost.
         axes = ranges.range(shapes.rank(x) - 1, -1, -1) if rank is None else list(range(rank))[::-1]
     axes = convert_to_tensor(axes, int32)
     return execute_one(
@@ -223,7 +223,7 @@ def _infer_reduce_join(call: InferCall) -> Shape:
     if found.rank is None and rank is not None:
         axes = call.spec(1).shape
         count = axes.num_elements()
-        # TensorFlow: axes are distinct, so that their number tells the rank.
+        # TensorFlow: the axes are distinct, so their number determines the output's rank.
         if count is not None and count <= rank:
             return unknown_shape(rank - count)
     return found

@@ -25,10 +25,10 @@ from pinnace.ops.strings.elements import map_numbers, map_strings
 
 __all__ = ["regex_full_match", "regex_replace"]
 
-# A pattern may come from a request, and takes up to 8 MB.
+# The number of compiled patterns kept: each may come from a request and take up to 8 MB.
 _KEPT = 64
 
-# A set of ASCII characters, none of whose members is more than one: punctuation, white space.
+# A set of single ASCII characters, such as punctuation or white space.
 _SET = re.compile(rb"\[(?!\^)(?:[^\\\[\]\x80-\xff]|\\[^0-9A-Za-z\x80-\xff]|\\[dsw])+\]")
 
 _SHORTEST = {1: 0, 2: 0x80, 3: 0x800, 4: 0x10000}
@@ -36,7 +36,7 @@ _SHORTEST = {1: 0, 2: 0x80, 3: 0x800, 4: 0x10000}
 
 def _engine(op: str) -> Any:
     try:
-        import re2  # for those who have patterns
+        import re2  # late: only for programs with patterns
     except ImportError:
         raise UnimplementedError(
             f"{op} needs the package google-re2\n  Try: pip install google-re2"
@@ -91,7 +91,7 @@ STATIC_REGEX_FULL_MATCH = define(
 
 
 def _rewriter(op: str, groups: int, rewrite: bytes) -> list[bytes | int]:
-    """The rewrite as texts and numbers of groups."""
+    """The rewrite as texts and group numbers."""
     parts: list[bytes | int] = []
     shown = _readable(rewrite)
     place = 0
@@ -141,7 +141,7 @@ def _replaced(expression: Any, parts: list[bytes | int], text: bytes, every: boo
                 if not every:
                     break
             if start == end:
-                # The next search begins behind a whole character, not in the middle of it.
+                # The next search starts after a whole character.
                 step = _width(text, start)
                 if step > 1:
                     restart = start + step
@@ -155,7 +155,7 @@ def _replaced(expression: Any, parts: list[bytes | int], text: bytes, every: boo
 
 @functools.lru_cache(maxsize=_KEPT)
 def _letters(expression: Any) -> bytes | None:
-    """The characters that an expression matches, if it matches single ASCII characters alone."""
+    """The characters that an expression matches, if it matches single ASCII characters only."""
     if not _SET.fullmatch(expression.pattern):
         return None
     every = (bytes([code]) for code in range(128))
@@ -188,7 +188,7 @@ def _width(text: bytes, place: int) -> int:
     code = first & (0x7F >> size)
     for byte in rest:
         code = code << 6 | byte & 0x3F
-    # Half of a surrogate pair is a character for RE2, what could be said shorter is none.
+    # For RE2, half of a surrogate pair is a character; an overlong encoding is not.
     return size if _SHORTEST[size] <= code <= sys.maxunicode else 1
 
 
@@ -216,12 +216,12 @@ def regex_replace(
     replace_global: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    r"""Each string with what matches the expression replaced.
+    r"""Each string with matches of the expression replaced.
 
     Args:
         input: [...], string.
         pattern: an expression in RE2's syntax, a scalar.
-        rewrite: what takes its place, a scalar: `\1` to `\9` are groups, `\0` the whole match.
+        rewrite: its replacement, a scalar: `\1` to `\9` are groups, `\0` the whole match.
         replace_global: every match; the first one if False.
         name: name of the node while tracing.
 
@@ -249,7 +249,7 @@ def _static_replace_kernel(
     input: Array, *, pattern: str, rewrite: str, replace_global: bool
 ) -> Array:
     found = _rewritten("StaticRegexReplace", input, pattern, rewrite, replace_global)
-    if not found.ndim:  # TensorFlow Decision Forests finds the folder of its assets like this
+    if not found.ndim:  # TensorFlow Decision Forests finds its assets' folder by such an op
         found[()] = with_folder_kept(input.item(), found.item())
     return found
 
@@ -304,7 +304,7 @@ REGEX_REPLACE = define(
 
 @functools.lru_cache(maxsize=_KEPT)
 def compiled(op: str, pattern: str | bytes) -> Any:
-    """The expression, ready; InvalidArgumentError in the name of `op` if it is none."""
+    """The compiled expression; InvalidArgumentError in the name of `op` if it is invalid."""
     re2 = _engine(op)
     text = pattern.encode("utf-8", "surrogateescape") if isinstance(pattern, str) else pattern
     options = re2.Options()
@@ -316,5 +316,5 @@ def compiled(op: str, pattern: str | bytes) -> Any:
         raise InvalidArgumentError(
             f"{op}: Invalid pattern: {_readable(text)}, error: {why}"
         ) from None
-    re2.purge()  # it would keep more of them than are kept here
+    re2.purge()  # RE2's own cache would keep more of them
     return found

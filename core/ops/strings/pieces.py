@@ -1,4 +1,4 @@
-"""Strings composed of parts: UnicodeEncode, UnicodeTranscode, StringNGrams."""
+"""Building strings: UnicodeEncode, UnicodeTranscode, StringNGrams."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Every string in another encoding.
+    """Every string converted to another encoding.
 
     Args:
         input: [...], string.
@@ -90,7 +90,7 @@ def _transcode_kernel(
     source = codec_of(input_encoding, who)
     check_replacement(replacement_char, who)
 
-    # UnicodeDecode replaces control characters also where it is strict.
+    # Even in strict mode, UnicodeDecode replaces control characters.
     refused = replace_control_characters and errors == "strict"
     replaced = replace_control_characters and not refused
 
@@ -191,7 +191,7 @@ def _ngrams_kernel(
         raise InvalidArgumentError(
             f"StringNGrams: data_splits must go from 0 to {len(words)}, got {splits}"
         )
-    if not words:  # TensorFlow: nor are runs made of padding alone then
+    if not words:  # TensorFlow: no n-grams of padding alone either
         return strings_of([], (0,)), np.zeros_like(data_splits)
     between, left, right = _bytes(separator), _bytes(left_pad), _bytes(right_pad)
     found: list[bytes] = []
@@ -206,7 +206,7 @@ def _ngrams_kernel(
             runs = range(len(padded) - width + 1)
             found += counted(joined(between, padded[at : at + width]) for at in runs)
         if preserve_short_sequences and len(found) == before and row:
-            # TensorFlow: all words, with as much padding as the narrowest run has.
+            # TensorFlow: all words, padded as for the shortest n-gram.
             width = min(ngram_widths)
             pad = width - 1 if pad_width < 0 else min(pad_width, width - 1)
             found.append(joined(between, [left] * pad + row + [right] * pad))

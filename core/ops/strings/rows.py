@@ -1,4 +1,4 @@
-"""Fingerprint: one fingerprint for each row of a tensor."""
+"""Fingerprint: a fingerprint per row of a tensor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _METHOD = b"farmhash64"
 def fingerprint(
     data: TensorLike, method: TensorLike = "farmhash64", name: str | None = None
 ) -> Tensor:
-    """Eight bytes for each row, the same everywhere and always.
+    """A fingerprint of eight bytes for each row, the same on all machines.
 
     Args:
         data: [rows, ...], any dtype but resource and variant.
@@ -61,7 +61,7 @@ def _kernel(data: Array, method: Array) -> Array:
     elif rows.shape[1] == 1:
         found = [_eight(row[0]) for row in rows]
     else:
-        # TensorFlow: that of the fingerprints of the strings.
+        # TensorFlow: the fingerprint of the strings' fingerprints.
         found = [_eight(b"".join(map(_eight, row.tolist()))) for row in rows]
     return np.frombuffer(b"".join(found), np.uint8).reshape(-1, 8)
 

@@ -22,7 +22,7 @@ def unicode_script(input: TensorLike, name: str | None = None) -> Tensor:
         name: name of the node while tracing.
 
     Returns:
-        [...], int32; -1 for what is no code point.
+        [...], int32; -1 for invalid code points.
     """
     return UNICODE_SCRIPT.entry(input, name)
 

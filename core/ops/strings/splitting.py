@@ -1,4 +1,4 @@
-"""Strings taken apart: StringSplitV2, UnicodeDecodeWithOffsets.
+"""Splitting of strings: StringSplitV2, UnicodeDecodeWithOffsets.
 
 Their results are the components of sparse and ragged tensors, which functions in `composites`
 create.
@@ -20,11 +20,11 @@ from pinnace.ops.strings.encodings import check_replacement, codec_of, decoded
 
 __all__: list[str] = []
 
-_PIECE = 1 << 15  # bytes of a text that are cut at once
+_PIECE = 1 << 15  # bytes of text that are split at a time
 
 
 def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
-    """`text` cut at `separator`, at white space if that is empty, at most `most` times if >= 0."""
+    """`text` split at `separator`, or at white space if empty; at most `most` times if >= 0."""
     if most == 0:
         return [text]
     if most < 0 and len(text) > _PIECE:
@@ -33,19 +33,19 @@ def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
         return text.split(separator, most)
     parts = text.split(None, most)
     if len(parts) == most:
-        # TensorFlow: what is left is a part, also if it is empty.
+        # TensorFlow: the remainder is a part even if it is empty.
         parts.append(b"")
     return parts
 
 
 def _parts_of_pieces(text: bytes, separator: bytes) -> list[bytes]:
-    """All parts of a long text; other threads wait for the cutting of one piece, not of it all."""
+    """All parts of a long text, split piece by piece so that other threads can run in between."""
     parts: list[bytes] = []
     begin, size = 0, _PIECE
     while begin + size < len(text):
         piece = text[begin : begin + size]
         found = piece.split(separator or None)
-        # What is left behind the last cut may go on in the next piece.
+        # The part after the last separator may continue in the next piece.
         rest = b"" if not separator and piece[-1:].isspace() else found.pop()
         if len(rest) == size:
             size *= 2
@@ -174,14 +174,14 @@ def _split_old_kernel(
     input: Array, delimiter: Array, *, skip_empty: bool
 ) -> tuple[Array, Array, Array]:
     letters = delimiter.item()
-    # Every byte of the delimiter cuts; without one, every byte is a piece.
+    # Each byte of the delimiter separates; without a delimiter every byte is a piece.
     cut = re.compile(b"[" + re.escape(letters) + b"]") if letters else None
     rows = []
     for text in input.tolist():
         if cut is None:
             rows.append([text[n : n + 1] for n in range(len(text))])
         else:
-            # TensorFlow: of an empty text there is no piece, not an empty one.
+            # TensorFlow: an empty text has no piece, not an empty one.
             pieces = cut.split(text) if text else []
             rows.append([piece for piece in pieces if piece] if skip_empty else pieces)
     return _sparse(rows)

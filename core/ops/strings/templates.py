@@ -1,4 +1,4 @@
-"""Texts with tensors in them: tf.strings.format."""
+"""tf.strings.format: text with tensors inserted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def format(
     Args:
         template: a text.
         inputs: a tensor, or a list or tuple of them, one per placeholder.
-        placeholder: what stands for a tensor.
+        placeholder: the text that a tensor replaces.
         summarize: how many elements from either end of each axis; all if -1.
         name: name of the node while tracing.
 
@@ -29,7 +29,7 @@ def format(
         [], string.
 
     Raises:
-        ValueError: another number of placeholders than of tensors.
+        ValueError: wrong number of placeholders than of tensors.
 
     Source:
         TensorFlow op `StringFormat` (string_format_op.cc).

@@ -1,7 +1,7 @@
-"""Summaries as ops: WriteSummary and its kin, through the resource of a writer.
+"""Summary ops: WriteSummary and others, through a writer's resource.
 
-What is behind the handle is the business of `pinnace.summary`; see `Writer`. Order among the
-summaries of one writer is that of any writes to one resource.
+The object behind the handle is defined by `pinnace.summary`; see `Writer`. Summaries of one writer
+are ordered like all writes to one resource.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__: list[str] = []
 
 
 class Writer(Protocol):
-    """The resource behind a writer's handle."""
+    """The resource of a writer's handle."""
 
     def write_tensor(
         self, step: int, tag: str, array: Array, dtype: DType, metadata: bytes
     ) -> None:
-        """One value, with a SummaryMetadata message."""
+        """Write a value with a SummaryMetadata message."""
 
     def write_histogram(self, step: int, tag: str, array: Array) -> None:
         """The histogram of an array."""
@@ -44,7 +44,7 @@ class Writer(Protocol):
         """A Summary message."""
 
     def flush(self) -> None:
-        """Everything so far is in the file."""
+        """Write everything so far to the file."""
 
     def close(self) -> None:
         """The file has ended."""
@@ -89,7 +89,7 @@ def _op(
         kernel=kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="write",
-        # The file of a writer that a program made: a model has none of its own.
+        # It refers to a writer's file, which the program opened: a model has none.
         reaches="files",
     )
 
@@ -218,7 +218,7 @@ WRITE_RAW_PROTO_SUMMARY = _op(
 
 
 def flush(writer: Tensor, name: str | None = None) -> None:
-    """Put everything so far into the file."""
+    """Write everything so far to the file."""
     execute(FLUSH_SUMMARY_WRITER, writer, name=name)
 
 
@@ -230,7 +230,7 @@ FLUSH_SUMMARY_WRITER = _op("FlushSummaryWriter", "writer: resource ->", _flush_k
 
 
 def close(writer: Tensor, name: str | None = None) -> None:
-    """End the file."""
+    """Close the file."""
     execute(CLOSE_SUMMARY_WRITER, writer, name=name)
 
 

@@ -1,6 +1,6 @@
-"""Ops of TensorFlow Text that models of language hold.
+"""Ops of TensorFlow Text in language models.
 
-Normal forms, splitting, word pieces and those of SentencePiece; states, trees and sentences.
+Normal forms, splitting, WordPiece and SentencePiece; states, trees and sentences.
 """
 
 from pinnace.ops.text import labelled_words as labelled_words

@@ -1,4 +1,4 @@
-"""Words by a label or by the script of each character: SplitMerge… and UnicodeScriptTokenize…."""
+"""Words by labels or by scripts of characters: SplitMerge… and UnicodeScriptTokenize…."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _SPACE_TEXTS = frozenset(chr(code).encode() for code in _SPACES)
 
 
 def _merged(text: bytes, labels: list[int], pieces: Pieces, *, splits_at_spaces: bool) -> None:
-    """Put the words of one text behind the others.
+    """Append the words of one text to the others.
 
     Args:
-        text: that is cut.
+        text: the text to split.
         labels: 0 for each character that begins a word.
         pieces: get them.
         splits_at_spaces: whether a word ends at a space, whatever the next label is.
@@ -107,7 +107,7 @@ SPLIT_MERGE = define(
 
 
 class _Words:
-    """Code points in words, and where these begin and end in their text."""
+    """Code points grouped to words, with the start and end of each in its text."""
 
     def __init__(self) -> None:
         self.values: list[int] = []
@@ -118,7 +118,7 @@ class _Words:
     def add(self, points: list[int], scripts: list[int], *, keeps_spaces: bool) -> None:
         """The words of one text: a new one begins where the script changes.
 
-        Spaces are left out of words. They are of a script as well, which ends one before them.
+        Spaces are left out of words, but count as a script, which ends the one before them.
         """
         before, was_space, is_open = _NO_SCRIPT, False, False
         skipped = 0

@@ -1,4 +1,4 @@
-"""Normal forms of Unicode: NormalizeUTF8, CaseFoldUTF8. What is not UTF-8 stays as it is."""
+"""Unicode normalization: NormalizeUTF8, CaseFoldUTF8. Invalid UTF-8 is unchanged."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NORMALIZE_UTF8 = define(
 )
 
 
-# Code points that show nothing by themselves (Default_Ignorable_Code_Point): folding drops them.
+# Invisible code points (Default_Ignorable_Code_Point), which folding drops.
 _IGNORED = (
     *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
     *((0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164)),
@@ -68,7 +68,7 @@ def _dropped() -> dict[int, None]:
 
 
 def _folded(text: str) -> str:
-    """NFKC_Casefold: folding may call for composing, and that for folding."""
+    """NFKC_Casefold, by folding and composing repeatedly until nothing changes."""
     before = None
     while text != before:
         before = text

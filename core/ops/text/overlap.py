@@ -1,4 +1,4 @@
-"""RougeL: the longest common subsequence of two sequences of words, as a share of each."""
+"""RougeL: the longest common subsequence of two word sequences, relative to their lengths."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def common_length(first: Sequence[Any], second: Sequence[Any]) -> int:
 
 
 def _measures(hypothesis: int, reference: int, common: int, alpha: Any) -> tuple[Any, Any, Any]:
-    """F, precision and recall, in the precision in which TensorFlow Text computes them."""
+    """F, precision and recall, rounded as in TensorFlow Text."""
     one, count = np.float32(1), np.float32(common)
     p, r = (np.float32(float(count) / (size + _TINY)) for size in (hypothesis, reference))
     if alpha < 0:  # as tensor2tensor does

@@ -1,4 +1,4 @@
-"""A model of SentencePiece: texts to pieces and back."""
+"""SentencePiece models: texts to pieces and back."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Piece(NamedTuple):
     """A piece of a text.
 
     Attributes:
-        text: of the piece; of an unknown one, what stands there.
-        number: in the model.
-        start: where it begins, in bytes of the text that was given.
-        end: where it ends.
+        text: text of the piece; for an unknown one, the original text.
+        number: index in the model.
+        start: its start, in bytes of the given text.
+        end: its end.
     """
 
     text: bytes
@@ -61,7 +61,7 @@ class TextPieces:
 
     Raises:
         InvalidArgumentError: the content is empty.
-        InternalError: it is damaged.
+        InternalError: the model is damaged.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -97,8 +97,8 @@ class TextPieces:
         """The pieces of a text.
 
         Args:
-            text: that is cut.
-            ends: what is done with the pieces.
+            text: the text to split.
+            ends: the treatment of the pieces.
             count: 0 or 1 gives the best cut, more draws one of the `count` best, -1 one of all.
             alpha: inverse temperature of the draw; with BPE the probability of skipping a merge.
             random: the generator that draws.
@@ -136,7 +136,7 @@ class TextPieces:
         return [self._placed(origins, found, ends) for found, _ in cuts]
 
     def _placed(self, origins: list[int], cut: Cut, ends: Ends) -> list[Piece]:
-        """The pieces with their places; neighbouring unknown ones become one piece, or bytes."""
+        """The pieces with positions; adjacent unknown pieces become one piece, or bytes."""
         found: list[Piece] = []
         at, was_unknown = 0, False
         for part, number in cut:
@@ -161,7 +161,7 @@ class TextPieces:
         return self._ended(found, ends)
 
     def _ended(self, pieces: list[Piece], ends: Ends) -> list[Piece]:
-        """The pieces after the steps of `ends`; TensorFlow Text places begin and end at 0."""
+        """The pieces after the steps of `ends`; begin and end are at 0, as in TensorFlow Text."""
         found = list(pieces)
         if ends.first:
             found.insert(0, Piece(self._first, self._end(self._first), 0, 0))
@@ -179,7 +179,7 @@ class TextPieces:
         """A piece by its number.
 
         Raises:
-            OutOfRangeError: there is none.
+            OutOfRangeError: no piece has that number.
         """
         if not 0 <= number < len(self.vocabulary.texts):
             raise OutOfRangeError(
@@ -204,7 +204,7 @@ class TextPieces:
         return self._denormalizer.normalized(found)[0] if self._denormalizer else found
 
     def _said(self, piece: Piece, *, is_first: bool) -> bytes:
-        """The bytes that a piece contributes to a text."""
+        """The bytes that a piece adds to a text."""
         if self.vocabulary.is_control(piece.number):
             return b""
         text = piece.text
@@ -217,7 +217,7 @@ class TextPieces:
 
 
 def _valid(found: Iterable[int]) -> bytes:
-    """The bytes as UTF-8: each byte that belongs to no character becomes U+FFFD."""
+    """The bytes as UTF-8, with U+FFFD for each invalid byte."""
     data, out, at = bytes(found), bytearray(), 0
     while at < len(data):
         for size in (1, 2, 3, 4):

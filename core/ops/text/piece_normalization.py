@@ -1,4 +1,4 @@
-"""Normalization before SentencePiece cuts a text: replaced characters, visible spaces, offsets."""
+"""SentencePiece's normalization: replaced characters, visible spaces, offsets."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 SPACE = "\u2581".encode()
 _INVALID = "\ufffd".encode()
-_SIZES = (*(1,) * 12, 2, 2, 3, 4)  # of a character, by the first four bits
+_SIZES = (*(1,) * 12, 2, 2, 3, 4)  # bytes of a character, by the first four bits
 
 
 def character_size(text: bytes, at: int) -> int:
-    """The number of bytes of the character that begins at `at`, by its first byte alone."""
+    """The number of bytes of the character at `at`, by its first byte."""
     return min(_SIZES[text[at] >> 4], len(text) - at)
 
 
 class Symbols:
-    """Texts that are one piece wherever they stand.
+    """Texts that are never split.
 
     Args:
         texts: the symbols, none of them empty.
@@ -35,7 +35,7 @@ class Symbols:
             self._by_first.setdefault(text[0], []).append(text)
 
     def size(self, text: bytes, at: int) -> int:
-        """The number of bytes of the longest symbol that begins at `at`; 0 if none does."""
+        """The number of bytes of the longest symbol at `at`; 0 if there is none."""
         for symbol in self._by_first.get(text[at], ()):
             if text.startswith(symbol, at):
                 return len(symbol)
@@ -63,7 +63,7 @@ class Replacements:
         self._texts = content[4 + size :]
 
     def find(self, text: bytes, at: int) -> tuple[bytes, int] | None:
-        """The replacement of the longest text of the table at `at`, and the length of that text."""
+        """The replacement for the longest key of the table at `at`, and the key's length."""
         units, count = self._units, len(self._units)
         place, best, found = _offset(units[0]), 0, 0
         for end in range(at, len(text)):
@@ -89,7 +89,7 @@ class Normalizer:
     """The changes that a model makes to texts before they are cut.
 
     Args:
-        rules: of the model.
+        rules: rules of the model.
         symbols: texts that stay as they are.
         is_suffix: whether a space belongs to the word before it.
     """
@@ -105,7 +105,7 @@ class Normalizer:
         self._space = SPACE if rules.escape_whitespaces else b" "
 
     def _prefix(self, text: bytes, at: int) -> tuple[bytes, int]:
-        """The replacement of what begins at `at`, and the number of bytes that it replaces."""
+        """The replacement for the text at `at`, and the number of bytes it replaces."""
         size = self._symbols.size(text, at) if self._symbols else 0
         if size:
             return text[at : at + size], size
@@ -121,7 +121,7 @@ class Normalizer:
         return character, size
 
     def normalized(self, text: bytes) -> tuple[bytes, list[int]]:
-        """The normalized text, and for each of its bytes and its end the offset in `text`."""
+        """The normalized text, and the offset in `text` for each of its bytes and its end."""
         at = self._start(text)
         out, origins = bytearray(), list[int]()
         if at == len(text):
@@ -152,7 +152,7 @@ class Normalizer:
         return bytes(out), origins
 
     def _start(self, text: bytes) -> int:
-        """The offset of the first character that is no space; 0 if spaces are not removed."""
+        """The offset of the first character that is not a space; 0 if spaces are kept."""
         at = 0
         while self._removes and at < len(text):
             found, size = self._prefix(text, at)

@@ -1,4 +1,4 @@
-"""Search for the pieces of a normalized text: by scores, by merges, by words or characters."""
+"""Search for pieces of a normalized text: by scores, merges, words or characters."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from pinnace.ops.text.piece_vocabulary import Vocabulary
 
-Cut: TypeAlias = "list[tuple[bytes, int]]"  # pieces of the text, and their numbers
+Cut: TypeAlias = "list[tuple[bytes, int]]"  # pieces of the text with their ids
 _UNKNOWN_PENALTY = 10.0
 _BONUS = 0.1
 _MOST_CUTS = 1024
-_LONG, _SHORT = 10_000, 512  # of the paths that wait, and of those that stay when they are many
+_LONG, _SHORT = 10_000, 512  # the most waiting paths, and how many of them are kept then
 _SMALLEST = float(np.finfo(np.float32).tiny)
 _SPACE = SPACE.decode()
 
 
 def _single(x: float) -> float:
-    """The number rounded to single precision, in which SentencePiece adds scores."""
+    """The number rounded to float32, in which SentencePiece adds scores."""
     return float(np.float32(x))
 
 
@@ -55,7 +55,7 @@ class Drawing(Protocol):
 
 
 class ByWord(Search):
-    """A piece is a word, with the space before it."""
+    """Pieces are words, each with its preceding space."""
 
     def cut(self, text: bytes) -> Cut:
         """The words."""
@@ -66,7 +66,7 @@ class ByWord(Search):
 
 
 class ByCharacter(Search):
-    """A piece is a character, or a symbol that the model names."""
+    """Pieces are characters, or symbols of the model."""
 
     def cut(self, text: bytes) -> Cut:
         """The characters."""
@@ -76,14 +76,14 @@ class ByCharacter(Search):
 
 
 class ByMerges(Search):
-    """Byte-pair encoding: the two neighbours with the highest score are merged, repeatedly."""
+    """Byte-pair encoding: the neighbours with the highest score are merged, repeatedly."""
 
     def cut(self, text: bytes) -> Cut:
-        """The pieces that are left when no two neighbours can be merged."""
+        """The pieces that remain when no two neighbours can be merged."""
         return _Merging(self.vocabulary, text).done(lambda: False)
 
     def sample(self, text: bytes, alpha: float, random: np.random.Generator) -> Cut:
-        """A cut whose merges were each skipped with the probability `alpha` (BPE-dropout)."""
+        """Pieces with each merge skipped at probability `alpha` (BPE-dropout)."""
         return _Merging(self.vocabulary, text).done(lambda: bool(random.random() < alpha))
 
 
@@ -102,7 +102,7 @@ class _Merging:
         self._fixed = [is_symbol for _, is_symbol in parts]
         self._after = [*range(1, len(parts)), -1]
         self._before = [-1, *range(len(parts) - 1)]
-        # The highest score first, of equal ones the leftmost.
+        # A heap: the highest score first, the leftmost among equal ones.
         self._waiting: list[tuple[float, int, int, int]] = []
         self._halves: dict[bytes, tuple[bytes, bytes]] = {}
 
@@ -131,7 +131,7 @@ class _Merging:
             _, left, right, size = heapq.heappop(self._waiting)
             is_gone = not pieces[left] or not pieces[right]
             if is_gone or len(pieces[left]) + len(pieces[right]) != size:
-                continue  # one of them is part of another piece by now
+                continue  # one of them has been merged meanwhile
             if leaves_out():
                 continue
             pieces[left] += pieces[right]
@@ -144,7 +144,7 @@ class _Merging:
         return [one for piece in filter(None, pieces) for one in self._used(piece)]
 
     def _used(self, piece: bytes) -> Iterator[tuple[bytes, int]]:
-        """The piece, or the pieces it was merged from if the model uses it for merging only."""
+        """The piece, or the pieces it was merged from if it is an intermediate one."""
         waiting = [piece]
         while waiting:
             part = waiting.pop()
@@ -160,8 +160,8 @@ class _Node(NamedTuple):
 
     Attributes:
         start: the index of its first character.
-        number: of the piece.
-        score: of the piece.
+        number: number of the piece.
+        score: score of the piece.
         best: the score of the best path that ends with it.
         alpha: the log-sum-exp of the scores of all paths to its beginning.
     """
@@ -174,7 +174,7 @@ class _Node(NamedTuple):
 
 
 class ByScores(Search):
-    """The cut whose pieces have the highest sum of scores."""
+    """The split into pieces with the highest sum of scores."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
@@ -182,20 +182,20 @@ class ByScores(Search):
         self._unknown = _single(min(scores, default=0.0) - _UNKNOWN_PENALTY)
         self._highest = max([_SMALLEST, *scores])
         self._numbers: dict[str, int] = {}
-        self._begun: set[str] = set()  # what some piece begins with
+        self._begun: set[str] = set()  # prefixes of pieces
         for piece, number in vocabulary.pieces.items():
             text = piece.decode("utf-8", "surrogateescape")
             self._begun.update(text[:size] for size in range(1, len(text) + 1))
             self._numbers[text] = number
 
     def _score(self, number: int, size: int) -> float:
-        """The score of a piece; a user-defined symbol beats every other piece."""
+        """The score of a piece; user-defined symbols beat all others."""
         if number in self.vocabulary.symbols:
             return _single(size * self._highest) - _BONUS
         return self.vocabulary.scores[number]
 
     def _from(self, text: str, start: int) -> Iterator[tuple[int, int]]:
-        """The pieces that begin somewhere: where each ends, and its number."""
+        """The pieces that start at a position: the end and id of each."""
         for end in range(start + 1, len(text) + 1):
             part = text[start:end]
             if part not in self._begun:
@@ -205,7 +205,7 @@ class ByScores(Search):
                 yield end, number
 
     def cut(self, text: bytes) -> Cut:
-        """The best cut, by dynamic programming over the ends of pieces (Viterbi)."""
+        """The best split, by dynamic programming over piece ends (Viterbi)."""
         chars = text.decode("utf-8", "surrogateescape")
         count = len(chars)
         starts, numbers, best = [-1] * (count + 1), [-1] * (count + 1), [0.0] * (count + 1)
@@ -234,7 +234,7 @@ class ByScores(Search):
         return found
 
     def _lattice(self, chars: str, alpha: float) -> list[list[_Node]]:
-        """All pieces by the index of their ends; `alpha` multiplies the scores in the sums."""
+        """All pieces by end position; `alpha` multiplies scores in the sums."""
         count = len(chars)
         ending: list[list[_Node]] = [[] for _ in range(count + 1)]
         ending[0].append(_Node(-1, -1, 0.0, 0.0, 0.0))
@@ -253,14 +253,15 @@ class ByScores(Search):
         return ending
 
     def best(self, text: bytes, count: int) -> list[tuple[Cut, float]]:
-        """The best cuts with their scores: A* search from the end of the text to its beginning."""
+        """The best splits with their scores, by A* search from the end of the text."""
         count = max(1, min(count, _MOST_CUTS))
         if count == 1:
             return [(self.cut(text), 0.0)]
         chars = text.decode("utf-8", "surrogateescape")
         ending = self._lattice(chars, 0.0)
         order = itertools.count()
-        # Negated bound of its score, order of discovery, first character, score so far, pieces.
+        # Negated upper bound of the score, order of discovery, first character, score so far,
+        # pieces.
         waiting: list[tuple[float, int, int, float, _Path | None]] = []
         heapq.heappush(waiting, (0.0, next(order), len(chars), 0.0, None))
         results: list[tuple[Cut, float]] = []
@@ -278,7 +279,7 @@ class ByScores(Search):
         return results
 
     def sample(self, text: bytes, alpha: float, random: np.random.Generator) -> Cut:
-        """A cut drawn with the softmax of `alpha` times its score, from the end backwards."""
+        """A split drawn with probability softmax(alpha * score), from the end backwards."""
         chars = text.decode("utf-8", "surrogateescape")
         ending = self._lattice(chars, alpha)
         place, path = len(chars), None
@@ -292,7 +293,7 @@ class ByScores(Search):
 
 
 class _Path(NamedTuple):
-    """The pieces from a place of a text to its end, as a linked list."""
+    """The pieces from a position to the end of the text, as a linked list."""
 
     start: int
     end: int
@@ -323,5 +324,5 @@ _KINDS: dict[int, Callable[[Vocabulary], Search]] = {
 
 
 def search_of(model: PieceModel, vocabulary: Vocabulary) -> Search:
-    """The search for the type of model that the trainer wrote into the file."""
+    """The search for the type of model stored in the file."""
     return _KINDS[model.trainer_spec.model_type](vocabulary)

@@ -1,4 +1,4 @@
-"""The pieces of a model of SentencePiece, and their numbers."""
+"""The pieces of a SentencePiece model, and their ids."""
 
 from __future__ import annotations
 
@@ -68,20 +68,20 @@ class Vocabulary:
         return [number for number, one in enumerate(self.types) if one == kind]
 
     def number(self, text: bytes) -> int:
-        """The number of a piece; that of the unknown one if it is none."""
+        """The id of a piece; the unknown id if it is none."""
         found = self._reserved.get(text)
         return self.pieces.get(text, self.unknown) if found is None else found
 
     def is_control(self, number: int) -> bool:
-        """Whether a piece is a control piece, which no text contains."""
+        """Whether it is a control piece, which no text contains."""
         return self.types[number] == _Type.CONTROL
 
     def is_byte(self, number: int) -> bool:
-        """Whether a piece is a byte of a character that has no piece."""
+        """Whether it is a byte piece, for characters without a piece."""
         return self.types[number] == _Type.BYTE
 
     def characters(self, text: bytes) -> Iterator[tuple[bytes, bool]]:
-        """The characters of a text and the symbols in it, and which of them are symbols."""
+        """The characters and symbols of a text, and which of them are symbols."""
         at = 0
         while at < len(text):
             size = self.matcher.size(text, at)

@@ -1,4 +1,4 @@
-"""Words in parts of sentences, each up to the signs that end it: SentenceFragments."""
+"""Texts split into fragments, each up to the punctuation that ends it: SentenceFragments."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _OP = "SentenceFragments"
-# Properties of words, and of fragments.
+# Flags of words and of fragments.
 _EMOTICON, _ACRONYM = 0x80, 0x100
 _TERMINAL, _SEVERAL, _CLOSED, _SENTENTIAL = 1, 2, 4, 8
 _DOTS = "\u2026"
-# Characters in hexadecimal, as Unicode 16 has them. Those that end a sentence (Sentence_Break ATerm
-# and STerm, and a few), those that open a bracket (Line_Break OP, and <) and those that close one
-# (Line_Break CL and CP, and >).
+# Unicode 16 characters in hexadecimal: those that end a sentence (Sentence_Break ATerm and STerm,
+# and a few), opening brackets (Line_Break OP, and <) and closing ones (Line_Break CL and CP, and
+# >).
 _END = """
 21 2e 3f 37e 55c 55e 589 61d-61f 6d4 700-702 7f9 837 839 83d-83e 964-965 104a-104b 1362 1367-1368
 166e 1735-1736 17d4-17d5 1803 1809 1944-1945 1aa8-1aab 1b4e-1b4f 1b5a-1b5b 1b5e-1b5f 1b7d-1b7f
@@ -86,7 +86,7 @@ class _Word(NamedTuple):
 
     @property
     def may_follow(self) -> bool:
-        """Whether it belongs to the end of a sentence behind a space."""
+        """Whether the word can belong to the end of a sentence after a space."""
         return self.is_emoticon or self.ends or self.closes
 
 
@@ -107,7 +107,7 @@ def _word(text: bytes, properties: int, codec: str) -> _Word:
 
 @dataclass(slots=True)
 class _End:
-    """Words that end a fragment: signs that end a sentence, then such as close a bracket.
+    """The words that end a fragment: terminal signs, then closing brackets.
 
     Attributes:
         sign: the first sign; -1 for none yet.
@@ -122,7 +122,7 @@ class _End:
     closing: bool = False
 
     def takes(self, word: _Word, index: int) -> bool:
-        """Whether the word at this place still belongs to it; then it does."""
+        """Whether the fragment can be extended by this word; extends it if so."""
         if self.sign < 0:
             if word.ends or word.is_acronym or word.is_emoticon:
                 self.sign = index
@@ -140,7 +140,7 @@ class _End:
 
 
 def _next_end(words: Sequence[_Word], start: int) -> _End:
-    """The end of the fragment that begins there; the longest one that fits."""
+    """The end of the fragment starting there, the longest that fits."""
     end, kept = _End(), _End()
     index = start
     while index < len(words):
@@ -158,7 +158,7 @@ def _next_end(words: Sequence[_Word], start: int) -> _End:
 
 
 def _sign(words: Sequence[_Word], end: _End) -> int:
-    """The first sign that ends the sentence; dots and emoticons before others belong to it."""
+    """The first terminal sign of the sentence; dots and emoticons before others are included."""
     for index in range(end.close, end.sign, -1):
         word = words[index - 1]
         if word.is_dots or word.is_emoticon:
@@ -167,13 +167,13 @@ def _sign(words: Sequence[_Word], end: _End) -> int:
 
 
 def _fragments(words: Sequence[_Word]) -> list[tuple[int, int, int, int]]:
-    """Start, limit, properties and terminal sign of each fragment of a text."""
+    """Start, limit, properties and terminal sign of each fragment."""
     found = []
     start, is_sentential = 0, False
     while start < len(words):
         end = _next_end(words, start)
         opened = [index for index in range(start, end.limit) if words[index].opens]
-        if opened:  # a bracket that a fragment begins with is taken for one around a sentence
+        if opened:  # a bracket that starts the fragment counts as enclosing a sentence
             is_sentential = opened[-1] == start
         properties, sign = 0, -1
         if end.sign >= 0:
@@ -201,7 +201,7 @@ def _kernel(
     replacement_char: int,
     replace_control_characters: bool,
 ) -> tuple[Array, ...]:
-    del errors, replace_control_characters  # TensorFlow Text reads them, and does nothing with them
+    del errors, replace_control_characters  # TensorFlow Text accepts and ignores them
     codec = codec_of(input_encoding, _OP)
     check_replacement(replacement_char, _OP)
     given = (token_start, token_end, token_word, token_properties)

@@ -1,4 +1,4 @@
-"""Texts cut into the pieces of a model of SentencePiece, and joined again: Sentencepiece…Op."""
+"""Texts split by SentencePiece models, and joined again: Sentencepiece…Op."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_MODELS = 8  # that are kept when nobody has them
+_MODELS = 8  # models kept without any reference to them
 _OPTIONS = "nbest_size: int32, alpha: float32, add_bos: bool, add_eos: bool, reverse: bool"
 _ENDS = "add_bos: bool, add_eos: bool, reverse: bool"
 _TYPES = {
@@ -37,14 +37,14 @@ _TYPES = {
 
 @lru_cache(_MODELS)
 def _read(content: bytes) -> TextPieces:
-    """A model, which nothing changes once it is read: nodes with the same bytes have the same."""
+    """A model, immutable after reading and shared by nodes with the same bytes."""
     return TextPieces(content)
 
 
 def _handle_kernel(
     *, model: str | bytes, container: str, shared_name: str, use_node_name_sharing: bool
 ) -> Array:
-    """Names say whether nodes share a model, and no run can tell whether they do."""
+    """A handle; whether nodes share a model has no visible effect."""
     del container, shared_name, use_node_name_sharing
     handle = np.empty((), object)
     handle[()] = _read(model.encode() if isinstance(model, str) else model)
@@ -90,7 +90,7 @@ def _rows(
     *,
     return_nbest: bool,
 ) -> list[list[Piece]]:
-    """The pieces of each text; with `return_nbest`, of each of its best cuts."""
+    """The pieces of each text, or of its best splits with `return_nbest`."""
     model, given = _of(handle), texts.reshape(-1).tolist()
     if return_nbest:
         if nbest_size.ndim or nbest_size < 1:
@@ -132,7 +132,7 @@ def _with_offsets(rows: list[list[Piece]], out_type: DType, splits: DType) -> tu
 def _tokenizing(
     op: str, outputs: Callable[[list[list[Piece]], DType, DType], tuple[Array, ...]]
 ) -> Callable[..., tuple[Array, ...]]:
-    """The kernel of an op that gives the pieces of texts as `outputs` makes arrays of them."""
+    """A kernel that returns pieces in the form made by `outputs`."""
 
     def kernel(
         sp_handle: Array,
@@ -209,7 +209,7 @@ def _detokenize_kernel(
             "SentencepieceDetokenizeOp: input_splits must ascend within "
             f"{len(values)} pieces, got {splits.tolist()[:20]}"
         )
-    if not values:  # TensorFlow Text: nothing is joined, whatever is put before and behind
+    if not values:  # TensorFlow Text: an empty result, without prefix and suffix
         return strings_of([b""] * (len(splits) - 1), (len(splits) - 1,))
     pieces = values if input_values.dtype == object else [*map(model.text_of_number, values)]
     places = splits.tolist()

@@ -1,4 +1,4 @@
-"""The arcs of a directed graph that reach every node and have the highest sum: MaxSpanningTree."""
+"""Arborescences of maximal weight in directed graphs: MaxSpanningTree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Arc(NamedTuple):
 
 
 class _Solver:
-    """Tarjan's algorithm for dense graphs: cycles of best arcs become nodes of their own.
+    """Tarjan's algorithm for dense graphs, which contracts cycles of best arcs to nodes.
 
     A node 0 is put before the others, with an arc to each one that may be a root. Column s of a row
     is the best arc from s into that node, or into one of those that it was made of.
@@ -56,12 +56,12 @@ class _Solver:
         self._used = count + 1
         self._weak = np.arange(count + 1)
         self._strong = np.arange(count + 1)
-        self._within = np.arange(size)  # the node that each is part of by now
+        self._within = np.arange(size)  # the node that each one has been merged into
         self._parents = np.zeros(size, np.int64)
         self._best: list[_Arc] = [_Arc(0, 0, scores[:0])]
 
     def solve(self) -> Array:
-        """The source of the arc into each node; its own number for a root."""
+        """The source of the arc into each node; the node itself for a root."""
         self._penalize()
         target = 1
         while target < self._used:
@@ -77,7 +77,7 @@ class _Solver:
         return self._expanded()
 
     def _penalize(self) -> None:
-        """Make every tree with one root better than any with two."""
+        """Adjust scores so that trees with one root beat all with two."""
         known = self._scores[self._exists]
         if not self._forest and known.size:
             spread = known.max() - known.min()
@@ -94,7 +94,7 @@ class _Solver:
         return _Arc(source, int(self._targets[node, source]), self._scores[node, source])
 
     def _contract(self, node: int) -> None:
-        """Make a node of a cycle: into it lead the arcs that break it at least cost."""
+        """Contract a cycle to one node, with arcs adjusted by the cost of breaking it."""
         made = self._used
         self._used += 1
         cycle = []
@@ -117,7 +117,7 @@ class _Solver:
             self._exists[made] |= taken
 
     def _expanded(self) -> Array:
-        """Break each cycle at the arc that leads into it, the outermost ones first."""
+        """Break each cycle at the arc that enters it, outermost first."""
         for node in range(self._used - 1, self._count, -1):
             if self._parents[node] != _GONE:
                 arc = self._best[node]
@@ -149,7 +149,7 @@ def _kernel(num_nodes: Array, scores: Array, *, forest: bool) -> tuple[Array, Ar
                 f"{_OP}: graph {index} has {count} nodes; there have to be 1 to "
                 f"{min(scores.shape[1], _MOST_NODES)}"
             )
-        with np.errstate(over="ignore"):  # whole numbers wrap, as in TensorFlow Text
+        with np.errstate(over="ignore"):  # integers wrap, as in TensorFlow Text
             found = _Solver(table[:count, :count], forest=forest).solve()
             for target, source in enumerate(found):
                 sums[index] += table[target, source]

@@ -1,4 +1,4 @@
-"""Texts cut at delimiters or at white space: RegexSplitWithOffsets and its kin."""
+"""Texts split at delimiters or white space: RegexSplitWithOffsets and others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 class Pieces:
-    """Pieces of texts in rows, and where they begin and end, in bytes."""
+    """Pieces of texts in rows, with byte offsets of starts and ends."""
 
     def __init__(self) -> None:
         self.texts: list[bytes] = []
@@ -31,13 +31,13 @@ class Pieces:
         self.splits = [0]
 
     def add(self, text: bytes, start: int, end: int) -> None:
-        """One more piece of this row."""
+        """Add a piece to the current row."""
         self.texts.append(text)
         self.starts.append(start)
         self.ends.append(end)
 
     def end_row(self) -> None:
-        """End the present row: later pieces belong to the next one."""
+        """End the current row."""
         self.splits.append(len(self.texts))
 
     @property
@@ -52,8 +52,8 @@ def _rows(call: InferCall) -> Shape:
 
 
 def _delimiters(expression: Any, text: bytes) -> Iterator[tuple[int, int, int]]:
-    """The byte offsets of each match: begin and end of its first group, and its own end."""
-    if not expression.groups:  # nothing is asked for, so nothing is found
+    """The byte offsets of each match: start and end of its first group, and its own end."""
+    if not expression.groups:  # without groups no span is requested
         return
     for match in expression.finditer(text):
         if match.end() == match.start():
@@ -120,14 +120,14 @@ def _code_points(text: bytes) -> Iterable[tuple[int, int]]:
 
 
 def _whitespace_kernel(input_values: Array, input_config: Array) -> tuple[Array, ...]:
-    config = input_config.reshape(-1)[0]  # a bit per code point, the lowest of a byte first
+    config = input_config.reshape(-1)[0]  # one bit per code point, the lowest bit of a byte first
     pieces = Pieces()
     for text in input_values.reshape(-1).tolist():
         start = place = 0
         for code, after in _code_points(text):
             if code >> 3 < len(config) and config[code >> 3] >> (code & 7) & 1:
-                # A piece ends a byte before what follows: of a space of several bytes, TensorFlow
-                # Text leaves all but the last at the piece.
+                # A piece ends one byte before the next: TensorFlow Text leaves all but the last
+                # byte of a multi-byte space with the piece.
                 if place > start:
                     pieces.add(text[start : after - 1], start, after - 1)
                 start = after

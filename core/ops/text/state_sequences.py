@@ -1,4 +1,4 @@
-"""The best sequences of states under permitted transitions: ConstrainedSequence."""
+"""The best state sequences under permitted transitions: ConstrainedSequence."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class _Rules(NamedTuple):
     has_ends: bool
 
     def weighed(self, scores: Array, weights: Array | None) -> Array:
-        """Scores with weights, in single precision."""
+        """Scores times weights, in float32."""
         if weights is None:
             return scores
         found = scores + weights if self.in_logs else scores * weights
         return found.astype(np.float32)
 
     def scaled(self, scores: Array) -> Array:
-        """Scores of all states; probabilities so that the highest is 1."""
+        """Scores of all states; probabilities are scaled to a maximum of 1."""
         most = scores.max(initial=_LOWEST)
         return scores if self.in_logs or not most > 0 else scores / most
 
 
 def _last_best(scores: Array, possible: Array) -> tuple[Array, Array]:
-    """Along the first axis, the last of the highest that are possible, and its score."""
+    """Along the first axis, the last of the highest permitted scores, and its index."""
     usable = possible & (scores >= _LOWEST)
     shown = np.where(usable, scores, -np.inf)
     places = len(shown) - 1 - shown[::-1].argmax(0)
@@ -62,7 +62,7 @@ def _last_best(scores: Array, possible: Array) -> tuple[Array, Array]:
 
 
 def _viterbi(scores: Array, rules: _Rules) -> Array:
-    """The states whose whole sequence is best; all of them are -1 if none is possible."""
+    """The states of the best sequence; all -1 if none is permitted."""
     steps, states = scores.shape
     inner = slice(None, states)
     came = np.full((steps, states), _ERROR)
@@ -99,7 +99,7 @@ def _viterbi(scores: Array, rules: _Rules) -> Array:
 
 
 def _greedy(scores: Array, rules: _Rules) -> Array:
-    """State after state, each the best one behind the last; from where none is possible, -1."""
+    """The best state after each previous one; -1 from where none is permitted."""
     steps, states = scores.shape
     inner = slice(None, states)
     found = np.full(steps, _ERROR, np.int32)
@@ -151,8 +151,8 @@ def _kernel(
     lengths = sequence_lengths.reshape(-1).tolist()
     if len(lengths) != len(batch) or not all(0 <= n <= batch.shape[1] for n in lengths):
         raise InvalidArgumentError(
-            f"{_OP}: for {len(batch)} sequences of at most {batch.shape[1]} steps there must be as "
-            f"many lengths, got {lengths[:20]}"
+            f"{_OP}: for {len(batch)} sequences of at most {batch.shape[1]} steps there must be "
+            f"one length each, got {lengths[:20]}"
         )
     has_ends, states = use_start_and_end_states, batch.shape[2]
     weights = _table("transition_weights", transition_weights, states, has_ends=has_ends)

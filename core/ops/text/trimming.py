@@ -1,4 +1,4 @@
-"""Segments cut so that together they fit: RoundRobinTrim, RoundRobinGenerateMasks."""
+"""Segments trimmed to a common length limit: RoundRobinTrim, RoundRobinGenerateMasks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _TYPES = {"T": ANY_VALUE, "Tsplits": INDEX}
 
 
 def _kept(lengths: Array, room: int) -> Array:
-    """The number kept of each segment, [segments, rows]: one after the other takes one more.
+    """The number of values kept of each segment, [segments, rows]; each round adds one to each.
 
-    After n rounds a segment has min(n, length); what is left of the room goes to the first ones
-    that still want more.
+    After n rounds a segment has min(n, length); the remaining room goes to the first segments that
+    have more.
     """
     kept = np.zeros_like(lengths)
     left = np.full(lengths.shape[1], max(room, 0))
@@ -37,7 +37,8 @@ def _kept(lengths: Array, room: int) -> Array:
         active = (count > 0) & (left > 0)
         if not active.any():
             return kept
-        # As many whole rounds as no segment runs out in, or one in which the room does.
+        # The rounds that complete for all segments at once; a single round if the room runs out in
+        # it.
         missing = np.where(wanting, lengths - kept, np.iinfo(lengths.dtype).max).min(0)
         rounds = np.minimum(left // np.maximum(count, 1), np.where(count > 0, missing, 0))
         whole = active & (rounds > 0)
@@ -57,7 +58,7 @@ def _lengths(op: str, values: Sequence[Array], splits: Sequence[Array]) -> Array
         fits = ends.ndim == 1 and one.ndim == 1 and len(ends) == rows + 1 and rows >= 0
         if not fits or ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > len(one):
             raise InvalidArgumentError(
-                f"{op}: row_splits must ascend from 0 within their values, as many for each "
+                f"{op}: row_splits must ascend from 0 within their values, equally long for each "
                 f"segment, got {[part.tolist() for part in splits]}"
             )
         found.append(np.diff(ends))

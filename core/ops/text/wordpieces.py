@@ -1,4 +1,4 @@
-"""Words cut into the pieces that a vocabulary has: WordpieceTokenizeWithOffsets."""
+"""Words split into pieces of a vocabulary: WordpieceTokenizeWithOffsets."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class _Rule(NamedTuple):
     """The rule by which words are cut.
 
     Args:
-        suffix: what stands before a piece that does not begin a word.
+        suffix: put before a piece that does not begin a word.
         longest_word: in bytes; a longer word is unknown.
         longest_piece: in characters; 0 for no limit.
-        unknown: what stands for what is unknown; None for itself.
+        unknown: the piece for unknown words; None keeps the words.
         by_character: whether of a word that cannot be cut the characters alone are unknown.
     """
 
@@ -46,7 +46,7 @@ class _Rule(NamedTuple):
 
 
 def _ends(word: bytes) -> list[int]:
-    """The offsets of the ends of characters; a byte that is no UTF-8 counts as one."""
+    """The end offsets of characters; an invalid byte counts as one."""
     if word.isascii():
         return list(range(1, len(word) + 1))
     text = word.decode("utf-8", "surrogateescape")
@@ -55,7 +55,7 @@ def _ends(word: bytes) -> list[int]:
 
 
 class _Vocabulary:
-    """Whether a table has pieces; it is asked once for each."""
+    """The membership of pieces in a table, looked up once per piece."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -72,7 +72,7 @@ class _Vocabulary:
 def _cut(
     word: bytes, rule: _Rule, vocabulary: _Vocabulary
 ) -> Iterator[tuple[bytes, int, int]] | None:
-    """The longest pieces from the left; None if some part has none."""
+    """The longest pieces from the left; None if some part is not in the vocabulary."""
     ends, found = _ends(word), []
     start = first = 0
     while start < len(word):
@@ -117,7 +117,7 @@ def _kernel(
     vocabulary, pieces = _Vocabulary(table), Pieces()
     for word in input_values.reshape(-1).tolist():
         if len(word) > rule.longest_word:
-            # TensorFlow Text: such a word ends where what stands for it would.
+            # TensorFlow Text: the end offset of such a word is that of the token that replaces it.
             piece = word if rule.unknown is None else rule.unknown
             pieces.add(piece, 0, len(piece))
         else:

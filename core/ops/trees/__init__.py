@@ -1,4 +1,4 @@
-"""Trees that vote: BoostedTrees… of TensorFlow 1, SimpleML… of TensorFlow Decision Forests."""
+"""Decision forests: BoostedTrees… of TensorFlow 1, SimpleML… of TensorFlow Decision Forests."""
 
 from pinnace.ops.trees import boosted as boosted
 from pinnace.ops.trees import decision_forests as decision_forests

@@ -1,4 +1,4 @@
-"""Boosted trees, for inference: BoostedTreesBucketize, BoostedTreesPredict, the ensemble's handle.
+"""Inference of boosted trees: BoostedTreesBucketize, BoostedTreesPredict, the ensemble's handle.
 
 TensorFlow still defines them but no longer runs them; graphs exported by estimators contain them.
 Training is not supported.
@@ -30,7 +30,7 @@ _OF_HANDLE = "tree_ensemble_handle: resource"
 
 
 def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """Handles with the same shared name refer to one object in a run."""
+    """A handle; handles with one shared name refer to the same object within a run."""
     handle = np.empty((), object)
     made = Ensemble(shared_name or "tree_ensemble")
     if shared_name and ctx is not eager_context():
@@ -66,7 +66,7 @@ def _nothing(_: InferCall) -> tuple[Shape, ...]:
 def _create_kernel(
     tree_ensemble_handle: Array, stamp_token: Array, tree_ensemble_serialized: Array
 ) -> None:
-    """Load the ensemble, unless there is one already, which may have been restored."""
+    """Load the ensemble, unless one is present, for example restored."""
     op = "BoostedTreesCreateEnsemble"
     ensemble = _ensemble_of(op, tree_ensemble_handle)
     if not ensemble.is_initialized:
@@ -103,7 +103,7 @@ DESERIALIZE = define(
 
 def _serialize_kernel(tree_ensemble_handle: Array) -> tuple[Array, Array]:
     ensemble = _ensemble_of("BoostedTreesSerializeEnsemble", tree_ensemble_handle)
-    _ = ensemble.message  # that there is one
+    _ = ensemble.message  # raises if there is none
     data = np.empty((), object)
     data[()] = ensemble.data
     return np.array(ensemble.stamp, np.int64), data
@@ -161,7 +161,7 @@ STATES = define(
 )
 
 
-# Far more classes than a model of trees has; each leaf has a number per class.
+# Far more logits than any model has.
 _MOST_LOGITS = 2**20
 
 
@@ -217,12 +217,12 @@ PREDICT = define(
 def _bucketize_kernel(
     float_values: tuple[Array, ...], bucket_boundaries: tuple[Array, ...]
 ) -> tuple[Array, ...]:
-    """The first boundary that is not below the value; the last one for all above it."""
+    """The index of the first boundary at or above each value; values above all get the last."""
     found = []
     for values, edges in zip(float_values, bucket_boundaries, strict=True):
         if not edges.size:
             raise InvalidArgumentError("BoostedTreesBucketize: bucket_boundaries must not be empty")
-        # NaN is below nothing: it falls into the first.
+        # NaN compares false with everything: it belongs to the first bucket.
         places = np.where(np.isnan(values), 0, np.searchsorted(edges, values, side="left"))
         found.append(np.minimum(places, edges.size - 1).astype(np.int32))
     return tuple(found)

@@ -1,7 +1,7 @@
 """Conditions on numbers as one comparison each, `number >= threshold`.
 
-A missing number is replaced ahead by one that leads where it leads. A column is prepared once for
-each way in which it is asked.
+Missing numbers are replaced beforehand by numbers that take the same branch. A column is prepared
+once for each form in which it is compared.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pinnace.ops.trees.nodes import MISSING, Nodes
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
-# What a prepared column has: the number itself; infinity where it is missing, which is at least any
-# threshold; 1 where it is missing and 0 elsewhere.
+# Forms of a prepared column: the number itself; with infinity for missing values, which meets any
+# threshold; 1 if missing, else 0.
 _ITSELF, _AT_LEAST, _IS_MISSING = range(3)
-# From here on: the bit of a category among 32, the first of which is 32 * (form - WORDS).
+# Forms from here on: the bit of a category in a word of 32, whose first is 32 * (form - WORDS).
 WORDS = 3
 
 
@@ -26,12 +26,12 @@ class Comparisons:
     """Nodes of kinds HIGHER and MISSING as comparisons, each [nodes].
 
     Args:
-        nodes: of a forest.
-        chosen: which of them.
+        nodes: nodes of a forest.
+        chosen: indices of the chosen ones.
 
     Attributes:
-        column: of the numbers.
-        form: what stands there in place of a missing number.
+        column: the column of each number.
+        form: the form of the column, which defines what replaces a missing number.
         threshold: float32.
     """
 

@@ -51,7 +51,7 @@ class LoadedForest:
     """The resource behind a handle: a forest, once it is loaded.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -63,7 +63,7 @@ class LoadedForest:
 
         Args:
             folder: with ydf's files.
-            prefix: what the names of its files begin with.
+            prefix: prefix of its file names.
             guarded: whether links may not lead out of the model, in which the folder lies.
 
         Raises:
@@ -113,7 +113,7 @@ def _of(handle: Array) -> LoadedForest:
 
 
 def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """Handles with the same shared name refer to one object in a run."""
+    """A handle; handles with one shared name refer to the same object within a run."""
     handle = np.empty((), object)
     made = LoadedForest(shared_name or "forest")
     if shared_name and ctx is not eager_context():
@@ -138,7 +138,7 @@ def _nothing(_: InferCall) -> tuple[Shape, ...]:
 
 
 def _string(path: Array) -> Any:
-    """A scalar, or the one string of a vector."""
+    """A scalar string, or the only one of a vector."""
     if path.size != 1:
         raise InvalidArgumentError(
             f"{_LOAD}: path must be one string, got shape {list(path.shape)}"
@@ -154,7 +154,7 @@ def _load_kernel(
     file_prefix: str,
     allow_slow_inference: bool,
 ) -> None:
-    # Every forest knows its leaves, and there is one way to walk it.
+    # The options concern TensorFlow's engines: every forest has leaves, and one way to evaluate it.
     del output_types, allow_slow_inference
     _of(model_handle).load(Path(os.fsdecode(_string(path))), file_prefix, guarded=False)
 
@@ -167,7 +167,7 @@ def _guarded_load_kernel(
     file_prefix: str,
     allow_slow_inference: bool,
 ) -> None:
-    """A graph that is not trusted reads the forest from the folder of its assets alone."""
+    """Load a forest for an untrusted graph: from its assets' folder only."""
     del output_types, allow_slow_inference
     folder = _string(path)
     if not isinstance(folder, AssetFolder):
@@ -197,14 +197,14 @@ LOAD = define(
 
 
 def _features(op: str, columns: Columns, arrays: tuple[Array, ...]) -> tuple[Features, int]:
-    """The inputs, and how many rows they have.
+    """The inputs, and their number of rows.
 
     Raises:
-        InvalidArgumentError: they are not those of the model.
+        InvalidArgumentError: the inputs do not fit the model.
     """
     numbers, booleans, categories, items, bounds, rows = arrays
     wanted = (len(columns.numerical), len(columns.boolean), len(columns.categorical))
-    # Kinds of features that the model has not may come without rows.
+    # Kinds of features that the model lacks may have no rows.
     sizes = [len(numbers), len(booleans), len(categories), max(0, len(rows) - 1)]
     batch = max(sizes)
     if batch and sizes.count(0) + sizes.count(batch) != len(sizes):
@@ -220,7 +220,7 @@ def _features(op: str, columns: Columns, arrays: tuple[Array, ...]) -> tuple[Fea
         numbers = booleans if not wanted[0] else np.concatenate([numbers, booleans], axis=1)
     set_columns = len(columns.sets)
     if set_columns and batch:
-        # Rows of the same number of sets, sets of increasing bounds.
+        # Each row has the same number of sets, and bounds increase.
         expected = np.arange(batch + 1, dtype=np.int64) * set_columns
         if (
             not np.array_equal(rows, expected)
@@ -243,7 +243,7 @@ def _infer_batch(call: InferCall) -> Shape:
             call.fail(f"input {index} must have {rank} axes, got {call.spec(index).shape.text}")
     for index in range(3):
         shape = call.spec(index).shape
-        # No rows: there are no features of that kind.
+        # No rows: the model has no features of this kind.
         if shape.rank is not None and shape[0] and shape[1] != 0:
             if not batch.is_compatible_with(shape[:1]):
                 call.fail("all features must have the same number of rows")

@@ -1,4 +1,4 @@
-"""An ensemble of decision trees as arrays, read from its bytes."""
+"""Decision tree ensembles as arrays, parsed from their bytes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Tree(NamedTuple):
     """One tree, [nodes] each; a node whose children are itself is a leaf.
 
     Args:
-        feature: whose buckets decide.
-        column: which of the feature's buckets.
+        feature: the feature whose buckets decide.
+        column: index of the feature's bucket.
         bound: the last bucket that goes left, or the only one.
         only: whether it is the only one.
         left: the next node.
         right: the next node otherwise.
-        values: what leaves give, [nodes, logits].
-        weight: of the tree.
+        values: the values of leaves, [nodes, logits].
+        weight: weight of the tree.
     """
 
     feature: Array
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
     weight: float
 
     def leaves(self, name: str, features: Sequence[Array]) -> Array:
-        """The leaf of each row, [batch], of features [batch, columns] of int32."""
+        """The leaf of each row, [batch], for features [batch, columns] of int32."""
         rows = np.arange(len(features[0]))
         at = np.zeros(len(rows), np.intp)
         for _ in range(len(self.left) + 1):
@@ -63,7 +63,7 @@ class Ensemble:
     """The resource behind a handle: trees, once they are given.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -83,17 +83,17 @@ class Ensemble:
         """The trees as they were given.
 
         Raises:
-            FailedPreconditionError: none were.
+            FailedPreconditionError: no trees were given.
         """
         if self._message is None:
             raise FailedPreconditionError(f"the tree ensemble {self.name!r} was not created yet")
         return self._message
 
     def load(self, op: str, stamp: int, data: bytes) -> None:
-        """Take the trees that the bytes hold.
+        """Load the trees from bytes.
 
         Raises:
-            InvalidArgumentError: they are no ensemble.
+            InvalidArgumentError: the bytes are no ensemble.
         """
         from google.protobuf.message import DecodeError
 
@@ -113,7 +113,7 @@ class Ensemble:
         self.stamp, self.data, self._message, self._trees = stamp, data, message, {}
 
     def trees(self, op: str, logits: int) -> list[Tree]:
-        """The trees as arrays; kept, for ensembles are asked often."""
+        """The trees as arrays, cached since ensembles are evaluated often."""
         found = self._trees.get(logits)
         if found is None:
             pairs = zip(self.message.trees, self.message.tree_weights, strict=True)
@@ -127,7 +127,7 @@ class Ensemble:
 
 def _tree(op: str, tree: proto.DecisionTree, weight: float, logits: int) -> Tree:
     count = len(tree.nodes)
-    if not count:  # no logit is moved
+    if not count:  # no logits change
         tree = type(tree)(nodes=[{"leaf": {"scalar": 0.0}}])
         count = 1
     whole = np.zeros((6, count), np.int64)

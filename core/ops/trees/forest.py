@@ -1,4 +1,4 @@
-"""A decision forest as arrays: the leaf that each row reaches, and the leaves' values."""
+"""Decision forests as arrays: the leaf that each row reaches, and the leaves' values."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# What makes predictions of the sums over all trees.
+# The function from the sums over all trees to predictions.
 Link: TypeAlias = Literal["none", "mean", "share", "sigmoid", "softmax", "exp", "isolation"]
 
-# Kinds that look at numbers, at categories, at sets.
+# Kinds of nodes by what they test: numbers, categories, sets.
 _OF_NUMBERS = (HIGHER, MISSING)
 _OF_CATEGORIES = (CONTAINS, MISSING_CATEGORY)
 _OF_SETS = (CONTAINS_ANY, MISSING_SET)
 
-# Rows and trees that are walked at once: their places stay in the second cache.
+# Pairs of rows and trees that are evaluated at once: their positions fit in the L2 cache.
 _AT_ONCE = 1 << 15
-# ydf's bound of what it takes the exponential of, for counts.
+# ydf's bound for exponents, for counts.
 MOST_EXPONENT = 19.0
-# Pairs of a row and a tree from which threads share rows.
+# Pairs of a row and a tree from which threads share the rows.
 _SHARED = 1 << 15
 
 
 class Forest:
-    """A decision forest, ready to be asked.
+    """A decision forest, ready for evaluation.
 
     Args:
-        nodes: of all trees.
+        nodes: nodes of all trees.
         roots: [trees], the first node of each.
         depth: steps from a root to the farthest leaf.
         slots: [nodes] of int32: the number of a leaf, counted through all trees; -1 of others.
         values: [leaves, outputs] of float32: what leaves give.
         stride: with more than one, tree t gives to sum t % stride alone, a number of each leaf.
-        start: what the sums begin with.
-        link: what is made of the sums.
-        denominator: of "isolation": the mean path of a tree of so many rows.
-        labels: of the outputs.
+        start: initial value of the sums.
+        link: the function applied to the sums.
+        denominator: for "isolation": the mean path of a tree of as many rows.
+        labels: labels of the outputs.
         cuts: the highest value of each column of categories, plus 1.
         set_cuts: the same of columns of sets.
     """
@@ -106,7 +106,7 @@ class Forest:
         return self._linked(sums).astype(np.float32)
 
     def _walked(self, features: Features, sums: Array) -> bool:
-        """`sums` by machine code; False if there is none."""
+        """Fill `sums` by compiled code; False if there is none."""
         sums[:] = self.start
         if len(sums) >= FEW and self._words is not None:
             return self._words.add(features, sums)
@@ -119,20 +119,20 @@ class Forest:
 
     @functools.cached_property
     def _words(self) -> LeafWords | None:
-        """The forest as words of leaves, if testing all conditions is less work than descending."""
+        """The forest as words of leaves, if testing all conditions costs less than descending."""
         if not self._kinds <= KINDS:
             return None
         return leaf_words(self.nodes, self.roots, self.slots, self.values, self.stride, self.cuts)
 
     @functools.cached_property
     def _steps(self) -> Steps | None:
-        """The forest as steps of a descent; None if a condition is on sets or weighted sums."""
+        """The forest as steps of a descent; None if it has conditions on sets or weighted sums."""
         if not self._kinds <= KINDS:
             return None
         return steps_of(self.nodes, self.roots, self.slots, self.values, self.stride, self.cuts)
 
     def _walk(self, kernel: Callable[..., None], features: Features, sums: Array) -> None:
-        """Add to `sums` by the machine code for any forest; threads share the rows."""
+        """Add to `sums` by the general compiled code, with rows shared among threads."""
         rows, trees = len(sums), max(1, self.roots.size)
         numbers, categories, items, bounds = (
             np.ascontiguousarray(one).reshape(-1)
@@ -151,10 +151,10 @@ class Forest:
 
     @functools.cached_property
     def _packed(self) -> tuple[Array, ...]:
-        """The arrays that machine code reads: `engine/codegen/forests.py` tells how."""
+        """The arrays for compiled code; `engine/codegen/forests.py` describes them."""
         nodes = self.nodes
         words = np.empty((len(nodes.kind), 4), np.int32)
-        column = np.where(nodes.kind == LEAF, 0, nodes.column)  # is read, and not looked at
+        column = np.where(nodes.kind == LEAF, 0, nodes.column)  # read but unused for leaves
         words[:, 0] = nodes.kind.astype(np.int32) | nodes.missing << 4 | column << 5
         words[:, 1] = nodes.threshold.view(np.int32)
         words[:, 2] = nodes.positive
@@ -167,18 +167,18 @@ class Forest:
         )  # fmt: skip
 
     def leaves(self, features: Features, rows: int) -> Array:
-        """The number of the leaf that each row reaches in each tree: [rows, trees] of int32."""
+        """The index of the leaf that each row reaches in each tree: [rows, trees] of int32."""
         firsts = np.array([self._first_leaf(root) for root in self.roots.tolist()], np.int32)
         return np.asarray(self.slots[self.reached(features, 0, rows)] - firsts, np.int32)
 
     def _first_leaf(self, root: int) -> int:
-        """The slot of the first leaf of a tree: the negative child of a node is the next one."""
+        """The slot of a tree's first leaf; the negative child of a node follows it."""
         while self.slots[root] < 0:
             root += 1
         return int(self.slots[root])
 
     def reached(self, features: Features, first: int, last: int) -> Array:
-        """The leaves that rows first, ..., last - 1 reach in each tree, [rows, trees] of nodes."""
+        """The nodes that rows first, ..., last - 1 reach in each tree, [rows, trees]."""
         nodes = self.nodes
         at = np.tile(self.roots, (last - first, 1))
         rows = np.broadcast_to(np.arange(first, last)[:, None], at.shape)
@@ -244,7 +244,7 @@ class Forest:
         lacks = np.zeros(here.size, np.bool_)
         filled = np.flatnonzero(sizes)
         lacks[filled] = features.items[begin[filled]] == -1
-        # Every item of every set, beside the number of its set.
+        # All items of all sets, with the number of their set.
         owner = np.repeat(np.arange(here.size), sizes)
         place = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         x = features.items[begin[owner] + place]
@@ -269,7 +269,7 @@ class Forest:
         return np.asarray(np.where(lacks, nodes.missing[here], total >= nodes.threshold[here]))
 
     def _sum(self, reached: Array, out: Array) -> None:
-        """The sums over the trees of what the leaves give."""
+        """The sums of the leaves' values over trees."""
         slots = self.slots[reached]
         if self.stride == 1:
             np.add.reduce(self.values[slots], axis=1, dtype=np.float64, out=out)
@@ -284,7 +284,7 @@ class Forest:
         if self.link == "mean":
             return np.asarray(sums / self.roots.size)
         if self.link == "share":
-            # The first class is that of words out of the vocabulary, which is no answer.
+            # The first class is the one of out-of-vocabulary words, not a prediction.
             return np.asarray(sums[:, 1:] / sums.sum(axis=1, keepdims=True))
         if self.link == "sigmoid":
             p = 1 / (1 + np.exp(-sums))

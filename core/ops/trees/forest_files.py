@@ -30,15 +30,15 @@ M = TypeVar("M", bound=Message)
 _TASKS = proto.ForestModel
 _LOSSES = proto.GradientBoostedTreesHeader
 _TYPES = proto.DataColumn
-# Numbers that the leaves of a forest may give in all.
+# The most values that the leaves of a forest may have in total.
 _MOST_VALUES = 1 << 28
-# What a shard may stand for, a byte of it and in all.
+# The largest expansion of a shard per compressed byte, and in total.
 _MOST_EXPANSION, _MOST_BYTES = 256, 1 << 32
 _EULER = 0.5772156649
 _RANKED = frozenset({_LOSSES.LAMBDA_MART_NDCG, _LOSSES.LAMBDA_MART_NDCG5, _LOSSES.XE_NDCG_MART})
 
 
-# What a leaf gives, of the node and its depth: a number or a row of them.
+# A leaf's value as a function of the node and its depth: a number or a row of them.
 _Leaf: TypeAlias = "Callable[[proto.ForestNode, int], Any]"
 
 
@@ -47,13 +47,13 @@ class _Kind(NamedTuple):
 
     Args:
         trees: how many there must be.
-        shards: of nodes.
+        shards: shards of nodes.
         outputs: sums over trees.
-        stride: of trees that give to the same output.
-        start: what the sums begin with.
-        link: what is made of them.
-        leaf: what a leaf gives, `outputs` numbers.
-        denominator: of the link.
+        stride: stride of trees that give to the same output.
+        start: initial value of the sums.
+        link: the function applied to them.
+        leaf: the values of a leaf, `outputs` numbers.
+        denominator: denominator of the link.
     """
 
     trees: int
@@ -128,7 +128,7 @@ class Columns:
         )
 
     def cuts(self, home: dict[int, int]) -> Array:
-        """One more than the highest value, of each column of `home`."""
+        """One more than the highest category, for each column in `home`."""
         return np.array(
             [self.column(k).categorical.number_of_unique_values for k in home], np.int64
         )
@@ -213,9 +213,11 @@ def _regression(node: proto.ForestNode, _depth: int) -> float:
 
 
 def _at_least_one(trees: int) -> int:
-    """The divisor of means; boosted trees without a tree give their initial value."""
+    """The divisor of means; boosted forests without trees return the initial value."""
     if trees < 1:
-        raise InvalidArgumentError(f"decision forest: it must have a tree, {trees} are told")
+        raise InvalidArgumentError(
+            f"decision forest: the header must state at least one tree, got {trees}"
+        )
     return trees
 
 
@@ -251,14 +253,14 @@ def _boosted(
                 f"decision forest: the loss {_LOSSES.Loss.Name(loss)} has {classes} classes, the "
                 f"label {_classes(model, columns)}"
             )
-        # The sums themselves: logits.
+        # The output is the sums themselves, i.e. logits.
         if header.output_logits or not model.classification_outputs_probabilities:
             link = "none"
     return _Kind(header.num_trees, header.num_node_shards, 1, outputs, start, link, _regression)
 
 
 def _classes(model: proto.ForestModel, columns: Columns) -> int:
-    """The number of classes, without the one for words out of the vocabulary."""
+    """The number of classes, without the one for out-of-vocabulary words."""
     label = columns.column(model.label_col_idx)
     return max(0, label.categorical.number_of_unique_values - 1)
 
@@ -274,7 +276,7 @@ def _averaged(
         leaf = _votes(outputs) if header.winner_take_all_inference else _shares(outputs)
     elif model.task in {_TASKS.CATEGORICAL_UPLIFT, _TASKS.NUMERICAL_UPLIFT}:
         treatment = columns.column(model.uplift_treatment_col_idx)
-        # Words out of the vocabulary and the control are no treatments.
+        # Out-of-vocabulary words and the control group are not treatments.
         outputs = treatment.categorical.number_of_unique_values - 2
         leaf = _effects(outputs)
     elif model.task != _TASKS.REGRESSION:
@@ -368,12 +370,12 @@ def _labels(model: proto.ForestModel, columns: Columns, kind: _Kind) -> tuple[by
 
 
 class _Reader:
-    """Nodes as they are read, and the arrays that they become."""
+    """Collects nodes, and converts them to arrays."""
 
     def __init__(self, columns: Columns, kind: _Kind) -> None:
         self._columns = columns
         self._of = kind
-        # kind, column, threshold, missing, positive, start, terms of each node
+        # Per node: kind, column, threshold, missing, positive, start, terms.
         self._rows: list[list[Any]] = []
         self._roots: list[int] = []
         self._slots: list[int] = []
@@ -384,11 +386,12 @@ class _Reader:
         self._depth = 0
 
     def forest(self, read: Callable[[str], bytes], labels: tuple[bytes, ...]) -> Forest:
-        """The forest of all nodes of all shards."""
+        """The forest of all nodes in all shards."""
         self._read(_nodes(read, self._of.shards))
         if len(self._roots) != self._of.trees:
             raise InvalidArgumentError(
-                f"decision forest: {len(self._roots)} trees were found, {self._of.trees} are told"
+                f"decision forest: {len(self._roots)} trees were found, the header "
+                f"states {self._of.trees}"
             )
         rows = list(zip(*self._rows, strict=True)) or [()] * 7
         dtypes = (np.uint8, np.int32, np.float32, np.bool_, np.int32, np.int64, np.int32)
@@ -426,7 +429,7 @@ class _Reader:
 
     def _read(self, found: Iterator[proto.ForestNode]) -> None:
         depths: list[int] = []
-        # Nodes whose positive child is still to come.
+        # Nodes whose positive child has not been read yet.
         waiting: list[int] = []
         is_root, depth = True, 0
         for index, node in enumerate(found):
@@ -465,7 +468,7 @@ class _Reader:
         self._values.append(self._of.leaf(node, depth))
 
     def _condition(self, node: proto.ForestNodeCondition) -> list[Any]:
-        """A row for the arrays; the positive child is not known yet."""
+        """A row of the arrays, whose positive child is still unknown."""
         form = node.condition.WhichOneof("type")
         if form == "oblique_condition":
             return self._oblique(node)
@@ -493,7 +496,7 @@ class _Reader:
         )
 
     def _contained(self, column: proto.DataColumn, condition: Any) -> int:
-        """The first of the bits that say which categories are contained."""
+        """The index of the first bit of the set of contained categories."""
         size = column.categorical.number_of_unique_values
         if condition.HasField("contains_bitmap_condition"):
             packed = np.frombuffer(condition.contains_bitmap_condition.elements_bitmap, np.uint8)
@@ -548,7 +551,7 @@ def _threshold(form: str | None, column: proto.DataColumn, condition: Any) -> fl
     if form == "true_value_condition" and column.type == _TYPES.BOOLEAN:
         return 0.5
     if form == "discretized_higher_condition" and column.type == _TYPES.DISCRETIZED_NUMERICAL:
-        # The number of a bucket is that of the boundaries that are not above the value.
+        # A bucket's number is the count of boundaries at or below the value.
         bucket = condition.discretized_higher_condition.threshold
         boundaries = column.discretized_numerical.boundaries
         if bucket <= 0:

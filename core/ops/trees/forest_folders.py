@@ -1,4 +1,4 @@
-"""Folders as ydf saves its models: which they are, and what reads their files."""
+"""Folders of ydf models: detection, and reading of their files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADER, _SPEC = "header.pb", "data_spec.pb"
 
 
 def prefix_of(folder: Path) -> str | None:
-    """The prefix of the names of a forest's files; None if there is no forest."""
+    """The prefix of a forest's file names; None if there is no forest."""
     if (folder / _HEADER).is_file() and (folder / _SPEC).is_file():
         return ""
     found = [path.name.removesuffix(_SPEC) for path in folder.glob(f"*_{_SPEC}")]

@@ -1,7 +1,7 @@
-"""Decision forests whose conditions are all asked, by machine code: trees with few leaves.
+"""Decision forests whose conditions are all tested, by compiled code, for trees with few leaves.
 
-A condition on a category is asked as whether a word of 32 categories, of which the row's has its
-bit set, has one in common with those that lead to the positive child.
+A condition on a category is computed as whether two words of 32 categories have a bit in common:
+that of the row's category, and those that lead to the positive child.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ from pinnace.ops.trees.row_pieces import share_rows
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
-# Leaves, or categories, of a word.
+# Leaves, or categories, per word.
 _WORD = 32
-# The number of conditions that are tested in the time of one step of a descent, where all
-# compare numbers; steps among which some look categories up take longer.
+# The number of conditions tested in the time of one step of a descent, if all compare numbers;
+# descents with category look-ups have slower steps.
 _OF_A_STEP, _OF_A_SLOW_STEP = 20, 40
-# Pairs of a row and a tree from which threads share rows: some 150 us of one.
+# Pairs of a row and a tree from which threads share the rows: some 150 us of one thread.
 _SHARED = 1 << 18
-# The numbers of leaves, with those that fill up the words, and the bits of categories that are
-# looked at.
+# The most leaves, padding of words included, and the most bits of categories.
 _MOST_VALUES, _MOST_BITS = 1 << 24, 1 << 23
 
 
 class _Conditions(NamedTuple):
-    """The conditions of nodes, [conditions] each; a node is true if one of its own is.
+    """The conditions of nodes, [conditions] each; a node is true if any of its conditions is.
 
     Args:
         node: the node of each condition.
@@ -57,11 +56,11 @@ class _Conditions(NamedTuple):
 
 
 class LeafWords:
-    """A forest that is asked of more than few rows.
+    """A forest that is evaluated for many rows.
 
     Args:
-        arrays: what the kernel reads: `engine/codegen/compared_forests.py` tells how.
-        trees: how many.
+        arrays: the kernel's inputs; `engine/codegen/compared_forests.py` describes them.
+        trees: the number of trees.
         outputs: numbers that a leaf gives.
         stride: with more than one, tree t gives to sum t % stride alone.
     """
@@ -73,10 +72,10 @@ class LeafWords:
         self._stride = stride
 
     def add(self, features: Features, sums: Array) -> bool:
-        """Add what the trees give, one after another, to each row; False if it was not done.
+        """Add the trees' values to each row in order; False if it was not done.
 
         Args:
-            features: of the rows.
+            features: features of the rows.
             sums: [rows, sums] of float64, contiguous.
         """
         kernel = compiled.made("forest words")
@@ -115,16 +114,17 @@ def leaf_words(
     before = np.cumsum(is_leaf) - is_leaf
     firsts = before[roots]
     parts = -(-np.diff(firsts, append=is_leaf.sum()) // _WORD)
-    # The first leaves of a tree are its last part, whose answer stands if there is one.
+    # A tree's words are in reverse order: the word with the lowest leaves is last, so its answer
+    # prevails.
     starts = np.concatenate([[0], np.cumsum(parts)])
     asked = _conditions(nodes, cuts)
     if asked is None or starts[-1] * _WORD * outputs > max(_MOST_VALUES, 2 * values.size):
         return None
-    # The leaves of the negative child, of all in the tree: they are the next ones.
+    # Within its tree, the leaves of a node's negative child follow directly.
     tree = np.searchsorted(roots, asked.node, side="right") - 1
     begin = before[asked.node] - firsts[tree]
     end = before[nodes.positive[asked.node]] - firsts[tree]
-    # A condition is an operation in each word with such leaves.
+    # A condition takes an operation in each word that contains such leaves.
     first = begin // _WORD
     several = (end - 1) // _WORD - first + 1
     is_test = asked.form >= WORDS
@@ -136,7 +136,7 @@ def leaf_words(
     low = np.maximum(begin[of] - _WORD * word, 0).astype(np.uint64)
     high = np.minimum(end[of] - _WORD * word, _WORD).astype(np.uint64)
     ruled_out = (np.uint64(1) << high) - (np.uint64(1) << low)
-    # In each part comparisons come first.
+    # In each part, comparisons precede category tests.
     place = 2 * (starts[tree[of] + 1] - 1 - word) + is_test[of]
     order = np.argsort(place, kind="stable")
     sources, columns = unique_sources(asked.column, asked.form)
@@ -157,7 +157,7 @@ def leaf_words(
 
 
 def _conditions(nodes: Nodes, cuts: Array) -> _Conditions | None:
-    """The conditions of all nodes; None if they ask for too many categories."""
+    """The conditions of all nodes; None if they test too many categories."""
     numeric = np.flatnonzero((nodes.kind == HIGHER) | (nodes.kind == MISSING))
     of = Comparisons(nodes, numeric)
     found = [_Conditions(numeric, of.column, of.form, of.threshold.view(np.int32))]

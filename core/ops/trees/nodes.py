@@ -19,7 +19,7 @@ class Features(NamedTuple):
     Args:
         numbers: [rows, columns] of float32; NaN is missing. Booleans are 0 and 1.
         categories: [rows, columns] of int32; -1 is missing.
-        items: of all sets, int32.
+        items: items of all sets, int32.
         bounds: [rows * columns + 1]: the set of a row and a column is `items[bounds[k] :
             bounds[k + 1]]`, k = row * columns + column; one that begins with -1 is missing.
         set_columns: how many columns of sets there are.
@@ -63,7 +63,7 @@ class Nodes(NamedTuple):
 
 
 def depths_of(nodes: Nodes, roots: Array) -> Array:
-    """The steps from each root to the farthest leaf, int32 [trees]."""
+    """The distance from each root to its farthest leaf, int32 [trees]."""
     depths = np.zeros(roots.size, np.int32)
     here, trees = roots.astype(np.int64), np.arange(roots.size)
     while True:
@@ -71,7 +71,7 @@ def depths_of(nodes: Nodes, roots: Array) -> Array:
         here, trees = here[inner], trees[inner]
         if not here.size:
             return depths
-        depths[trees] += 1  # once for each tree, however often it is named
+        depths[trees] += 1  # once per tree, although indices repeat
         here = np.concatenate([here + 1, nodes.positive[here]])
         trees = np.concatenate([trees, trees])
 
@@ -82,8 +82,8 @@ def categories_of(nodes: Nodes, chosen: Array, cut: int) -> Array:
     A missing category is one more, behind the others.
 
     Args:
-        nodes: of a forest.
-        chosen: which of them: of kinds CONTAINS and MISSING_CATEGORY, on one column.
+        nodes: nodes of a forest.
+        chosen: indices of the chosen ones: of kinds CONTAINS and MISSING_CATEGORY, on one column.
         cut: the highest category of the column, plus 1.
     """
     found = np.zeros((chosen.size, cut + 1), np.uint8)

@@ -1,4 +1,4 @@
-"""Bucket boundaries of boosted trees: the resource BoostedTreesQuantileStream….
+"""Bucket boundaries of boosted trees: the resource of BoostedTreesQuantileStream….
 
 Collecting them from data is part of training and not supported; models exported by estimators
 contain the boundaries, one vector per feature.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _HANDLE = "quantile_stream_resource_handle: resource"
-# Far more features than a model has.
+# Far more features than any model has.
 _MOST_STREAMS = 2**20
 
 
@@ -35,7 +35,7 @@ class Boundaries:
     """The resource behind a handle: sorted boundaries by feature, once they are given.
 
     Args:
-        name: for errors.
+        name: name in error messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -44,11 +44,11 @@ class Boundaries:
 
     @property
     def is_initialized(self) -> bool:
-        """Whether there are as many vectors as there are features, be they empty."""
+        """Whether there is a vector, possibly empty, per feature."""
         return self._found is not None
 
     def create(self, count: int) -> None:
-        """Set empty vectors, unless there are vectors already."""
+        """Create empty vectors, unless there are vectors already."""
         if self._found is None:
             self._found = [np.zeros(0, np.float32)] * count
 
@@ -60,8 +60,8 @@ class Boundaries:
         """The vectors.
 
         Raises:
-            FailedPreconditionError: none were given.
-            InvalidArgumentError: they are not so many.
+            FailedPreconditionError: no vectors were given.
+            InvalidArgumentError: their number differs.
         """
         if self._found is None:
             raise FailedPreconditionError(
@@ -78,7 +78,7 @@ class Boundaries:
 
 
 def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """Handles with the same shared name refer to one object in a run."""
+    """A handle; handles with one shared name refer to the same object within a run."""
     handle = np.empty((), object)
     made = Boundaries(shared_name or "quantile_stream")
     if shared_name and ctx is not eager_context():

@@ -1,4 +1,4 @@
-"""Rows that a forest is evaluated for, shared by threads."""
+"""Distribution of rows over threads for the evaluation of forests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pinnace.ops.kernels import team
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Fewer rows descend one after another: a block that is asked all conditions takes as long as seven.
+# Fewer rows than this descend one by one: testing all conditions for a block takes as long as
+# seven.
 FEW = 8
-# Rows of a piece are a multiple of this, and of the rows that machine code takes at once.
+# The number of rows of a piece is a multiple of this, and of the rows that compiled code processes
+# at once.
 BLOCK = 64
-# Pieces of each thread, so that one that starts late takes fewer.
+# The most pieces per thread, so that a thread that starts late takes fewer.
 _MOST_PIECES = 4
 
 
@@ -21,7 +23,7 @@ def share_rows(rows: int, work: Callable[[int, int], None], *, are_many: bool) -
     """Have `work(first, stop)` done for all rows.
 
     Args:
-        rows: how many.
+        rows: the number of rows.
         work: in machine code.
         are_many: whether it takes longer than waking a thread.
     """

@@ -1,4 +1,4 @@
-"""Decision forests of simple conditions, descended by machine code."""
+"""Decision forests with simple conditions, descended by compiled code."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 KINDS = frozenset({LEAF, HIGHER, MISSING, CONTAINS, MISSING_CATEGORY})
-# Pairs of a row and a tree from which threads share rows: some 150 us of one.
+# Pairs of a row and a tree from which threads share the rows: some 150 us of one thread.
 _SHARED = 1 << 15
-# The bits of categories that are written again, each with one for missing ones.
+# The most bits of rewritten categories, each with one for missing values.
 _MOST_BITS = 1 << 26
 _NONE = np.zeros(0, np.int32)
 
@@ -36,8 +36,8 @@ class Steps:
     """A forest with conditions of `KINDS`.
 
     Args:
-        arrays: what the kernel reads: `engine/codegen/compared_forests.py` tells how.
-        trees: how many.
+        arrays: the kernel's inputs; `engine/codegen/compared_forests.py` describes them.
+        trees: the number of trees.
         outputs: numbers that a leaf gives.
         stride: with more than one, tree t gives to sum t % stride alone.
         is_mixed: whether some conditions are on categories.
@@ -53,10 +53,10 @@ class Steps:
         self._is_mixed = is_mixed
 
     def add(self, features: Features, sums: Array) -> bool:
-        """Add what the trees give, one after another, to each row; False if it was not done.
+        """Add the trees' values to each row in order; False if it was not done.
 
         Args:
-            features: of the rows.
+            features: features of the rows.
             sums: [rows, sums] of float64, contiguous.
         """
         kernel = compiled.made("forest steps")
@@ -83,7 +83,7 @@ class Steps:
 def steps_of(
     nodes: Nodes, roots: Array, slots: Array, values: Array, stride: int, cuts: Array
 ) -> Steps | None:
-    """The forest as it is descended; None if it has too many bits of categories.
+    """The forest as steps of a descent; None if it has too many category bits.
 
     Args:
         nodes: in preorder, the negative child first, of kinds `KINDS`.

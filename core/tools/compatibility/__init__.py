@@ -1,1 +1,1 @@
-"""Programs for those who change versions."""
+"""Modules for migrating between versions."""

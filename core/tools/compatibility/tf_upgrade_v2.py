@@ -1,4 +1,4 @@
-"""`pinnace upgrade` where TensorFlow has it: a module to run."""
+"""`pinnace upgrade` as a module at TensorFlow's path."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pinnace.deploy.cli.main import main as run_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Upgrade programs of TensorFlow 1; the exit code.
+    """Upgrade programs of TensorFlow 1, and return the exit code.
 
     Args:
         argv: flags of `pinnace upgrade`; None: those of the process.

@@ -1,1 +1,1 @@
-"""Layers that change images, at random while training, with their labels and masks."""
+"""Layers that transform images with their labels and masks, at random while training."""

@@ -1,4 +1,4 @@
-"""Images turned, moved and sheared by affine maps, with their masks."""
+"""Rotation, translation, zoom and shear of images and masks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _AffineLayer(MovingLayer):
-    """The base class of layers that sample each pixel at an affine image of its position."""
+    """The base class of layers that sample each pixel at an affinely transformed position."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class _AffineLayer(MovingLayer):
 
 
 class RandomRotation(_AffineLayer):
-    """While training, each image is turned about its middle.
+    """Rotates each image about its centre while training.
 
     Args:
         factor: the angle is between -factor and factor full turns, or between two numbers of them.
-        fill_mode: what is outside of an image: "reflect", "wrap", "constant" or "nearest".
+        fill_mode: values outside of an image: "reflect", "wrap", "constant" or "nearest".
         interpolation: "bilinear" or "nearest".
-        seed: of the draws.
-        fill_value: for "constant".
+        seed: seed of the draws.
+        fill_value: the value for "constant".
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -67,7 +67,7 @@ class RandomRotation(_AffineLayer):
         x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
-        NotImplementedError: another fill mode or interpolation.
+        NotImplementedError: unknown fill mode or interpolation.
         ValueError: `factor` is not from -1 to 1.
     """
 
@@ -104,16 +104,16 @@ class RandomRotation(_AffineLayer):
 
 
 class RandomTranslation(_AffineLayer):
-    """While training, each image is moved.
+    """Shifts each image while training.
 
     Args:
         height_factor: share of the height that it is moved down by, between -factor and factor, or
             between two.
-        width_factor: likewise to the right.
-        fill_mode: what is outside of an image: "reflect", "wrap", "constant" or "nearest".
+        width_factor: likewise, to the right.
+        fill_mode: values outside of an image: "reflect", "wrap", "constant" or "nearest".
         interpolation: "bilinear" or "nearest".
-        seed: of the draws.
-        fill_value: for "constant".
+        seed: seed of the draws.
+        fill_value: the value for "constant".
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -121,7 +121,7 @@ class RandomTranslation(_AffineLayer):
         x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
-        NotImplementedError: another fill mode or interpolation.
+        NotImplementedError: unknown fill mode or interpolation.
         ValueError: a factor is not from -1 to 1.
     """
 
@@ -161,16 +161,16 @@ class RandomTranslation(_AffineLayer):
 
 
 class RandomZoom(_AffineLayer):
-    """While training, each image is enlarged, or made smaller, about its middle.
+    """Zooms each image in or out about its centre while training.
 
     Args:
         height_factor: the share of rows that is added, between -factor and factor, or between two;
             below 0 enlarges.
-        width_factor: likewise of columns; None keeps the ratio.
-        fill_mode: what is outside of an image: "reflect", "wrap", "constant" or "nearest".
+        width_factor: likewise for columns; None keeps the ratio.
+        fill_mode: values outside of an image: "reflect", "wrap", "constant" or "nearest".
         interpolation: "bilinear" or "nearest".
-        seed: of the draws.
-        fill_value: for "constant".
+        seed: seed of the draws.
+        fill_value: the value for "constant".
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -178,7 +178,7 @@ class RandomZoom(_AffineLayer):
         x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
-        NotImplementedError: another fill mode or interpolation.
+        NotImplementedError: unknown fill mode or interpolation.
         ValueError: a factor is not from -1 to 1.
     """
 
@@ -230,24 +230,24 @@ class RandomZoom(_AffineLayer):
 
 
 class RandomShear(_AffineLayer):
-    """While training, each image is sheared.
+    """Shears each image while training.
 
     Args:
         x_factor: how far rows are moved, in pixels for each pixel of height: up to this, or between
             two numbers, to either side.
-        y_factor: likewise columns, for each pixel of width.
+        y_factor: likewise for columns, per pixel of width.
         interpolation: "bilinear" or "nearest".
-        fill_mode: what is outside of an image: "reflect", "wrap", "constant" or "nearest".
-        fill_value: for "constant".
+        fill_mode: values outside of an image: "reflect", "wrap", "constant" or "nearest".
+        fill_value: the value for "constant".
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:
         x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
-        NotImplementedError: another fill mode or interpolation.
+        NotImplementedError: unknown fill mode or interpolation.
         ValueError: a factor is not from 0 to 1.
     """
 

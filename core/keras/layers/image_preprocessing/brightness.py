@@ -1,4 +1,4 @@
-"""Images brightened, darkened, inverted: layers that change each value by itself."""
+"""Layers that change each pixel value on its own: brightness, contrast, inversion."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class RandomBrightness(FactorLayer):
     Args:
         factor: the number is from -factor to factor, or between two, times the width of
             `value_range`.
-        value_range: what results are kept in.
-        seed: of the draws.
+        value_range: range that results are clamped to.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -72,12 +72,12 @@ class RandomBrightness(FactorLayer):
 
 
 class RandomContrast(FactorLayer):
-    """While training, x becomes (x - mean) f + mean, with a factor f and a mean for each image.
+    """While training, (x - mean) f + mean, with a factor f and mean for each image.
 
     Args:
         factor: f is from 1 to 1 + factor, or from 1 - factor[0] to 1 + factor[1].
-        value_range: what results are kept in.
-        seed: of the draws.
+        value_range: range that results are clamped to.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -123,7 +123,7 @@ class AutoContrast(ImageLayer):
     """Stretches each channel of each image to the full range of values.
 
     Args:
-        value_range: of the images.
+        value_range: range of the images' values.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -166,9 +166,9 @@ class Solarization(ImageLayer):
 
     Args:
         addition_factor: the number is up to this share of 255, or between two.
-        threshold_factor: likewise the threshold.
-        value_range: of the images.
-        seed: of the draws.
+        threshold_factor: likewise for the threshold.
+        value_range: range of the images' values.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -194,7 +194,7 @@ class Solarization(ImageLayer):
         self.value_range = checked_range("Solarization", value_range)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """The number added to each image, and its threshold, both from 0 to 255."""
+        """The number added to each image, and its threshold, both in [0, 255]."""
         if not training:
             return None
         shape, kind = _one_per_image(data), self.compute_dtype
@@ -209,7 +209,7 @@ class Solarization(ImageLayer):
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
-        """The images, inverted where they are bright."""
+        """The images, inverted where they are above the threshold."""
         x = self._computed(images)
         if not training or transformation is None:
             return x
@@ -236,9 +236,9 @@ class RandomPosterization(FactorLayer):
     Args:
         factor: how many bits: from 1 up to this, or from one number up to another, which is not
             reached.
-        value_range: of the images.
+        value_range: range of the images' values.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:
@@ -252,7 +252,7 @@ class RandomPosterization(FactorLayer):
     _highest = _BITS
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """The number of bits of each image that are cleared."""
+        """The number of bits cleared in each image."""
         del training
         shape, (low, high) = as_shape([batch_size(data)]), self.factor
         if low != high:

@@ -1,4 +1,4 @@
-"""Images with other colours."""
+"""Random changes of images' colours."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class RandomColorDegeneration(FactorLayer):
-    """While training, each image is mixed with itself in grey.
+    """Mixes each image with its grey version while training.
 
     Args:
         factor: the share of grey: between -factor and factor, or between two numbers.
-        value_range: what results are kept in.
+        value_range: range that results are clamped to.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:

@@ -22,9 +22,9 @@ class RandomCrop(ImageLayer):
     Outside training the result is the largest centre crop with the target's aspect ratio, resized.
 
     Args:
-        height: of the result.
-        width: of the result.
-        seed: of the draws.
+        height: height of the result.
+        width: width of the result.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -82,7 +82,7 @@ class RandomCrop(ImageLayer):
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
-        """The crop, in the size of the layer."""
+        """The crop, resized to the layer's target size."""
         if training and transformation is None:
             whole: Tensor = ops.convert_to_tensor(images)
             return whole
@@ -114,7 +114,7 @@ class RandomCrop(ImageLayer):
         return self._part(masks, transformation, training, "nearest")
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the images, in the size of the layer."""
+        """The shape of the images in the layer's target size."""
         if isinstance(input_shape, dict):
             return {**input_shape, "images": self.compute_output_shape(input_shape["images"])}
         sizes = list(input_shape)
@@ -123,7 +123,7 @@ class RandomCrop(ImageLayer):
 
 
 def _share(size: Any, wanted: int, other: int, most: Any) -> Any:
-    """`size * wanted / other`, truncated, from 1 to `most`."""
+    """`size * wanted / other`, truncated and clipped to [1, most]."""
     if isinstance(size, int) and isinstance(most, int):
         return max(min(most, int(size * wanted / other)), 1)
     found = ops.cast(ops.cast(size * wanted, "float32") / float(other), "int32")

@@ -20,9 +20,9 @@ class FactorLayer(ImageLayer):
 
     Args:
         factor: a number or two, within `_lowest` and `_highest`.
-        value_range: of the images.
+        value_range: range of the images' values.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Raises:
@@ -57,5 +57,5 @@ class FactorLayer(ImageLayer):
         return self._changed(x, transformation) if training else x
 
     def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
-        """Images in the dtype computed in, after what `get_random_transformation` gave."""
+        """Images in the compute dtype, transformed by the result of `get_random_transformation`."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Checks of the arguments of image layers: ranges of factors and of values."""
+"""Checks of image layers' arguments: ranges of factors and of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def checked_factor(
     """A factor as a range: two ends, or from -factor (`low` at least) to factor.
 
     Raises:
-        ValueError: it is not within `low` and `high`, or not one or two numbers.
+        ValueError: an end is below `low` or above `high`, or there are neither one nor two numbers.
     """
     if isinstance(factor, (tuple, list)):
         if len(factor) == 2 and factor[0] <= high and factor[1] >= low:
@@ -65,7 +65,7 @@ def checked_choice(who: str, name: str, given: str, known: tuple[str, ...]) -> s
     """Check that an option is one of the allowed strings.
 
     Raises:
-        NotImplementedError: another one.
+        NotImplementedError: the option has another value.
     """
     if given not in known:
         raise NotImplementedError(

@@ -1,4 +1,4 @@
-"""Filters of images: sharpening."""
+"""Image filters: sharpening."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SMOOTH = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]])[:, :, None, None] / 13
 
 
 class RandomSharpness(FactorLayer):
-    """While training, each image is mixed with itself smoothed.
+    """Mixes each image with its smoothed version while training.
 
     Args:
         factor: between 0 and this, or between two numbers: 0 smooths, 0.5 changes nothing, 1
             sharpens.
-        value_range: what results are kept in.
+        value_range: range that results are clamped to.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:

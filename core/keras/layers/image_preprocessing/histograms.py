@@ -1,4 +1,4 @@
-"""Images whose values become equally frequent."""
+"""Histogram equalization."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Equalization(ImageLayer):
-    """While training, the values of each channel become equally frequent, over all of a batch.
+    """Equalizes the histogram of each channel over the batch while training.
 
     Args:
-        value_range: of the images.
+        value_range: range of the images' values.
         bins: how many shades are told apart.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
@@ -67,7 +67,7 @@ class Equalization(ImageLayer):
         shades = ops.cast(ops.cast(values, "float32") * top / 255, "int32")
         shades = ops.reshape(ops.clip(shades, 0, top), [-1])
         counts = segments.unsorted_segment_sum(ops.ones_like(shades), shades, self.bins)
-        # Exact for as many pixels as there can be.
+        # float64 is exact for any number of pixels.
         total = ops.cumsum(ops.cast(counts, "float64"))
         darkest = ops.min(ops.where(total > 0, total, total[-1]))
         spread = total[-1] - darkest

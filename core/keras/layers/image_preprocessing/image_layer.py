@@ -27,7 +27,7 @@ class ImageLayerOptions(LayerOptions, total=False):
 
 
 class ImageLayer(Layer):
-    """Changes images [batch, height, width, channels], or one image without `batch`.
+    """Transforms images [batch, height, width, channels], or a single image.
 
     It takes images, or a dict with "images" and optionally "labels" and "segmentation_masks", and
     returns the same. A subclass defines `transform_images`, and `get_random_transformation` if it
@@ -35,7 +35,7 @@ class ImageLayer(Layer):
 
     Args:
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws; None takes one from the global seed.
+        seed: seed of the draws; None takes one from the global seed.
         bounding_box_format: kept for files; boxes do not follow images here.
         **options: see Layer.
     """
@@ -74,7 +74,7 @@ class ImageLayer(Layer):
 
         Args:
             images: [batch, height, width, channels], or channels first.
-            transformation: what `get_random_transformation` gave.
+            transformation: the result of `get_random_transformation`.
             training: whether anything is done.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define transform_images")
@@ -111,7 +111,7 @@ class ImageLayer(Layer):
         return _single(way, segmentation_mask, transformation, training)
 
     def call(self, data: Any, training: bool = True) -> Any:
-        """The changed images, with all that came with them."""
+        """The transformed images, with labels, masks and other entries."""
         images = images_of(data)
         rank = images.shape.rank
         if rank not in {3, 4}:
@@ -158,13 +158,13 @@ class ImageLayer(Layer):
         return sizes[self._axes[0]], sizes[self._axes[1]]
 
     def _computed(self, x: Any) -> Tensor:
-        """`x` in the dtype that the layer computes in."""
+        """`x` in the layer's compute dtype."""
         return ops.cast(x, self.compute_dtype)
 
     def _uniform(
         self, shape: Sequence[Any], low: float, high: float, seed: Any, dtype: Any = None
     ) -> Tensor:
-        """Draws from `low` up to `high`."""
+        """Uniformly distributed numbers in [low, high)."""
         return random.uniform(as_shape(shape), low, high, dtype, self._drawn_from(seed))
 
     def _drawn_from(self, seed: Any) -> Any:
@@ -183,13 +183,13 @@ def _single(way: Callable[..., Any], x: Any, transformation: Any, training: bool
 
 
 def images_of(data: Any) -> Tensor:
-    """The images, of a dict or alone."""
+    """The images: the entry of a dict, or the data itself."""
     found: Tensor = convert_to_tensor(data["images"] if isinstance(data, dict) else data)
     return found
 
 
 def batch_size(data: Any) -> Any:
-    """The number of images, 1 for one without a batch axis: an int, or a tensor if unknown."""
+    """The number of images, 1 without a batch axis: an int, or a tensor if unknown."""
     images = images_of(data)
     return 1 if images.shape.rank == 3 else ops.shape(images)[0]
 
@@ -200,14 +200,14 @@ def per_image(x: Tensor) -> Tensor:
 
 
 def as_shape(sizes: Sequence[Any]) -> Any:
-    """Sizes, some of which may be tensors, as random functions take them."""
+    """Sizes, some possibly tensors, in the form that random functions accept."""
     if any(isinstance(n, Tensor) for n in sizes):
         return joining.stack([*sizes])
     return [*sizes]
 
 
 def ranged(images: Tensor, old: Sequence[float], new: Sequence[float]) -> Tensor:
-    """Images with values in another range."""
+    """Images with values mapped from one range to another."""
     if list(old) == list(new):
         return images
     shares = (images - old[0]) / (old[1] - old[0])

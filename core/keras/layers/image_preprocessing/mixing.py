@@ -1,4 +1,4 @@
-"""Images mixed with each other."""
+"""Mixtures of several images."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from pinnace.keras.layers.image_preprocessing.image_layer import (
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# Not 0, which is not a valid parameter of a distribution.
+# A distribution's parameter must be positive.
 _TINY = 1e-6
 
 
 class MixUp(ImageLayer):
-    """While training, each image is mixed with another one of the batch, and so are its labels.
+    """Mixes each image and its labels with another one of the batch while training.
 
     Args:
         alpha: both parameters of the beta distribution that shares are drawn from.
         data_format: "channels_last" (if None) or "channels_first".
-        seed: of the draws.
+        seed: seed of the draws.
         **options: see ImageLayer.
 
     Shapes:
@@ -48,7 +48,7 @@ class MixUp(ImageLayer):
         self.alpha = alpha
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """The share of each image, and which other one it is mixed with."""
+        """The share of each image, and the image it is mixed with."""
         del training
         count, drawn_from = batch_size(data), self._drawn_from(seed)
         order = random.shuffle(ops.arange(0, count, dtype="int64"), seed=drawn_from)
@@ -91,7 +91,7 @@ class _PartLayer(ImageLayer):
         """A rectangle in each image that has these shares of its sides, [batch].
 
         Returns:
-            Which pixels are in it, [batch, height, width, channels]; its width and height.
+            Whether each pixel is in it, [batch, height, width, channels]; its width and height.
         """
         height, width = self._size(data)
         kind = self.compute_dtype
@@ -113,12 +113,12 @@ class _PartLayer(ImageLayer):
 
 
 class CutMix(_PartLayer):
-    """While training, a rectangle of each image comes from another one, and so do its labels.
+    """Replaces a rectangle of each image by another image's, and mixes labels, while training.
 
     Args:
         factor: both parameters of the beta distribution that areas are drawn from: between 0 and
             this, or between two numbers.
-        seed: of the draws.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -143,7 +143,7 @@ class CutMix(_PartLayer):
         self.factor = checked_factor("CutMix", "factor", factor, 0)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """The pasted regions, the order of their sources, and the share that stays; or None."""
+        """The pasted regions, the order of their sources, and the remaining share; or None."""
         if not training or images_of(data).shape.rank == 3:
             return None
         count, kind, drawn_from = batch_size(data), self.compute_dtype, self._drawn_from(seed)

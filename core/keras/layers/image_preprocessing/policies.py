@@ -1,4 +1,4 @@
-"""Layers that choose among the other layers of images."""
+"""Layers that choose among other image layers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHADES = ("random_brightness", "random_color_degeneration", "random_contrast", 
 
 
 class _ChoosingLayer(ImageLayer):
-    """A layer that has others, and draws which of them it applies."""
+    """A layer that contains others, and draws which of them to apply."""
 
     # In the order in which their random numbers are drawn.
     _names: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class _ChoosingLayer(ImageLayer):
         self.interpolation = interpolation
 
     def _make_parts(self) -> None:
-        """The layers it chooses from, by the attributes that Keras has them under."""
+        """Create the layers to choose from, as attributes with Keras' names."""
         factor = self.factor
         shared: dict[str, Any] = {
             "data_format": self.data_format,
@@ -90,7 +90,7 @@ class _ChoosingLayer(ImageLayer):
         }
 
     def _applied(self, index: Any, x: Any, draws: dict[str, Any], way: Callable[..., Any]) -> Any:
-        """The result of layer number `index` on `x`; `x` itself past the last one."""
+        """The result of layer number `index` on `x`; `x` itself for an index beyond the last."""
 
         def branch(name: str, layer: ImageLayer) -> Callable[[Any], Any]:
             return lambda given: way(layer, given, draws[name])
@@ -112,11 +112,11 @@ class RandAugment(_ChoosingLayer):
     """Applies randomly chosen augmentation layers in sequence during training.
 
     Args:
-        value_range: of the images.
+        value_range: range of the images' values.
         num_ops: how many layers are applied.
         factor: how strong they are: between 0 and this, or between two numbers.
         interpolation: "bilinear" or "nearest", of those that move pixels.
-        seed: of the draws.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -160,7 +160,7 @@ class RandAugment(_ChoosingLayer):
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
-        """The images after the layers that were drawn."""
+        """The images, transformed by the chosen layers."""
         x = self._computed(images)
         if not training or transformation is None:
             return x
@@ -172,7 +172,7 @@ class RandAugment(_ChoosingLayer):
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
     ) -> Any:
-        """The masks, moved as the images."""
+        """The masks, transformed like the images."""
         masks = ops.convert_to_tensor(segmentation_masks)
         if not training or transformation is None:
             return masks

@@ -1,4 +1,4 @@
-"""Images flipped, with their masks; what layers that move pixels share."""
+"""Flipping of images and masks, and the base of layers that move pixels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTERPOLATIONS = ("nearest", "bilinear")
 
 
 class MovingLayer(ImageLayer):
-    """A layer that takes pixels from elsewhere: masks follow by the nearest pixel."""
+    """A layer that moves pixels; masks are moved too, by their nearest pixels."""
 
     interpolation: str = "nearest"
 
@@ -38,7 +38,7 @@ class MovingLayer(ImageLayer):
         return self._moved_all(x, transformation, self.interpolation)
 
     def _moved_all(self, images: Tensor, transformation: Any, interpolation: str) -> Tensor:
-        """A batch after a transformation, or one image after that of a batch of one."""
+        """A transformed batch, or a single image transformed as a batch of one."""
         if len(images.shape) == 4:
             return self._moved(images, transformation, interpolation)
         moved = self._moved(ops.expand_dims(images, 0), transformation, interpolation)
@@ -48,7 +48,7 @@ class MovingLayer(ImageLayer):
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
     ) -> Any:
-        """The masks, moved as the images, of the dtype they have."""
+        """The masks, moved like the images, in their own dtype."""
         if not training or transformation is None:
             return segmentation_masks
         masks = ops.convert_to_tensor(segmentation_masks)
@@ -57,7 +57,7 @@ class MovingLayer(ImageLayer):
         return ops.cast(moved, masks.dtype)
 
     def _size_told(self, transformation: Any) -> tuple[Any, Any]:
-        """Height and width of the images that a transformation was drawn for."""
+        """Height and width of the images for which a transformation was drawn."""
         if "size" in transformation:
             size: tuple[Any, Any] = transformation["size"]
             return size
@@ -66,11 +66,11 @@ class MovingLayer(ImageLayer):
 
 
 class RandomFlip(MovingLayer):
-    """While training, images are mirrored or not, each by chance.
+    """Flips images at random while training.
 
     Args:
         mode: "horizontal", "vertical" or "horizontal_and_vertical", which does both or neither.
-        seed: of the draws.
+        seed: seed of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
@@ -78,7 +78,7 @@ class RandomFlip(MovingLayer):
         x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
-        ValueError: another mode.
+        ValueError: unknown mode.
     """
 
     def __init__(

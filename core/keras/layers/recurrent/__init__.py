@@ -1,4 +1,4 @@
-"""Recurrent layers: a cell applied to one step of a sequence after the other."""
+"""Recurrent layers: a cell applied to each step of a sequence."""
 
 from pinnace.keras.layers.recurrent.bidirectional import Bidirectional as Bidirectional
 from pinnace.keras.layers.recurrent.conv_lstm import ConvLSTM1D as ConvLSTM1D

@@ -1,4 +1,4 @@
-"""Bidirectional: a sequence gone through in both directions."""
+"""Bidirectional: a recurrent layer run over a sequence in both directions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MODES = ("concat", "sum", "mul", "ave", None)
 
 
 class Bidirectional(Layer):
-    """Two copies of a recurrent layer, one of which begins with the last step.
+    """Two copies of a recurrent layer, one of which runs backwards.
 
     Args:
         layer: an RNN, or a layer with its attributes; two new layers are made like it.
         merge_mode: how the two outputs become one: `concat`, `sum`, `mul`, `ave`; None gives both.
         weights: values of the weights, those of the forward layer first.
-        backward_layer: what goes backwards, if it shall not be made like `layer`.
+        backward_layer: the layer that goes backwards; made like `layer` if None.
         **options: see Layer.
 
     Shapes:
@@ -33,7 +33,7 @@ class Bidirectional(Layer):
         `return_state` the forward states, then the backward ones.
 
     Raises:
-        ValueError: another mode; layers that do not go in opposite directions or differ in what
+        ValueError: unknown mode; layers that do not go in opposite directions or differ in what
             they return.
     """
 
@@ -158,12 +158,12 @@ class Bidirectional(Layer):
         return total / 2 if self.merge_mode == "ave" else total
 
     def reset_states(self) -> None:
-        """Put the states of both, if they are stateful, back to zeros."""
+        """Reset the states of both layers to zeros, if they are stateful."""
         self.forward_layer.reset_states()
         self.backward_layer.reset_states()
 
     def reset_state(self) -> None:
-        """`reset_states`, by Keras 3's name."""
+        """Keras 3's name of `reset_states`."""
         self.reset_states()
 
     def get_config(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Bidirectional(Layer):
 
 
 def _like(layer: Any, direction: str, **changes: Any) -> Any:
-    """A new layer with the configuration of another."""
+    """A new layer with another one's configuration, with changes."""
     stored = registry.serialize_keras_object(layer)
     name = layer.name.removeprefix(f"{direction}_")
     stored["config"] = {**stored["config"], **changes, "name": f"{direction}_{name}"}

@@ -1,4 +1,4 @@
-"""RecurrentCell: the common part of cells: weights, dropout masks, initial states."""
+"""RecurrentCell: the base class of cells: weights, dropout masks, initial states."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RecurrentCell(Layer):
 
     Args:
         units: size of the state and of the output.
-        activation: of what is remembered and given.
+        activation: activation of candidates and outputs.
         use_bias: whether there is a bias.
         kernel_initializer: first value of what inputs are multiplied by.
         recurrent_initializer: first value of what states are multiplied by.
@@ -44,12 +44,12 @@ class RecurrentCell(Layer):
         kernel_regularizer: penalty of the kernel.
         recurrent_regularizer: penalty of the recurrent kernel.
         bias_regularizer: penalty of the bias.
-        kernel_constraint: what the kernel is brought back to after a step.
-        recurrent_constraint: what the recurrent kernel is brought back to after a step.
-        bias_constraint: what the bias is brought back to after a step.
+        kernel_constraint: constraint applied to the kernel after each step.
+        recurrent_constraint: constraint applied to the recurrent kernel after each step.
+        bias_constraint: constraint applied to the bias after each step.
         dropout: share of the inputs that training drops, the same in all steps.
         recurrent_dropout: share of the states that training drops, the same in all steps.
-        seed: of the dropout.
+        seed: seed of the dropout.
     """
 
     _untracked = frozenset({"_kept_masks"})
@@ -71,7 +71,7 @@ class RecurrentCell(Layer):
     bias: Variable | None
 
     def _keep(self, options: dict[str, Any]) -> None:
-        """Validate the arguments, given as a constructor's locals, and store them as attributes."""
+        """Validate arguments, given as a constructor's locals, and store them as attributes."""
         who = type(self).__name__
         for name in ("dropout", "recurrent_dropout"):
             if not 0 <= options[name] <= 1:
@@ -159,7 +159,7 @@ class RecurrentCell(Layer):
     def _projection(
         self, kernel: Tensor, bias: Tensor | None, dropped: list[Tensor] | None
     ) -> Project:
-        """The half of a step that depends on inputs only: x @ kernel, with dropout, + bias."""
+        """The part of a step that depends on inputs only: x @ kernel + bias, with dropout."""
 
         def project(x: Tensor) -> Tensor:
             y = self._product(x, kernel, dropped)
@@ -170,12 +170,12 @@ class RecurrentCell(Layer):
     def get_initial_state(
         self, batch_size: Any = None, *, inputs: Any = None, dtype: Any = None
     ) -> Any:
-        """States of zeros.
+        """Zero states.
 
         Args:
             batch_size: an int, or an integer tensor.
             inputs: a tensor to take the batch size from, as in older programs.
-            dtype: that it computes in if None.
+            dtype: dtype that it computes in if None.
 
         Raises:
             ValueError: the batch size is not known.
@@ -187,25 +187,25 @@ class RecurrentCell(Layer):
         return [constants.zeros([batch, size], kind) for size in (sizes if several else [sizes])]
 
     def zero_state(self, batch_size: Any, dtype: Any = None) -> Any:
-        """States of zeros, by the name that TensorFlow 1's cells had for it."""
+        """Zero states, by the name of TensorFlow 1's cells."""
         return self.get_initial_state(batch_size, dtype=dtype)
 
     # Dropout.
 
     def reset_dropout_mask(self) -> None:
-        """Let the next step draw anew which inputs are dropped."""
+        """Make the next step draw a new dropout mask for inputs."""
         self._kept_masks.pop("inputs", None)
 
     def reset_recurrent_dropout_mask(self) -> None:
-        """Let the next step draw anew which states are dropped."""
+        """Make the next step draw a new dropout mask for states."""
         self._kept_masks.pop("states", None)
 
     def reset_dropout_masks(self) -> None:
-        """Let the next step draw both masks anew."""
+        """Make the next step draw both masks anew."""
         self._kept_masks.clear()
 
     def _input_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:
-        """Factors of the inputs, [b, in] or for sequences [b, 1, in]; None without dropout."""
+        """Dropout factors of inputs, [b, in], or [b, 1, in] for sequences; None without dropout."""
         if not training or not 0 < self.dropout < 1:
             return None
         drawn = self._masks("inputs", x, self.kernel.shape[0], self.dropout)
@@ -214,7 +214,7 @@ class RecurrentCell(Layer):
         return drawn
 
     def _state_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:
-        """Factors of the states, [b, units]; None without dropout."""
+        """Dropout factors of the states, [b, units]; None without dropout."""
         if not training or not 0 < self.recurrent_dropout < 1:
             return None
         return self._masks("states", x, self.units, self.recurrent_dropout)
@@ -280,7 +280,7 @@ def _batch_size(who: str, batch_size: Any, inputs: Any) -> Any:
 
 
 def _usable(tracer: Any, masks: list[Tensor], x: Tensor) -> bool:
-    """Whether masks drawn there can be used here: in the same graph, or a loop in it."""
+    """Whether masks drawn in another graph can be used here: in the same graph, or a loop in it."""
     if not masks[0].shape[:1].is_compatible_with(x.shape[:1]):
         return False
     here: Any = state.tracer

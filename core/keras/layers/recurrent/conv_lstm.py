@@ -33,9 +33,9 @@ class ConvLSTMCell(LSTMCell):
     Args:
         rank: number of axes of a picture, 1 to 3.
         filters: channels of each state and of the output.
-        kernel_size: of the windows.
-        strides: of the window over inputs; that over states has step 1.
-        padding: of the inputs, `valid` or `same`; states keep their size.
+        kernel_size: size of the windows.
+        strides: strides of the window over inputs; that over states has step 1.
+        padding: padding of the inputs, `valid` or `same`; states keep their size.
         data_format: `channels_last` or `channels_first`.
         dilation_rate: distance of the window's elements over inputs.
         **options: see LSTMCell.
@@ -219,9 +219,9 @@ class ConvLSTM(CellLayer):
 
     Args:
         filters: channels of the output.
-        kernel_size: of the windows, one number for all axes or one each.
-        strides: of the window over inputs.
-        padding: of the inputs, `valid` or `same`.
+        kernel_size: size of the windows, one number for all axes or one each.
+        strides: strides of the window over inputs.
+        padding: padding of the inputs, `valid` or `same`.
         data_format: `channels_last` or `channels_first`.
         dilation_rate: distance of the window's elements over inputs.
         return_sequences: whether all outputs are given, or the last.

@@ -26,12 +26,12 @@ class GRUCell(RecurrentCell):
     Args:
         units: size of the state and of the output.
         activation: name or function.
-        recurrent_activation: of the gates.
+        recurrent_activation: activation of the gates.
         use_bias: …; for these see RecurrentCell.
         reset_after: whether r is applied after the product with the recurrent kernel, which then
             has a bias of its own; False: (r h) @ R_h.
         implementation: accepted for Keras' sake.
-        seed: of the dropout.
+        seed: seed of the dropout.
         **options: see Layer.
 
     Shapes:
@@ -139,7 +139,7 @@ class GRU(CellLayer):
     Args:
         units: size of the state and of the output.
         activation: name or function.
-        recurrent_activation: of the gates.
+        recurrent_activation: activation of the gates.
         use_bias: …; for these see RecurrentCell.
         activity_regularizer: penalty of the output.
         return_sequences: whether all outputs are given, or the last.

@@ -1,4 +1,4 @@
-"""A step function over the steps of a sequence: a Python loop, or a While node in a graph."""
+"""A step function applied along a sequence: a Python loop, or a While node in a graph."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def over_time(
         step: (inputs of a step, states) → (output, states); structures of tensors.
         sequences: [b, t, ...], or a structure of them.
         states: before the first step.
-        course: how to go through it.
+        course: the order of steps.
         mask: bool [b, t] or [b, t, 1]; where it is false, output and states stay what they were.
         like: tensors with the shapes of an output, if they are known without running a step.
 
@@ -173,7 +173,7 @@ def _array(x: Tensor, size: Any, course: Course) -> TensorArray:
 
 
 def _swapped(x: Tensor) -> Tensor:
-    """Batch and time exchanged."""
+    """x with batch and time axes exchanged."""
     rank = x.shape.rank or 2
     return permutations.transpose(x, [1, 0, *range(2, rank)])
 

@@ -26,11 +26,11 @@ class LSTMCell(RecurrentCell):
     Args:
         units: size of each state and of the output.
         activation: name or function.
-        recurrent_activation: of the gates.
+        recurrent_activation: activation of the gates.
         use_bias: …; for these see RecurrentCell.
         unit_forget_bias: whether the bias of f begins with 1 (Jozefowicz et al. 2015).
         implementation: accepted for Keras' sake.
-        seed: of the dropout.
+        seed: seed of the dropout.
         **options: see Layer.
 
     Shapes:
@@ -110,7 +110,7 @@ class LSTM(CellLayer):
     Args:
         units: size of each state and of the output.
         activation: name or function.
-        recurrent_activation: of the gates.
+        recurrent_activation: activation of the gates.
         use_bias: …; for these see RecurrentCell.
         unit_forget_bias: whether the bias of the forget gate begins with 1.
         activity_regularizer: penalty of the output.

@@ -1,4 +1,4 @@
-"""RNN: a layer that applies a cell to one step of a sequence after the other."""
+"""RNN: a layer that applies a cell to each step of a sequence."""
 
 from __future__ import annotations
 
@@ -78,9 +78,8 @@ class RNN(Layer):
         x [b, steps, ...] → [b, ...] as the cell gives it, or [b, steps, ...]; with `return_state`
         also the states.
 
-    Call:
-        (sequences, initial_state=None, mask=None, training=False). With `initial_state`, the mask
-        that the sequences carry is not found, as in Keras 3: give `mask`.
+    Call: (sequences, initial_state=None, mask=None, training=False). With `initial_state`, the mask
+    that the sequences carry is not used, as in Keras 3: pass `mask`.
 
     Raises:
         ValueError: the cell has no `call` or no `state_size`.
@@ -170,7 +169,7 @@ class RNN(Layer):
         return structure.flatten(self.cell.state_size)[0] if given is None else given
 
     def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """[b, size], or [b, steps, size]; the shapes of the states after it."""
+        """[b, size], or [b, steps, size]; followed by the shapes of the states."""
         del initial_state_shape
         batch, length = sequences_shape[0], sequences_shape[1]
         size = self._output_size()
@@ -189,7 +188,7 @@ class RNN(Layer):
     # Running it.
 
     def get_initial_state(self, batch_size: Any) -> list[Any]:
-        """The states to begin with: the cell's, else zeros."""
+        """The initial states: the cell's own, else zeros."""
         make = getattr(self.cell, "get_initial_state", None)
         if make is None:
             kind = getattr(self.cell, "compute_dtype", self.compute_dtype)
@@ -202,7 +201,7 @@ class RNN(Layer):
     def call(
         self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
     ) -> Any:
-        """The last output, or all; then the states if requested."""
+        """The last output or all outputs; then the states if requested."""
         first = structure.flatten(sequences)[0]
         states = self._states_before(first, initial_state)
         if mask is not None:
@@ -265,7 +264,7 @@ class RNN(Layer):
         return step, sequences, like
 
     def reset_states(self, states: Any = None) -> None:
-        """Put the states of a stateful layer back to zeros.
+        """Reset the states of a stateful layer to zeros.
 
         Args:
             states: values to put them to instead, in order.
@@ -283,7 +282,7 @@ class RNN(Layer):
             variable.assign(constants.zeros_like(variable.value()) if value is None else value)
 
     def reset_state(self) -> None:
-        """`reset_states`, by Keras 3's name."""
+        """Keras 3's name of `reset_states`."""
         self.reset_states()
 
     # Configuration.
@@ -314,7 +313,7 @@ class CellLayer(RNN):
 
     Args:
         given: the locals of the subclass' constructor, `options` among them.
-        **more: what the cell takes and the subclass does not.
+        **more: arguments of the cell that the subclass does not have.
     """
 
     cell: RecurrentCell

@@ -21,7 +21,7 @@ class SimpleRNNCell(RecurrentCell):
         units: size of the state and of the output.
         activation: name or function.
         use_bias: …; for these see RecurrentCell.
-        seed: of the dropout.
+        seed: seed of the dropout.
         **options: see Layer.
 
     Shapes:
@@ -86,7 +86,7 @@ class SimpleRNN(CellLayer):
         go_backwards: whether it begins with the last step; the outputs come in that order.
         stateful: whether a batch begins with the states the one before ended with.
         unroll: whether a graph holds each step, rather than a loop.
-        seed: of the dropout.
+        seed: seed of the dropout.
         **options: `zero_output_for_mask`; see Layer.
 
     Shapes:

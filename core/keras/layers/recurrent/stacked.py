@@ -1,4 +1,4 @@
-"""StackedRNNCells: cells on top of each other, as one."""
+"""StackedRNNCells: stacked cells as one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StackedRNNCells(Layer):
-    """Cells in a stack; the state is the list of their states.
+    """Stacked cells, whose state is the list of the cells' states.
 
     Args:
         cells: see RNN for what a cell is.
@@ -53,7 +53,7 @@ class StackedRNNCells(Layer):
             input_shape = Shape((structure.flatten(input_shape)[0][0], _output_size(cell)))
 
     def get_initial_state(self, batch_size: Any = None, **options: Any) -> list[Any]:
-        """The states to begin with, of each cell."""
+        """The initial states of each cell."""
         found = []
         for cell in self.cells:
             make = getattr(cell, "get_initial_state", None)
@@ -70,7 +70,7 @@ class StackedRNNCells(Layer):
         return found
 
     def zero_state(self, batch_size: Any, dtype: Any = None) -> list[Any]:
-        """States of zeros, by the name that TensorFlow 1's cells had for it."""
+        """Zero states, by the name of TensorFlow 1's cells."""
         return self.get_initial_state(batch_size, dtype=dtype)
 
     def call(self, x: Any, states: Any, training: bool = False) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""`dispatch_for_api` and its like: functions to call instead of the library's, by types."""
+"""`dispatch_for_api` and related: functions that replace the library's, by argument types."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[Any, Any]) ->
 
 
 def dispatch_for_unary_elementwise_apis(x_type: Any) -> Any:
-    """A decorator: the function handles functions of one argument that go element by element.
+    """A decorator: the function handles elementwise functions of one argument.
 
     Args:
         x_type: annotation that the argument must fit, as in `dispatch_for_api`.
@@ -82,23 +82,23 @@ def dispatch_for_unary_elementwise_apis(x_type: Any) -> Any:
         the function was called with is given to it.
 
     Raises:
-        ValueError: there is a handler of that type.
+        ValueError: the type has a handler already.
     """
     return _for_group("unary", elementwise.UNARY, x_type)
 
 
 def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Any:
-    """A decorator: the function handles functions of two arguments that go element by element.
+    """A decorator: the function handles elementwise functions of two arguments.
 
     Args:
         x_type: annotation that the first must fit, as in `dispatch_for_api`.
-        y_type: that the second must fit.
+        y_type: the type that the second must fit.
 
     Returns:
         A decorator of `handler(api_func, x, y)`, whose `api_func` takes both arguments.
 
     Raises:
-        ValueError: there is a handler of those types.
+        ValueError: the types have a handler already.
     """
     return _for_group("binary", elementwise.BINARY, x_type, y_type)
 
@@ -108,13 +108,13 @@ def dispatch_for_binary_elementwise_assert_apis(x_type: Any, y_type: Any) -> Any
 
     Args:
         x_type: annotation that the first must fit, as in `dispatch_for_api`.
-        y_type: that the second must fit.
+        y_type: the type that the second must fit.
 
     Returns:
         A decorator of `handler(assert_func, x, y)`, whose `assert_func` takes both arguments.
 
     Raises:
-        ValueError: there is a handler of those types.
+        ValueError: the types have a handler already.
     """
     return _for_group("binary assert", elementwise.ASSERTIONS, x_type, y_type)
 
@@ -126,7 +126,7 @@ def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
         dispatch_target: the function.
 
     Raises:
-        ValueError: it is not registered.
+        ValueError: the function is not registered.
     """
     found = _registered.pop(dispatch_target, None)
     if found is None:
@@ -201,7 +201,7 @@ def _is_variadic(signature: inspect.Signature) -> bool:
 
 
 def _naming(function: Callable[..., Any], wanted: inspect.Signature) -> Callable[..., Any]:
-    """The function with a parameter `name`, a scope, if it has none and the library's has one."""
+    """The function with a parameter `name` for a scope, if only the library's function has one."""
     parameters = inspect.signature(function).parameters
     variadic = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     if "name" not in wanted.parameters or "name" in parameters or variadic:

@@ -1,4 +1,4 @@
-"""Batching of extension type values, and unbatching."""
+"""Batching and unbatching of extension type values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ExtensionTypeBatchEncoder", "batched", "encoder_of", "unbatched"]
 
 
 class ExtensionTypeBatchEncoder:
-    """Defines which tensors represent a value while batches are built and split.
+    """Defines the tensors that represent a value in batches.
 
     By default, each field of a batch is the batch of that field. A class with another form of
     batches overrides all methods, and has an instance as `__batch_encoder__`.
@@ -23,7 +23,7 @@ class ExtensionTypeBatchEncoder:
         """The spec of batches of values.
 
         Args:
-            spec: of one value.
+            spec: spec of one value.
             batch_size: how many values, None if that is not known.
         """
         return _with_fields(spec, lambda field: batched(field, batch_size))
@@ -32,7 +32,7 @@ class ExtensionTypeBatchEncoder:
         """The spec of one value.
 
         Args:
-            spec: of batches.
+            spec: spec of batches.
         """
         return _with_fields(spec, unbatched)
 
@@ -40,7 +40,7 @@ class ExtensionTypeBatchEncoder:
         """The tensors of a value: stacked, they represent a batch.
 
         Args:
-            spec: of the value.
+            spec: spec of the value.
             value: a value, or a batch of them.
             minimum_rank: how often the tensors must be taken apart into rows.
         """
@@ -51,16 +51,16 @@ class ExtensionTypeBatchEncoder:
         """The value of these tensors; the inverse of `encode`.
 
         Args:
-            spec: of the value: `batch` of the spec of the values whose tensors were stacked.
-            encoded_value: what `encode` gave, stacked, taken apart or joined.
+            spec: spec of the value: `batch` of the spec of the values whose tensors were stacked.
+            encoded_value: the result of `encode`, stacked, unstacked or joined.
         """
         return spec._from_components(encoded_value)
 
     def encoding_specs(self, spec: Any) -> Any:
-        """The specs of what `encode` gives.
+        """The specs of the results of `encode`.
 
         Args:
-            spec: of the value.
+            spec: spec of the value.
         """
         return spec._component_specs
 
@@ -112,14 +112,14 @@ def _without_first(shape: Shape) -> Shape:
 
 
 def _with_fields(spec: Any, change: Any) -> Any:
-    """The spec with another value in each field."""
+    """The spec with each field changed."""
     return spec._deserialize(
         tuple([(name, structure.map_structure(change, part)) for name, part in spec._serialize()])
     )
 
 
 def _with_axis(spec: Any, change: Any, more: int) -> Any:
-    """The spec of ragged or sparse tensors with one more or less axis."""
+    """The spec of ragged or sparse tensors with an axis added or removed."""
     state = spec._serialize() if isinstance(spec, CompositeSpec) else ()
     if type(spec).__name__ not in {"RaggedTensorSpec", "SparseTensorSpec"}:
         raise TypeError(

@@ -51,7 +51,7 @@ ASSERTIONS: dict[str, str] = {
 
 
 def functions(table: Mapping[str, str]) -> Iterator[Callable[..., Any]]:
-    """The functions of a table; their modules are imported."""
+    """The functions listed in a table; imports their modules."""
     for module, names in table.items():
         home = importlib.import_module(module)
         for name in names.split():

@@ -16,7 +16,7 @@ def as_dict(value: ExtensionType) -> dict[str, Any]:
         value: the value.
 
     Raises:
-        TypeError: it is of no extension type.
+        TypeError: the value is of no extension type.
     """
     if not isinstance(value, ExtensionType):
         raise TypeError(f"as_dict: value must be of an extension type, got {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""Fields of extension types: which annotations there are, and values that are made to fit them."""
+"""Fields of extension types: permitted annotations, and conversion of values."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ _PLAIN = (int, float, bool, str, bytes, type(None))
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a field cannot have this name."""
+    """Whether a name is not allowed for fields."""
     return name in _RESERVED or name.lower().startswith(("_tf_extension_type", "_extension_"))
 
 
 class ImmutableMapping(Mapping[Any, Any]):
-    """A mapping that cannot be changed, and has a hash."""
+    """A hashable mapping that cannot be changed."""
 
     __slots__ = ("_items",)
 
@@ -144,9 +144,9 @@ def fields_of(kind: type, base: type) -> tuple[tuple[Field, ...], bool]:
 
 
 def _resolved(kind: type, own: dict[str, Any]) -> dict[str, Any] | None:
-    """Annotations with strings resolved; None if a name is not defined yet."""
+    """The annotations with strings resolved; None if a name is not defined yet."""
     holder = types.SimpleNamespace(__annotations__=own)
-    # A class may speak of itself, also one that is written inside a function.
+    # A class may refer to itself, also if it is defined in a function.
     there = {**_variables_of(kind), kind.__name__: kind}
     try:
         return typing.get_type_hints(holder, there, vars(kind))
@@ -160,14 +160,14 @@ def _variables_of(kind: type) -> dict[str, Any]:
 
 
 def _parameters(annotation: Any, *origins: Any) -> tuple[Any, ...] | None:
-    """X and Y of `tuple[X, Y]`, for one of these generic types."""
+    """X and Y in `tuple[X, Y]`, for one of these generic types."""
     if typing.get_origin(annotation) not in origins:
         return None
     return typing.get_args(annotation)
 
 
 def _check(annotation: Any, where: str, *, in_key: bool = False) -> None:
-    """Refuse annotations that no field may have."""
+    """Raise for an annotation that fields cannot have."""
     if annotation is None or annotation in _PLAIN or annotation is DType:
         return
     if isinstance(annotation, (str, typing.ForwardRef)):
@@ -200,16 +200,16 @@ def _is_composite_class(annotation: Any) -> bool:
 
 
 def fitted(value: Any, annotation: Any, where: str, of: str = "value") -> Any:
-    """A value as a field with the annotation holds it.
+    """A value converted to the annotated type of a field.
 
     Args:
-        value: what was given.
-        annotation: of the field.
-        where: what to call it in a message.
+        value: the given value.
+        annotation: annotation of the field.
+        where: its name in messages.
         of: "value", "spec" (tensors are specs) or "default" (tensors are made when they are used).
 
     Raises:
-        TypeError: it does not fit.
+        TypeError: the value does not fit.
     """
     if annotation is Tensor:
         return _fitted_tensor(value, where, of)

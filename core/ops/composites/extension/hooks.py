@@ -1,9 +1,9 @@
-"""Dispatch hooks: functions that look, when they are called, whether another one is registered.
+"""Dispatch hooks: functions that check at each call whether a replacement is registered.
 
-A hook is in a function from the first registration for it to the last removal. Until then, and
-after, it costs nothing: the functions of the library are called a million times a second, and many
-are bound where nothing could be put around them (operators are the functions themselves). So the
-function stays the same object, and what changes is its code: that of `_enter`. ADR 33.
+A function has a hook from the first registration for it to the last removal. Before and after, it
+costs nothing: the library's functions are called a million times a second, and many are bound where
+no wrapper can be put around them (operators are the functions themselves). So the function stays
+the same object, and its code is replaced by that of `_enter`. ADR 33.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Hook:
         self.targets: list[tuple[Mapping[int, Checker], Callable[..., Any]]] = []
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of the target that these arguments are for, else of the function itself."""
+        """Call the target for these arguments, or else the function itself."""
         target = self.target_for(args, kwargs)
         return (self.original if target is None else target)(*args, **kwargs)
 
@@ -57,7 +57,7 @@ class Hook:
         """The target that these arguments are for.
 
         Raises:
-            ValueError: there are several.
+            ValueError: several targets match.
         """
         chosen = None
         for checkers, target in self.targets:
@@ -89,7 +89,7 @@ class Hook:
 
 
 def plain_function(function: Any) -> types.FunctionType | None:
-    """The function that a hook can be put into, the one called in the end; None if none is."""
+    """The innermost function, which a hook can be put into; None if there is none."""
     inner = inspect.unwrap(function) if callable(function) else None
     return inner if isinstance(inner, types.FunctionType) else None
 
@@ -102,7 +102,7 @@ def hook_of(function: Any) -> Hook | None:
 
 
 def put_hook(function: types.FunctionType) -> Hook:
-    """The hook of a plain function, put into it if it has none."""
+    """The hook of a plain function, which is installed if necessary."""
     with _lock:
         found = hook_of(function)
         if found is not None:

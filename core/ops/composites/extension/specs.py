@@ -22,7 +22,7 @@ CACHED_SPEC = "_extension_spec"
 
 
 def made_of(kind: type, fields: Mapping[str, Any]) -> Any:
-    """An object with these fields, which are not looked at; its constructor is not called."""
+    """An object with these fields, without checks and without calling its constructor."""
     made: Any = object.__new__(kind)
     made.__dict__.update(fields)
     return made
@@ -69,7 +69,7 @@ class ExtensionTypeSpec(CompositeSpec):
         return structure.flatten(tuple(held_fields(self).values()))
 
     def component_specs(self) -> tuple[Any, ...]:
-        """The specs of the fields that are tensors or made of them, in the order of the fields."""
+        """The specs of fields that are tensors or composite, in the order of the fields."""
         return tuple([leaf for leaf in self._leaves() if isinstance(leaf, TypeSpec)])
 
     def component_names(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class ExtensionTypeSpec(CompositeSpec):
         )
 
     def to_components(self, value: Any) -> tuple[object, ...]:
-        """The fields of a value that are tensors or made of them."""
+        """The fields of a value that are tensors or composite."""
         # By the spec: a field of the value may be a spec itself, or contain none.
         fields = tuple([vars(value)[name] for name in held_fields(self)])
         return tuple(
@@ -107,7 +107,7 @@ class ExtensionTypeSpec(CompositeSpec):
         _set(self, name)
 
     def __validate__(self) -> None:
-        """Called when a spec is made; for a spec of one's own that checks its fields."""
+        """Called when a spec is created; override it to check the fields."""
 
     def __repr__(self) -> str:
         fields = ", ".join([f"{name}={value!r}" for name, value in self._serialize()])
@@ -115,7 +115,7 @@ class ExtensionTypeSpec(CompositeSpec):
 
 
 class BatchableExtensionTypeSpec(ExtensionTypeSpec):
-    """The static type of values that can be put into batches."""
+    """The static type of values that can be batched."""
 
     __batch_encoder__ = ExtensionTypeBatchEncoder()
 
@@ -133,7 +133,7 @@ def _as_spec(value: Any) -> Any:
 
 
 def _filled(part: Any, rest: Iterator[Any]) -> Any:
-    """A field of the spec with the next components where it has specs."""
+    """A field of the spec with specs replaced by the next components."""
     return structure.map_structure(
         lambda leaf: next(rest) if isinstance(leaf, TypeSpec) else leaf, part
     )

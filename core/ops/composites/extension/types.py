@@ -43,7 +43,7 @@ class ExtensionTypeMetaclass(abc.ABCMeta):
         if namespace.get("_extension_base", False):
             return
         _check_names(cls)
-        # Here already: an annotation that no field may have is an error of the class.
+        # Called here already, so that an invalid annotation raises when the class is defined.
         cls._extension_fields()  # type: ignore[attr-defined]
         if "__init__" in namespace:
             _finish_after(cls, "value")
@@ -101,7 +101,7 @@ class ExtensionType(CompositeTensor, metaclass=ExtensionTypeMetaclass):
         return found
 
     def gradient_part(self) -> NoReturn:
-        """It is unknown which fields of an extension type have gradients.
+        """Raises an error: it is unknown which fields of an extension type have gradients.
 
         Raises:
             ValueError: always.
@@ -113,7 +113,7 @@ class ExtensionType(CompositeTensor, metaclass=ExtensionTypeMetaclass):
         )
 
     def __validate__(self) -> None:
-        """Called when a value is made; for a class that checks its fields."""
+        """Called when a value is created; override it to check the fields."""
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         refuse_conversion(self, "experimental.dispatch_for_api, for what a function makes of it")
@@ -164,7 +164,7 @@ class BatchableExtensionType(ExtensionType):
 
 
 def _check_names(cls: Any) -> None:
-    """Refuse reserved names, and attributes that are neither annotated nor code."""
+    """Raise for reserved names, and for attributes that are neither annotated nor code."""
     own = inspect.get_annotations(cls)
     for name, value in cls.__dict__.items():
         if name == "Spec":
@@ -189,7 +189,7 @@ def _is_code(name: str, value: object) -> bool:
 
 
 def _finish(target: Any, of: str) -> None:
-    """Fit every field of what has just been made, and let its class check it."""
+    """Convert every field of a new value, and let its class validate it."""
     fields, given = target._extension_fields(), held_fields(target)
     names = {field.name for field in fields}
     who = type(target).__qualname__
@@ -204,12 +204,12 @@ def _finish(target: Any, of: str) -> None:
 
 
 def _finish_after(cls: Any, of: str) -> None:
-    """Have the constructor that a program wrote set fields, and these be fitted after it."""
+    """Have a user's constructor set fields, which are converted after it returns."""
     constructor = cls.__init__
 
     @functools.wraps(constructor)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 (it becomes that)
-        if vars(self).get(CONSTRUCTING, False):  # called by that of a subclass, which will finish
+        if vars(self).get(CONSTRUCTING, False):  # called by a subclass, which will finish
             constructor(self, *args, **kwargs)
             return
         vars(self)[CONSTRUCTING] = True
@@ -223,7 +223,7 @@ def _finish_after(cls: Any, of: str) -> None:
 
 
 def _add_constructor(cls: Any, of: str) -> None:
-    """A constructor that takes the fields by position or name."""
+    """Add a constructor that takes the fields by position or name."""
 
     def parameters() -> list[inspect.Parameter]:
         made, defaults = [], False
@@ -231,7 +231,7 @@ def _add_constructor(cls: Any, of: str) -> None:
         for field in cls._extension_fields():
             has_default = of == "value" and field.default is not MISSING
             if defaults and not has_default:
-                # After fields with defaults those without can only be given by name.
+                # Fields without a default that follow fields with one are keyword-only.
                 kind = inspect.Parameter.KEYWORD_ONLY
             defaults = defaults or has_default
             default = field.default if has_default else inspect.Parameter.empty
@@ -258,7 +258,7 @@ def _add_constructor(cls: Any, of: str) -> None:
 
 
 def _add_spec(cls: Any) -> None:
-    """The spec class, with the attributes that the program defined for it."""
+    """Add the spec class, with the attributes that the program defined for it."""
     name = f"{cls.__qualname__}.Spec"
     members: dict[str, Any] = {"value_type": cls, "__module__": cls.__module__}
     names = {field.name for field in cls._extension_fields()}

@@ -1,4 +1,4 @@
-"""Tensors with rows of different length: TensorFlow's `tf.ragged`."""
+"""`tf.ragged`: tensors with rows of different lengths."""
 
 from pinnace.ops.composites.ragged import methods as _methods  # noqa: F401 (binds them)
 from pinnace.ops.composites.ragged.construction import constant as constant

@@ -1,4 +1,4 @@
-"""Ragged tensors from Python lists, tensors, sparse tensors, and ranges."""
+"""Ragged tensors from Python lists, tensors, sparse tensors and ranges."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def constant(  # noqa: C901 (one case per line)
 
     Args:
         pylist: nested lists, tuples or arrays; all scalars at one depth.
-        dtype: of the values.
+        dtype: dtype of the values.
         ragged_rank: how many axes are stored as row splits; by default all but the innermost, or
             as many as `inner_shape` leaves.
         inner_shape: sizes of the axes that are the same in every row.
-        name: of the node of the values while tracing.
+        name: name of the node of the values while tracing.
         row_splits_dtype: int32 or int64.
 
     Returns:
@@ -90,7 +90,7 @@ def constant(  # noqa: C901 (one case per line)
             )
     elif inner is not None:
         ragged_rank = max(0, most - 1 - len(inner))
-        if not ragged_rank:  # the inner shape is the whole
+        if not ragged_rank:  # no ragged axis remains
             return constants.constant(rows, dtype, shape=inner, name=name)
     if ragged_rank is None:
         ragged_rank = max(0, most - 1)
@@ -131,7 +131,7 @@ def _plain(x: Any) -> Any:
 
 
 def _depths(x: Any) -> tuple[int, int | None]:
-    """The nesting depth of lists, and the depth of scalars; None without any."""
+    """The nesting depth of lists, and the depth of scalars (None without scalars)."""
     if not isinstance(x, list):
         return 0, 0
     found = [_depths(row) for row in x]
@@ -187,7 +187,7 @@ def range(
         starts: scalar or [rows]; the limits if `limits` is None, and they start at 0.
         limits: scalar or [rows].
         deltas: scalar or [rows], not 0.
-        dtype: of the values.
+        dtype: dtype of the values.
         name: name of the node while tracing.
         row_splits_dtype: int32 or int64.
 
@@ -272,7 +272,7 @@ def from_tensor(
     if padding is not None and ragged_rank > 1:
         flat = folded(x, sizes, ragged_rank)
         inner = _from_padding(flat, padding, kind)
-        # Rows of nothing but padding stay, empty, in outer axes.
+        # In outer axes, rows of padding alone become empty rows.
         return _wrapped(inner, x, sizes, ragged_rank - 1)
     if padding is not None:
         return _from_padding(x, padding, kind)
@@ -292,7 +292,7 @@ def folded(x: Tensor, sizes: Tensor, axes: int) -> Tensor:
 
 
 def _wrapped(inner: Any, x: Tensor, sizes: Tensor, ragged_rank: int) -> Any:
-    """Uniform ragged axes over the first axes of x that were folded."""
+    """Uniform ragged axes for the leading axes of x that were folded."""
     result = inner
     for axis in reversed(_python_range(1, ragged_rank + 1)):
         count = reduction.reduce_prod(sizes[:axis])
@@ -308,7 +308,7 @@ def _wrapped(inner: Any, x: Tensor, sizes: Tensor, ragged_rank: int) -> Any:
 
 
 def _cut(x: Tensor, lengths: Tensor) -> RaggedTensor:
-    """The beginning of each row; TensorFlow: lengths beyond the row are cut to it."""
+    """The beginning of each row; as in TensorFlow, lengths beyond the row are truncated."""
     width = shapes.shape(x, out_type=lengths.dtype)[1]
     zero = casting.cast(0, lengths.dtype)
     kept = arithmetic.maximum(arithmetic.minimum(lengths, width), zero)
@@ -349,7 +349,7 @@ def from_sparse(
 
     Raises:
         TypeError: `st_input` is no SparseTensor.
-        ValueError: it is no matrix.
+        ValueError: the tensor is no matrix.
         InvalidArgumentError: a row has a gap, or the indices are out of order.
     """
     from pinnace.ops.composites.sparse.tensor import SparseTensor
@@ -365,7 +365,7 @@ def from_sparse(
     indices = st_input.indices
     rows, columns = indices[:, 0], indices[:, 1]
     splits = splits_from_rowids(casting.cast(rows, kind), st_input.dense_shape[0], validate=False)
-    # Sorted rows, and the columns that rows without gaps have.
+    # Rows must be sorted, and columns must be 0, 1, … within each row.
     counted = arithmetic.subtract(
         ranges.range(shapes.size(rows, kind)), gathering.gather(splits, casting.cast(rows, kind))
     )
@@ -414,7 +414,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
 def segment_ids_to_row_splits(
     segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
 ) -> Tensor:
-    """Row splits of values with these sorted row numbers: the inverse of the above.
+    """The row splits of values with these sorted row ids: the inverse of the above.
 
     Args:
         segment_ids: [values], int32 or int64, ascending.

@@ -20,7 +20,7 @@ _HASH_KEY = 956888297470
 
 
 def cross(inputs: Any, name: str | None = None) -> RaggedTensor:
-    """Row i holds every combination of one value of row i of each input, joined by `_X_`.
+    """Row i contains every combination of one value from row i of each input, joined by `_X_`.
 
     Args:
         inputs: ragged, sparse and other matrices with equal numbers of rows, of integers or
@@ -41,7 +41,7 @@ def cross_hashed(
     Args:
         inputs: as for `cross`.
         num_buckets: hashes are below it; 0 for any.
-        hash_key: another key gives other hashes.
+        hash_key: key of the hash function.
         name: name of the node while tracing.
     """
     return _crossed(inputs, True, num_buckets, _HASH_KEY if hash_key is None else hash_key, name)
@@ -94,7 +94,7 @@ def _crossed(inputs: Any, hashed: bool, buckets: int, key: int, name: str | None
 
 
 def _whole(x: Any) -> Any:
-    """Integers as int64, as strings and these are all that is crossed."""
+    """Integers as int64: strings and int64 are the only values that can be crossed."""
     if x.dtype.is_integer:
         return casting.cast(x, dtypes.int64)
     if x.dtype is not dtypes.string:

@@ -1,4 +1,4 @@
-"""DynamicRaggedShape: the sizes of all axes of a tensor, ragged ones among them, as a value."""
+"""DynamicRaggedShape: the sizes of all axes of a ragged tensor, as a value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["DynamicRaggedShape"]
 
 
 class _AskedByOps:
-    """The attribute by which `execute` recognises a composite argument that handles ops itself."""
+    """The attribute by which `execute` recognises composite arguments that handle ops."""
 
     _takes_ops = "shape"
 
@@ -37,7 +37,7 @@ class _AskedByOps:
 
 
 class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
-    """The shape of a ragged tensor: what `shape(x)` is of one.
+    """The shape of a ragged tensor, the result of `shape(x)`.
 
     It is the shape of a tensor of `inner_shape` whose first axis `row_partitions` divide into
     nested rows, the innermost partition last. Without partitions it is the shape of a tensor.
@@ -47,7 +47,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         inner_shape: [inner rank], the sizes of the axes of the flat values.
         dtype: int32 or int64; by default that of the partitions, or of `inner_shape`, or int64.
         validate: whether to check what is not known while tracing when the graph runs.
-        static_inner_shape: what is known of `inner_shape` while it is traced.
+        static_inner_shape: the part of `inner_shape` known while tracing.
 
     Raises:
         ValueError: partitions, or the last one and `inner_shape`, do not fit each other.
@@ -93,7 +93,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
             dtype: int32 or int64.
 
         Raises:
-            ValueError: they are no such list, or do not fit each other.
+            ValueError: the lengths have another form, or do not fit each other.
         """
         _check_lengths(lengths)
         most = max((axis for axis, one in enumerate(lengths) if isinstance(one, tuple)), default=0)
@@ -131,7 +131,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
             dtype: int32 or int64; that of the partitions if None.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no partitions are given.
         """
         partitions = _checked(row_partitions)
         if not partitions:
@@ -157,7 +157,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
 
     @property
     def row_partitions(self) -> tuple[RowPartition, ...]:
-        """The partitions of the first axis of the flat values, the outermost first."""
+        """The partitions before the flat values, outermost first."""
         return self._row_partitions
 
     @property
@@ -177,7 +177,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
 
     @property
     def _known(self) -> Shape:
-        """The static part of the inner shape: all of it, except while tracing."""
+        """The static part of the inner shape; all of it unless a function is traced."""
         inner = self._inner_shape
         if isinstance(inner, SymbolicTensor):
             return self._static_inner_shape
@@ -191,7 +191,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
 
     @property
     def dtype(self) -> DType:
-        """int32 or int64: of the sizes."""
+        """The dtype of the sizes, int32 or int64."""
         return self._inner_shape.dtype
 
     def is_uniform(self, axis: int) -> bool:
@@ -278,14 +278,14 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
     # For functions that create tensors with this shape.
 
     def with_rows(self, flat_values: Any) -> Any:
-        """Flat values of the inner shape, divided by the partitions."""
+        """Flat values of the inner shape, divided into rows by the partitions."""
         result = flat_values
         for one in reversed(self._row_partitions):
             result = RaggedTensor(result, one.row_splits(), internal=True, uniform=one._uniform)
         return result
 
     def with_num_row_partitions(self, count: int) -> DynamicRaggedShape:
-        """The same shape with this many partitions, of which only uniform ones are new.
+        """The same shape with this many partitions; added ones are uniform.
 
         Raises:
             ValueError: the rank is not known or too small, or a ragged axis would be no partition.
@@ -326,7 +326,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         return self._inner_shape[axis] if known is None else known
 
     def _bounds(self, index: slice) -> tuple[int, int]:
-        """The first axis and the one after the last; beyond the rank is at the rank."""
+        """The first axis and the one after the last, clamped to the rank."""
         rank, start, stop = self.rank, index.start or 0, index.stop
         if rank is None and (start < 0 or stop is None or stop < 0):
             raise ValueError(
@@ -387,7 +387,7 @@ class DynamicRaggedShape(_AskedByOps, BatchableExtensionType):
         return found
 
     def _check_fit(self, validate: bool) -> None:
-        """Partitions have as many rows as the one before has values, the last one as is inside."""
+        """Check that each partition has as many rows as the one before has values."""
         pairs = list(zip(self._row_partitions, self._row_partitions[1:], strict=False))
         for axis, (outer, inner) in enumerate(pairs):
             text = f"RowPartitions in DynamicRaggedShape do not align between {axis} and {axis + 1}"
@@ -439,7 +439,7 @@ def _checked(row_partitions: Any) -> tuple[RowPartition, ...]:
 
 
 def _dtype_of(partitions: tuple[RowPartition, ...], inner_shape: Any, dtype: Any) -> DType:
-    """The requested dtype, or that of the partitions, or that of the inner shape, or int64."""
+    """The requested dtype, or that of the partitions or the inner shape, or int64."""
     if dtype is not None:
         kind = dtypes.as_dtype(dtype)
     elif partitions:

@@ -1,4 +1,4 @@
-"""Functions of single elements on ragged tensors: the function of the flat values.
+"""Elementwise functions on ragged tensors, applied to the flat values.
 
 Arguments with different rows are broadcast first: as for tensors, an axis of size 1 is repeated if
 it is 1 in every row by construction (an axis of a tensor, a uniform axis). Rows that merely happen
@@ -30,7 +30,7 @@ __all__ = ["add_n", "aligned", "elementwise", "map_flat_values", "match_row_spli
 
 
 def elementwise(function: Callable[..., Any], *xs: Any) -> Any:
-    """function(*xs) element by element, at least one of them ragged.
+    """function(*xs) element by element, with at least one ragged operand.
 
     Raises:
         InvalidArgumentError: rows that do not fit.
@@ -42,7 +42,7 @@ def elementwise(function: Callable[..., Any], *xs: Any) -> Any:
 
 
 def aligned(xs: Sequence[Any]) -> list[Any]:
-    """The arguments with matching rows; scalars are unchanged."""
+    """The arguments with equal rows; scalars are unchanged."""
     ragged = match_row_splits([x for x in xs if isinstance(x, RaggedTensor)])
     found = iter(ragged)
     args = [next(found) if isinstance(x, RaggedTensor) else x for x in xs]
@@ -59,7 +59,7 @@ def aligned(xs: Sequence[Any]) -> list[Any]:
     ranks = [_rank(x) for x in args]
     depth = max(x.ragged_rank for x in ragged)
     inner = min(x.flat_values.shape.rank or 1 for x in ragged)
-    # A tensor of at most the rank of the flat values inside a row broadcasts there.
+    # Tensors whose rank does not exceed that of the flat values broadcast inside a row.
     moving = [
         i
         for i, (x, rank) in enumerate(zip(args, ranks, strict=True))
@@ -80,7 +80,7 @@ def operators_read(x: Any) -> Any:
 
 
 def match_row_splits(xs: Sequence[RaggedTensor]) -> list[RaggedTensor]:
-    """The same tensors with row splits of one dtype: int64, if they differ."""
+    """The same tensors with row splits of one dtype; int64 if they differ."""
     kinds = {x.row_splits.dtype for x in xs}
     if len(kinds) < 2:
         return list(xs)
@@ -88,7 +88,7 @@ def match_row_splits(xs: Sequence[RaggedTensor]) -> list[RaggedTensor]:
 
 
 def _share_rows(xs: Sequence[RaggedTensor]) -> bool:
-    """Whether all have identical row splits objects, so that no comparison is needed."""
+    """Whether all have the same row splits objects, so that no comparison is needed."""
     first = xs[0].nested_row_splits
     return all(
         len(x.nested_row_splits) == len(first)
@@ -122,7 +122,7 @@ def _with_rank(x: Any, rank: int) -> Any:
 class _Axis:
     """The row lengths of one axis of one argument, and whether they are 1 by construction.
 
-    `one` is a bool, or while tracing a bool tensor, where the size is known when the graph runs.
+    `one` is a bool, or, while tracing, a bool tensor if the size is only known when the graph runs.
     """
 
     __slots__ = ("lengths", "one")
@@ -140,7 +140,7 @@ def _is_one(size: Any) -> Any:
 
 
 def _negated(one: Any, kind: Any) -> Any:
-    """0 where `one` holds, else 1, so that indices times it are the first."""
+    """0 where `one` holds, else 1; indices times this are the first where `one` holds."""
     return casting.cast(logic.logical_not(one), kind)
 
 
@@ -165,13 +165,13 @@ def _spread(xs: list[Any], depth: int) -> list[Any]:
 
 
 def _rows(own: _Axis, count: Any, kind: Any) -> Any:
-    """The row to take for each of `count` rows: the first, if there is one."""
+    """The row to use for each of `count` rows: the first one, if there is only one."""
     moves = casting.cast(0, kind) if own.one is True else _negated(own.one, kind)
     return arithmetic.multiply(ranges.range(count), moves)
 
 
 def _spread_columns(full: list[Any], depth: int, axis: int) -> list[Any]:
-    """Broadcast rows from this axis inwards; the number of rows is equal already."""
+    """Broadcast rows from this axis inwards, given equal numbers of rows."""
     kind = full[0].row_splits.dtype
     axes = [_Axis(x.row_lengths(), _is_one(x._uniform)) for x in full]
     lengths = _agreed(axes, axis)
@@ -179,7 +179,7 @@ def _spread_columns(full: list[Any], depth: int, axis: int) -> list[Any]:
     for x, own in zip(full, axes, strict=True):
         values = x.values
         if own.one is not False and lengths is not own.lengths:
-            # The one value of each row, as often as the row is long now.
+            # The single value of each row, repeated to the row's new length.
             numbers = ragged_range(
                 casting.cast(0, kind), lengths, casting.cast(1, kind), row_splits_dtype=kind
             )
@@ -210,14 +210,14 @@ def _taken(values: Any, places: Any) -> Any:
 
 
 def _agreed(axes: list[_Axis], axis: int) -> Any:
-    """The lengths all have, or are repeated to."""
+    """The common lengths, after repeating rows of length 1."""
     claim = f"ragged tensors must agree in the rows of axis {axis}"
     fixed = [own.lengths for own in axes if own.one is False]
     open_ones = [own for own in axes if own.one is not False and own.one is not True]
     if fixed:
         wanted = fixed[0]
     elif open_ones:
-        # The first that is not 1 in every row; the last, if all are.
+        # The first operand not of length 1 in each row; the last one if all are.
         wanted = open_ones[-1].lengths
         for own in reversed(open_ones[:-1]):
             wanted = selecting.where(own.one, wanted, own.lengths)

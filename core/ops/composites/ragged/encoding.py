@@ -1,4 +1,4 @@
-"""Ragged tensors in values of dtype variant, and back."""
+"""Ragged tensors encoded as variants, and decoding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["from_variant", "to_variant"]
 
 
 def to_variant(x: Any, batched_input: bool, name: str | None) -> Tensor:
-    """The ragged tensor, or each row of it, as a value of dtype variant."""
+    """The ragged tensor, or each of its rows, as a variant."""
     found: Tensor = execute(
         variants.RAGGED_TENSOR_TO_VARIANT,
         list(x.nested_row_splits),
@@ -36,7 +36,7 @@ def from_variant(
     row_splits_dtype: Any,
     name: str | None,
 ) -> tuple[list[Tensor], Tensor]:
-    """Row splits and flat values of the tensor that a variant, or a vector of them, holds."""
+    """Row splits and flat values of the ragged tensor in a variant or vector of variants."""
     encoded = convert_to_tensor(variant)
     rank = encoded.shape.rank
     depth = input_ragged_rank

@@ -1,4 +1,4 @@
-"""Selection from ragged tensors: by index, by mask, by condition."""
+"""Selection from ragged tensors: by index, mask or condition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["boolean_mask", "gather", "gather_nd", "one_hot", "where"]
 
 
 def _either(x: Any, hint: Any = None) -> Any:
-    """A ragged tensor unchanged, any other value as a tensor."""
+    """A ragged tensor unchanged; other values as tensors."""
     return x if isinstance(x, RaggedTensor) else convert_to_tensor(x, dtype_hint=hint)
 
 
@@ -51,7 +51,7 @@ def gather(
         params: tensor or ragged tensor.
         indices: integers, tensor or ragged tensor; they take the place of the axis.
         validate_indices: accepted for TensorFlow's sake.
-        axis: along which, by default the first after the batch axes.
+        axis: the axis, by default the first after the batch axes.
         batch_dims: how many axes both share.
         name: accepted for TensorFlow's sake.
     """
@@ -87,7 +87,7 @@ def _gathered(x: Any, at: Any, axis: int, batch: int) -> Any:
 
 
 def _below(x: Any, at: Any, axis: int) -> Any:
-    """Along an inner axis: the same indices in every row."""
+    """The same indices along an inner axis in every row."""
     if not isinstance(x, RaggedTensor):
         if isinstance(at, RaggedTensor):
             x = from_tensor(x, ragged_rank=axis)
@@ -114,7 +114,7 @@ def _below(x: Any, at: Any, axis: int) -> Any:
 
 
 def _rowwise_ragged(x: RaggedTensor, places: RaggedTensor) -> RaggedTensor:
-    """The same ragged indices in every row, offset by its start."""
+    """The same ragged indices in every row, offset by the row's start."""
     flat = places.flat_values
     _check_places(flat, x.row_lengths())
     starts = reshaping.reshape(x.row_splits[:-1], [-1, *[1] * (flat.shape.rank or 1)])
@@ -181,7 +181,7 @@ def _check_batches(x: RaggedTensor, count: Any) -> None:
 
 
 def _batched_below(x: Any, at: RaggedTensor, axis: int) -> Any:
-    """Each row below a batch row is gathered at that row's indices."""
+    """Gather, below each batch row, at that row's indices."""
     x = x if isinstance(x, RaggedTensor) else from_tensor(x, row_splits_dtype=at.row_splits.dtype)
     _check_batches(x, casting.cast(at.nrows(), x.row_splits.dtype))
     return x.with_values(_in_batches(x.values, rows_at(at, x.value_rowids()), axis - 1, 1))
@@ -258,7 +258,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
 
 
 def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
-    """The values of `data` where `mask` is true; the rows of all masked axes but the last stay.
+    """The values of `data` where `mask` is true; rows of outer masked axes are kept.
 
     Args:
         data: [*mask.shape, ...], tensor or ragged tensor.

@@ -1,4 +1,4 @@
-"""x[key] of a ragged tensor: integers, slices, None and `...`, over ragged and other axes."""
+"""x[key] of ragged tensors: integers, slices, None and `...`, over ragged and other axes."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def rows_at(x: RaggedTensor, indices: Any) -> Any:
 
 
 def _keep_uniform(made: RaggedTensor, x: RaggedTensor, rank: int, indices: Any) -> None:
-    """Propagate the static shape of the indices, and uniform axes of x, to the result."""
+    """Copy the static shape of the indices, and uniform axes of x, to the result."""
     levels = made._levels()
     for axis in range(1, rank):
         size = indices.shape[axis]

@@ -1,7 +1,7 @@
-"""Methods of ragged tensors that stand above the class: how they are made, indexed and described.
+"""Methods of ragged tensors defined in higher layers: construction, indexing, description.
 
-Each makes ragged tensors by functions that need the class. They are bound to it here, and
-`ragged/__init__` imports this file: no ragged tensor is without them.
+Each creates ragged tensors by functions that need the class, so they are bound to it here;
+`ragged/__init__` imports this file, so that every ragged tensor has them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def from_sparse(
 
 
 def merge_dims(self: RaggedTensor, outer_axis: Any, inner_axis: Any) -> Any:
-    """The axes from outer_axis to inner_axis as one, of all their values."""
+    """The tensor with the axes from outer_axis to inner_axis merged."""
     return shaping.merge_dims(self, outer_axis, inner_axis)
 
 

@@ -1,4 +1,4 @@
-"""Ragged tensors from values and a partition into rows."""
+"""Ragged tensors from values and a row partition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class RowPartitioned(CompositeTensor):
-    """Values in rows, and the ways to make them; `RaggedTensor` says what can be done with them."""
+    """Values in rows, with constructors; `RaggedTensor` adds the operations."""
 
     def __init__(
         self, values: Any, row_splits: Any, internal: bool = False, uniform: Any = None
@@ -68,7 +68,7 @@ class RowPartitioned(CompositeTensor):
     def from_row_lengths(
         cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> Self:
-        """The rows have these lengths; they add up to the number of values."""
+        """A tensor with rows of these lengths, which add up to the number of values."""
         del name
         values = values_of(values)
         lengths = _partition(row_lengths, "row_lengths", values)
@@ -81,7 +81,7 @@ class RowPartitioned(CompositeTensor):
     def from_row_starts(
         cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
     ) -> Self:
-        """Each row goes from its start to that of the next; the first starts at 0."""
+        """A tensor whose rows extend from each start to the next; the first start is 0."""
         del name
         values = values_of(values)
         starts = _partition(row_starts, "row_starts", values)
@@ -95,7 +95,7 @@ class RowPartitioned(CompositeTensor):
     def from_row_limits(
         cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
     ) -> Self:
-        """Each row goes from the limit of the one before to its own."""
+        """A tensor whose rows extend from the previous limit to their own."""
         del name
         values = values_of(values)
         limits = _partition(row_limits, "row_limits", values)
@@ -187,7 +187,7 @@ class RowPartitioned(CompositeTensor):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """The tensor with these row splits, from the outermost; `flat_values` if there are none."""
+        """The tensor with these row splits, outermost first; `flat_values` if there are none."""
         del name
         return _nest(flat_values, nested_row_splits, cls.from_row_splits, "row_splits", validate)
 
@@ -199,7 +199,7 @@ class RowPartitioned(CompositeTensor):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """The tensor with these row lengths, from the outermost."""
+        """The tensor with these row lengths, outermost first."""
         del name
         return _nest(flat_values, nested_row_lengths, cls.from_row_lengths, "row_lengths", validate)
 
@@ -212,13 +212,13 @@ class RowPartitioned(CompositeTensor):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """The tensor with these row numbers of values, from the outermost."""
+        """The tensor with these row ids of values, outermost first."""
         del name
         ids = list(nested_value_rowids)
         rows = [None] * len(ids) if nested_nrows is None else list(nested_nrows)
         if len(rows) != len(ids):
             raise ValueError(
-                "RaggedTensor.from_nested_value_rowids: nested_nrows must be as many as "
+                "RaggedTensor.from_nested_value_rowids: nested_nrows must be as long as "
                 f"nested_value_rowids ({len(ids)}), got {len(rows)}"
             )
         result = flat_values
@@ -247,7 +247,7 @@ class RowPartitioned(CompositeTensor):
             """The rows of a sparse matrix whose values begin at column 0 without gaps."""
 
     def _check(self, what: str) -> None:
-        """InvalidArgumentError unless the row splits fit the values."""
+        """Raise InvalidArgumentError unless the row splits fit the values."""
         splits = self._row_splits
         zero = casting.cast(0, splits.dtype)
         rising = reduction.reduce_all(comparison.less_equal(splits[:-1], splits[1:]))
@@ -267,13 +267,13 @@ class RowPartitioned(CompositeTensor):
 
 
 def splits_from_lengths(lengths: Tensor) -> Tensor:
-    """The row splits of rows of these lengths."""
+    """The row splits for these row lengths."""
     zero = np.zeros(1, lengths.dtype.numpy)
     return joining.concat([zero, cumulation.cumsum(lengths)], 0)
 
 
 def splits_from_rowids(rowids: Tensor, nrows: Any, validate: bool) -> Tensor:
-    """The row splits of values with these row numbers."""
+    """The row splits for values with these row ids."""
     kind = rowids.dtype
     if nrows is None:
         # One more than the last; none for no values.
@@ -292,14 +292,14 @@ def splits_from_rowids(rowids: Tensor, nrows: Any, validate: bool) -> Tensor:
 
 
 def values_of(values: Any) -> Any:
-    """The values for a row partition: a ragged tensor as it is, anything else as a tensor."""
+    """The values of a row partition: a ragged tensor unchanged, anything else as a tensor."""
     if isinstance(values, CompositeTensor) and not hasattr(values, "__tf_tensor__"):
         return values
     return values if isinstance(values, RowPartitioned) else convert_to_tensor(values)
 
 
 def _partition(given: Any, name: str, values: Any) -> Tensor:
-    """A partitioning vector, of the dtype of the row splits below."""
+    """A partitioning vector, in the dtype of the row splits below."""
     hint = values._row_splits.dtype if isinstance(values, RowPartitioned) else dtypes.int64
     if isinstance(given, Operands) or (
         isinstance(given, (np.ndarray, np.generic)) and np.asarray(given).dtype == np.int32
@@ -341,7 +341,7 @@ def nrows_of(values: Any) -> Any:
 
 
 def known_integer(value: Any) -> int | None:
-    """An integer scalar as int, None while it is symbolic."""
+    """An integer scalar as an int; None if it is symbolic."""
     if isinstance(value, int):
         return value
     return None if isinstance(value, SymbolicTensor) else int(value)

@@ -1,4 +1,4 @@
-"""Products of matrices whose sizes may differ from one to the next."""
+"""Products of matrices of different sizes."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def matmul(
         adjoint_b: conjugate and transpose `b` first.
         a_is_sparse: has no effect.
         b_is_sparse: has no effect.
-        output_type: of the result, by default that of `a`.
+        output_type: dtype of the result, by default that of `a`.
         name: accepted for TensorFlow's sake.
 
     Returns:
-        [batch, (rows), (columns)]; the columns are no ragged axis where `b` tells their number.
+        [batch, (rows), (columns)]; the columns are a uniform axis if `b` determines their number.
 
     Raises:
         ValueError: fewer than two axes, or batches that do not fit.
@@ -110,7 +110,7 @@ def _matrix(x: Any) -> Any:
 
 
 class _Sizes:
-    """[batch] each: the rows and columns of matrices, and as far as all have the same, these."""
+    """The rows and columns of matrices, [batch] each, and their common values, if any."""
 
     def __init__(self, x: Any, kind: Any) -> None:
         self.height: Any
@@ -130,7 +130,7 @@ class _Sizes:
             return
         lengths, rows = casting.cast(inner.row_lengths(), kind), x.value_rowids()
         longest = segments.unsorted_segment_max(lengths, rows, x.nrows())
-        # A matrix without rows has the lowest integer.
+        # The maximum over no rows is the lowest integer.
         self.length = arithmetic.maximum(longest, casting.cast(0, kind))
         require_equal(
             lengths,
@@ -146,7 +146,7 @@ class _Sizes:
 
 
 def _batch(left: Any, right: Any, flips: dict[str, Any]) -> Any:
-    """Filled up with zeros, which add nothing to a product; then cut again."""
+    """The product of matrices padded with zeros, cut to the right sizes."""
     sides = (left, right)
     kind = next(x.row_splits.dtype for x in sides if isinstance(x, RaggedTensor))
     a = _Sizes(left, kind).flipped(flips["transpose_a"] or flips["adjoint_a"])

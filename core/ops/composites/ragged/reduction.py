@@ -1,4 +1,4 @@
-"""Sums, means and extremes over the axes of ragged tensors; running sums and softmax."""
+"""Sums, means and extremes over ragged axes; cumulative sums and softmax."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def _axes(axis: Any, rank: int | None, who: str) -> list[int] | None:
-    """The axes from the innermost, None for all."""
+    """The axes, innermost first; None for all."""
     if axis is None:
         return None
     if isinstance(axis, Operands):
@@ -109,7 +109,7 @@ def segment(over: Callable[..., Any], values: Any, ids: Any, count: Any) -> Any:
     ids = casting.cast(ids, kind)
     lengths = values.row_lengths()
     longest = segments.unsorted_segment_max(lengths, ids, count)
-    # A group without rows has the lowest integer.
+    # The maximum over no rows is the lowest integer.
     longest = arithmetic.maximum(longest, casting.cast(0, kind))
     out = RaggedTensor.from_row_lengths(
         constants.zeros([reduction.reduce_sum(longest)], kind), longest, validate=False
@@ -144,7 +144,7 @@ def reduce_prod(
 def reduce_max(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
-    """The largest value over axes; the lowest there is for a row of none."""
+    """The maximum over axes; the lowest value for an empty row."""
     del name
     return _reduced(
         input_tensor, axis, keepdims, reduction.reduce_max, segments.unsorted_segment_max
@@ -154,7 +154,7 @@ def reduce_max(
 def reduce_min(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
-    """The smallest value over axes; the highest there is for a row of none."""
+    """The minimum over axes; the highest value for an empty row."""
     del name
     return _reduced(
         input_tensor, axis, keepdims, reduction.reduce_min, segments.unsorted_segment_min
@@ -180,7 +180,7 @@ def reduce_mean(
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
-    """The mean squared distance from the mean over axes."""
+    """The variance over axes."""
     del name
     x = input_tensor
     if _axes(axis, x.shape.rank, "reduce_variance") is None:
@@ -233,7 +233,7 @@ def _of_bools(x: RaggedTensor, axis: Any, keepdims: bool, reduce: Callable[..., 
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
-    """The running sum along an axis below the ragged ones, or along rows."""
+    """The cumulative sum along rows, or along an axis of the flat values."""
     at = int(axis) % x.shape.rank
     if at > x.ragged_rank:
         inner = at - x.ragged_rank
@@ -249,7 +249,7 @@ def _running(x: Any, at: int, exclusive: bool, reverse: bool) -> Any:
         return x.with_values(_running(x.values, at - 1, exclusive, reverse))
     if isinstance(x.values, RaggedTensor):
         raise ValueError("cumsum: only the innermost ragged axis has running sums")  # noqa: TRY004 (TensorFlow's class)
-    # The running sum of all values, less what came before the row.
+    # The running sum over all values, minus the sum before the row.
     before = cumulation.cumsum(x.values, 0, exclusive=True)
     rows = x.value_rowids()
     if reverse:
@@ -264,7 +264,7 @@ def _running(x: Any, at: int, exclusive: bool, reverse: bool) -> Any:
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
-    """exp(logits) over its sum, along the last axis."""
+    """exp(logits) divided by its sum along the last axis."""
     at = -1 if axis is None else int(axis)
     deepest = logits.shape.rank
     if deepest is not None:
@@ -273,7 +273,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
         inner = -1 if at == -1 else at - logits.ragged_rank
         if (logits.flat_values.shape.rank or 1) > 1:
             return logits.with_flat_values(softmaxes.softmax(logits.flat_values, inner, name))
-    # The largest of each row first, so that exp does not overflow.
+    # Subtract each row's maximum, so that exp does not overflow.
     top = reduce_max(logits, at, keepdims=True)
     powers = elementwise(lambda x, m: exponents.exp(arithmetic.subtract(x, m)), logits, top)
     total = reduce_sum(powers, at, keepdims=True)

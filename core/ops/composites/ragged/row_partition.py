@@ -1,4 +1,4 @@
-"""RowPartition: a division of a sequence of values into rows, without the values."""
+"""RowPartition: a division of values into rows, without the values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["RowPartition"]
 class RowPartition(ExtensionType):
     """The partition of a sequence of `nvals` values into `nrows` consecutive rows.
 
-    It is made by one of the factory methods, each of which takes another encoding.
+    It is created by the factory methods, one for each encoding.
 
     Args:
         row_splits: [nrows + 1], int32 or int64: row i has the values from `row_splits[i]` up to
@@ -42,7 +42,7 @@ class RowPartition(ExtensionType):
         internal: whether a factory method calls.
 
     Raises:
-        ValueError: it is not called by a factory method.
+        ValueError: the constructor is not called by a factory method.
 
     Source:
         TensorFlow's `tf.experimental.RowPartition`.
@@ -80,10 +80,10 @@ class RowPartition(ExtensionType):
             row_splits: [nrows + 1], from 0, never decreasing.
             validate: whether to check that.
             dtype: int32 or int64; of the given numbers, if they have one of these, or int64.
-            dtype_hint: what it is if `dtype` is None and the numbers are Python's.
+            dtype_hint: the dtype if `dtype` is None and the numbers are Python's.
 
         Raises:
-            InvalidArgumentError: they are not such.
+            InvalidArgumentError: the splits do not ascend from 0.
         """
         splits = _vector(row_splits, "row_splits", dtype, dtype_hint)
         if splits.shape.rank is not None and splits.shape[0] == 0:
@@ -94,7 +94,7 @@ class RowPartition(ExtensionType):
     def from_row_lengths(
         cls, row_lengths: Any, validate: bool = True, dtype: Any = None, dtype_hint: Any = None
     ) -> RowPartition:
-        """The rows have these lengths; other arguments as for `from_row_splits`."""
+        """A partition with these row lengths; other arguments as for `from_row_splits`."""
         lengths = _vector(row_lengths, "row_lengths", dtype, dtype_hint)
         return _made(splits_from_lengths(lengths), "row_lengths", validate)
 
@@ -107,7 +107,7 @@ class RowPartition(ExtensionType):
         dtype: Any = None,
         dtype_hint: Any = None,
     ) -> RowPartition:
-        """Each row goes from its start to that of the next, the last one to `nvals`."""
+        """A partition whose rows extend from each start to the next, the last one to `nvals`."""
         starts = _vector(row_starts, "row_starts", dtype, dtype_hint)
         end = _scalar(nvals, starts.dtype)
         splits = joining.concat([starts, joining.stack([end])], 0)
@@ -117,7 +117,7 @@ class RowPartition(ExtensionType):
     def from_row_limits(
         cls, row_limits: Any, validate: bool = True, dtype: Any = None, dtype_hint: Any = None
     ) -> RowPartition:
-        """Each row goes from the limit of the one before to its own."""
+        """A partition whose rows extend from the previous limit to their own."""
         limits = _vector(row_limits, "row_limits", dtype, dtype_hint)
         zero = np.zeros(1, limits.dtype.numpy)
         return _made(joining.concat([zero, limits], 0), "row_limits", validate)
@@ -190,19 +190,19 @@ class RowPartition(ExtensionType):
         uniform = length if fixed is None else fixed
         return cls(splits, uniform_row_length=uniform, internal=_FACTORY)
 
-    # What it says.
+    # Properties.
 
     @property
     def dtype(self) -> DType:
-        """int32 or int64: of all the vectors that it gives."""
+        """The dtype of its vectors, int32 or int64."""
         return self._row_splits.dtype
 
     def row_splits(self) -> Tensor:
-        """[nrows + 1], where the rows begin, and where the last one ends."""
+        """[nrows + 1], the start of each row, followed by the end of the last one."""
         return self._row_splits
 
     def value_rowids(self) -> Tensor:
-        """[nvals], the row of each value."""
+        """[nvals], the row id of each value."""
         return construction.row_splits_to_segment_ids(self._row_splits, out_type=self.dtype)
 
     def nvals(self) -> Tensor:
@@ -218,15 +218,15 @@ class RowPartition(ExtensionType):
         return arithmetic.subtract(shapes.size(self._row_splits, self.dtype), one)
 
     def uniform_row_length(self) -> Tensor | None:
-        """The length of every row, None if they are not known to have one."""
+        """The length of all rows; None unless it is known to be equal."""
         return None if self._uniform is None else _scalar(self._uniform, self.dtype)
 
     def row_starts(self) -> Tensor:
-        """[nrows], where each row begins."""
+        """[nrows], the start of each row."""
         return self._row_splits[:-1]
 
     def row_limits(self) -> Tensor:
-        """[nrows], where each row ends."""
+        """[nrows], the end of each row."""
         return self._row_splits[1:]
 
     def row_lengths(self) -> Tensor:
@@ -234,20 +234,20 @@ class RowPartition(ExtensionType):
         return arithmetic.subtract(self.row_limits(), self.row_starts())
 
     def offsets_in_rows(self) -> Tensor:
-        """[nvals], the place of each value in its row."""
+        """[nvals], the position of each value in its row."""
         rowids = self.value_rowids()
         numbers = ranges.range(self.nvals())
         return arithmetic.subtract(numbers, gathering.gather(self.row_starts(), rowids))
 
     @property
     def static_nrows(self) -> int | None:
-        """The number of rows, None while it is not known."""
+        """The number of rows; None if unknown."""
         splits = self._row_splits.shape
         return None if splits.rank is None or splits[0] is None else int(splits[0]) - 1
 
     @property
     def static_nvals(self) -> int | None:
-        """The number of values, None while it is not known."""
+        """The number of values; None if unknown."""
         if isinstance(self._row_splits, SymbolicTensor):
             rows, length = self.static_nrows, self._uniform
             return rows * length if isinstance(length, int) and rows is not None else None
@@ -255,11 +255,11 @@ class RowPartition(ExtensionType):
 
     @property
     def static_uniform_row_length(self) -> int | None:
-        """The length of every row, None while it is not known or if they differ."""
+        """The common row length; None if unknown or if lengths differ."""
         return None if self._uniform is None else known_integer(self._uniform)
 
     def is_uniform(self) -> bool:
-        """Whether it was made of one length for all rows, not of lengths that are equal."""
+        """Whether it was created from one row length; False if lengths merely agree."""
         return self._uniform is not None
 
     def with_dtype(self, dtype: Any) -> RowPartition:
@@ -269,7 +269,7 @@ class RowPartition(ExtensionType):
             dtype: int32 or int64.
 
         Raises:
-            ValueError: another one.
+            ValueError: the dtype is neither int32 nor int64.
         """
         kind = _index_dtype(dtype)
         if kind is self.dtype:
@@ -291,7 +291,7 @@ _FACTORY = object()
 
 
 def partition_of(row_splits: Tensor, uniform: int | Tensor | None) -> RowPartition:
-    """The partition of a level of a ragged tensor, which was checked when that was made."""
+    """The partition of one level of a ragged tensor, whose row splits were checked before."""
     return RowPartition(row_splits, uniform_row_length=uniform, internal=_FACTORY)
 
 
@@ -327,7 +327,7 @@ def _check_filled(length: Tensor, rows: Tensor, values: Tensor) -> None:
 
 
 def _vector(given: Any, name: str, dtype: Any, dtype_hint: Any) -> Tensor:
-    """A partitioning vector, of the requested or its own dtype."""
+    """A partitioning vector in the requested dtype, or in its own."""
     found = convert_to_tensor(given)
     kind = _kind_of([given], dtype, dtype_hint)
     if not found.dtype.is_integer and found.shape.num_elements() != 0:
@@ -338,7 +338,7 @@ def _vector(given: Any, name: str, dtype: Any, dtype_hint: Any) -> Tensor:
 
 
 def _kind_of(given: list[Any], dtype: Any, dtype_hint: Any) -> DType:
-    """The requested dtype; else that of the first tensor or int32 array; else the hint."""
+    """The requested dtype, else that of the first tensor or int32 array, else the hint."""
     if dtype is not None:
         return _index_dtype(dtype)
     for x in given:

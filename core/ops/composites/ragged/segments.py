@@ -1,4 +1,4 @@
-"""Ragged tensors by segments: rows with one id reduced, and integers counted."""
+"""Segment reductions and counts of ragged tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bincount(arr: Any, *args: Any, **options: Any) -> Tensor:
 
 
 def _segments(over: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
-    """Ragged ids say which segment each value is in; a vector of ids which each row is in."""
+    """Ragged ids assign values to segments; a vector of ids assigns rows."""
     ids = segment_ids
     while isinstance(ids, RaggedTensor):
         if not isinstance(data, RaggedTensor):
@@ -90,6 +90,6 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
-    """The sum of each segment over the root of its size."""
+    """The sum of each segment, divided by the root of its size."""
     del name
     return _segments(segments.unsorted_segment_sqrt_n, data, segment_ids, num_segments)

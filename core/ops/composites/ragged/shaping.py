@@ -1,4 +1,4 @@
-"""Ragged tensors joined, repeated, and with other axes."""
+"""Joining, repetition and changed axes of ragged tensors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _known_axis(axis: Any, rank: int | None, who: str, what: str = "axis") -> in
 
 
 def _alike(values: Any) -> list[Any]:
-    """All with the same ragged rank, at least 1, and one dtype of row splits."""
+    """The tensors with equal ragged ranks of at least 1, and one dtype of row splits."""
     items = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in values]
     if not items:
         raise ValueError("ragged tensors to join must be at least one, got none")
@@ -85,7 +85,7 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Any:
 
     Args:
         values: tensors and ragged tensors of one rank and dtype.
-        axis: along which; below the ragged axes all other sizes must agree.
+        axis: the axis; below the ragged axes all other sizes must agree.
         name: accepted for TensorFlow's sake.
     """
     del name
@@ -128,7 +128,7 @@ def stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
 
 def _stacked_tensors(items: list[Any], rank: int | None) -> Any:
     if rank is None or rank == 1:
-        # TensorFlow: row splits of vectors are int32.
+        # TensorFlow: row splits of stacked vectors are int32.
         lengths = [shapes.shape(x)[:1] for x in items]
         return RaggedTensor.from_row_lengths(
             joining.concat(items, 0), joining.concat(lengths, 0), validate=False
@@ -155,7 +155,7 @@ def _joined(items: list[Any], axis: int, stacking: bool) -> Any:
         return RaggedTensor.from_row_lengths(
             joined, joining.stack([x.nrows() for x in items]), validate=False
         )
-    # Axis 1: the first rows of all, then the second ones.
+    # Axis 1: the first rows of all inputs, then the second rows.
     count = len(items)
     joined = _one_after_the_other(items)
     rows = items[0].nrows()
@@ -226,7 +226,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 def _tiled(x: Any, times: list[int]) -> Any:
     if not isinstance(x, RaggedTensor):
         return tiling.tile(x, times)
-    # Inside out, so that each axis is repeated with what is below.
+    # Innermost axes first: each axis is repeated together with its content.
     if any(n != 1 for n in times[1:]):
         x = _tiled_columns(x, times)
     if times[0] == 1:
@@ -319,7 +319,7 @@ def _squeezed(x: Any, axis: int) -> Any:
 
 
 def merge_dims(value: Any, outer_axis: Any, inner_axis: Any) -> Any:
-    """The axes from outer_axis to inner_axis as one, of all their values."""
+    """The tensor with the axes from outer_axis to inner_axis merged."""
     rank = value.shape.rank
     outer = _known_axis(outer_axis, rank, "merge_dims", "outer_axis")
     inner = _known_axis(inner_axis, rank, "merge_dims", "inner_axis")
@@ -381,7 +381,7 @@ def split(
     Args:
         value: ragged tensor.
         num_or_size_splits: how many equal pieces, or the size of each.
-        axis: along which.
+        axis: the axis.
         num: accepted for TensorFlow's sake.
         name: accepted for TensorFlow's sake.
     """

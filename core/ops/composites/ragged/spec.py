@@ -25,10 +25,10 @@ class RaggedTensorSpec(CompositeSpec):
 
     Args:
         shape: None for ragged and unknown axes.
-        dtype: of the values.
+        dtype: dtype of the values.
         ragged_rank: how many axes are stored as row splits; by default all but the innermost.
         row_splits_dtype: int32 or int64.
-        flat_values_spec: of the flat values, if they are no plain tensor.
+        flat_values_spec: spec of the flat values, if they are no plain tensor.
     """
 
     __slots__ = ("_dtype", "_flat_values_spec", "_ragged_rank", "_row_splits_dtype", "_shape")
@@ -67,7 +67,7 @@ class RaggedTensorSpec(CompositeSpec):
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes; None for a ragged or unknown one."""
+        """The sizes of the axes; None for ragged or unknown ones."""
         return self._shape
 
     @property
@@ -105,7 +105,7 @@ class RaggedTensorSpec(CompositeSpec):
         return parts if self._flat_values_spec is None else (*parts, self._flat_values_spec)
 
     def component_specs(self) -> tuple[TensorSpec, ...]:
-        """The specs of the flat values, then of the row splits from the outermost."""
+        """The specs of the flat values, then of the row splits, outermost first."""
         depth, shape = self._ragged_rank, self._shape
         if not depth:
             return (TensorSpec.of(shape, self._dtype),)
@@ -119,7 +119,7 @@ class RaggedTensorSpec(CompositeSpec):
         return (flat, outer, *[rest] * (depth - 1))
 
     def component_names(self) -> tuple[str, ...]:
-        """`values`, then `row_splits` from the outermost, `row_splits_1`, ..."""
+        """`values`, then `row_splits`, outermost first, `row_splits_1`, ..."""
         depth = self._ragged_rank
         rest = [f"row_splits_{index}" for index in range(1, depth)]
         return ("values", *(["row_splits"] if depth else []), *rest)
@@ -131,7 +131,7 @@ class RaggedTensorSpec(CompositeSpec):
         return (value.flat_values, *value.nested_row_splits)
 
     def from_components(self, components: Sequence[Any]) -> Any:
-        """The ragged tensor over these, which are not looked at."""
+        """The ragged tensor of these components, without checks."""
         result, *nested = components
         for splits in reversed(nested):
             result = RaggedTensor(result, splits, internal=True)

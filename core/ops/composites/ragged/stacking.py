@@ -72,7 +72,7 @@ def stack_dynamic_partitions(
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> Any:
-    """Ragged data as one ragged tensor per partition."""
+    """The data as one ragged tensor per partition."""
     if not isinstance(num_partitions, int) or num_partitions < 1:
         raise ValueError(
             f"dynamic_partition: num_partitions must be at least 1, got {num_partitions}"

@@ -1,4 +1,4 @@
-"""Strings of ragged tensors: joined, and ragged tensors as text that `print` shows."""
+"""Joining ragged strings, and ragged tensors as text for `print`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _joined(x: Any, axis: int, separator: str) -> Any:
         values = x.values
         if isinstance(values, RaggedTensor) or values.shape.rank != 1:
             raise ValueError("reduce_join: rows of single strings are needed to join them")
-        # The separator goes with every string but the first of its row; filling adds nothing.
+        # The separator precedes every string but the first of its row; fill values get none.
         first = gathering.gather(x.row_splits[:-1], x.value_rowids())
         own = comparison.equal(first, ranges.range(shapes.size(values, first.dtype)))
         with_separator = joining.join([separator, values])
@@ -72,7 +72,7 @@ def tf_print(*inputs: Any, **options: Any) -> Any:
 
 
 def _listed(x: RaggedTensor, summarize: Any) -> Any:
-    """The ragged tensor as one string, nested brackets around its rows."""
+    """The ragged tensor as a string, with nested brackets around rows."""
     if not isinstance(x.flat_values, SymbolicTensor):
         return str(x.to_list()) if x.dtype is not dtypes.string else repr(x.to_list())
     del summarize

@@ -46,7 +46,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
     _takes_ops = "ragged"
 
-    # What it is.
+    # Properties.
 
     @property
     def dtype(self) -> DType:
@@ -55,7 +55,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes; None for a ragged one."""
+        """The sizes of the axes; None for ragged ones."""
         splits = self._row_splits.shape
         count = splits[0] if splits.rank else None
         inner = self._values.shape
@@ -75,17 +75,17 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
     @property
     def values(self) -> Any:
-        """The rows one after the other: a tensor, or a ragged tensor of one ragged axis less."""
+        """The concatenated rows: a tensor, or a ragged tensor with one ragged axis fewer."""
         return self._values
 
     @property
     def row_splits(self) -> Tensor:
-        """[rows + 1]: where each row begins; the last is the number of values."""
+        """[rows + 1]: the start of each row, and the number of values."""
         return self._row_splits
 
     @property
     def uniform_row_length(self) -> Tensor | None:
-        """The length of every row, if it was made with one."""
+        """The common row length, if the tensor was created with one."""
         if self._uniform is None:
             return None
         if isinstance(self._uniform, int):
@@ -102,7 +102,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
     @property
     def nested_row_splits(self) -> tuple[Tensor, ...]:
-        """The row splits of all ragged axes, from the outermost."""
+        """The row splits of all ragged axes, outermost first."""
         return tuple(level._row_splits for level in self._levels())
 
     def _levels(self) -> list[RaggedTensor]:
@@ -126,12 +126,12 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         )
 
     def row_starts(self, name: str | None = None) -> Tensor:
-        """[rows]: where each row begins among the values."""
+        """[rows]: the start of each row in the values."""
         del name
         return self._row_splits[:-1]
 
     def row_limits(self, name: str | None = None) -> Tensor:
-        """[rows]: where each row ends among the values."""
+        """[rows]: the end of each row in the values."""
         del name
         return self._row_splits[1:]
 
@@ -157,12 +157,12 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         return self.with_values(constants.fill(sizes[: at - 1], sizes[at - 1]))
 
     def nested_row_lengths(self, name: str | None = None) -> tuple[Any, ...]:
-        """The row lengths of all ragged axes, from the outermost."""
+        """The row lengths of all ragged axes, outermost first."""
         del name
         return tuple(level.row_lengths() for level in self._levels())
 
     def value_rowids(self, name: str | None = None) -> Tensor:
-        """[n]: the row that each value is in."""
+        """[n]: the row id of each value."""
         del name
         count = casting.cast(nrows_of(self._values), self._row_splits.dtype)
         numbers = ranges.range(count)
@@ -170,7 +170,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         return sorting.searchsorted(self._row_splits[1:], numbers, side="right", out_type=kind)
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
-        """The row numbers of all ragged axes, from the outermost."""
+        """The row ids of all ragged axes, outermost first."""
         del name
         return tuple(level.value_rowids() for level in self._levels())
 
@@ -208,10 +208,10 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         return self.flat_values
 
     def with_gradient_part(self, gradient: Any) -> RaggedTensor:
-        """The gradient of each value in its row."""
+        """The gradient with respect to each value, in its row."""
         return self.with_flat_values(convert_to_tensor(gradient))
 
-    # Others like it.
+    # Tensors with the same rows.
 
     def with_values(self, new_values: Any) -> RaggedTensor:
         """The same rows of other values.
@@ -220,7 +220,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
             new_values: [n, ...], tensor or ragged tensor.
 
         Raises:
-            InvalidArgumentError: there are more or fewer values.
+            InvalidArgumentError: the number of values differs.
         """
         values = values_of(new_values)
         splits = self._row_splits
@@ -243,7 +243,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         return self.with_values(new_values)
 
     def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
-        """The same tensor with row splits of int32 or int64."""
+        """The same tensor with int32 or int64 row splits."""
         kind = dtypes.as_dtype(dtype)
         if kind not in dtypes.INDEX:
             raise ValueError(f"RaggedTensor: row splits must be int32 or int64, got {kind.name}")
@@ -263,7 +263,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
         def __getitem__(self, key: Any) -> Any: ...
         def merge_dims(self, outer_axis: Any, inner_axis: Any) -> Any:
-            """The axes from outer_axis to inner_axis as one, of all their values."""
+            """The tensor with the axes from outer_axis to inner_axis merged."""
 
         def _spec_of_shape(self, shape: Any) -> RaggedTensorSpec: ...
 
@@ -273,7 +273,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         """A tensor with short rows filled up.
 
         Args:
-            default_value: what to fill with; 0 or an empty string if None.
+            default_value: the fill value; 0 or an empty string if None.
             name: name of the node while tracing.
             shape: sizes to fill or cut to; None in it is as long as the longest row.
         """
@@ -304,7 +304,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         return filled  # type: ignore[no-any-return]
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
-        """The sparse tensor with the same values at the same places."""
+        """The sparse tensor with the same values at the same indices."""
         from pinnace.ops.composites.sparse.tensor import SparseTensor
 
         splits = list(self.nested_row_splits)
@@ -329,10 +329,10 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         )
         return cls.from_nested_row_splits(values, splits, validate=False)
 
-    # Python's view of it.
+    # Conversion to Python.
 
     def numpy(self) -> Any:
-        """An array of rows: an object array of arrays unless all have one length."""
+        """An array of rows; an object array unless all rows have one length."""
         if not self._is_eager():
             raise ValueError("RaggedTensor.numpy: a symbolic ragged tensor has no value yet")
         values = self._values.numpy()
@@ -403,7 +403,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
 
 def _axis(axis: Any, rank: int | None, who: str) -> int:
-    """A whole axis number, counted from the front."""
+    """An axis counted from the front."""
     at = int(axis)
     if rank is None:
         if at < 0:
@@ -415,7 +415,7 @@ def _axis(axis: Any, rank: int | None, who: str) -> int:
 
 
 def _text(x: Any) -> str:
-    """A scalar, or an array of rows as NumPy lays out arrays."""
+    """A scalar, or an array of rows in NumPy's text layout."""
     if not isinstance(x, np.ndarray):
         return str(x)
     if not x.size:

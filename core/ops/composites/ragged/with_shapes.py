@@ -38,12 +38,12 @@ def answer_of_shapes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """The result of an op that was given a DynamicRaggedShape.
 
     Args:
-        name: of the op or function.
-        args: what it was given.
-        kwargs: what it was given by name.
+        name: name of the op or function.
+        args: its arguments.
+        kwargs: its keyword arguments.
 
     Raises:
-        TypeError: it takes none.
+        TypeError: the op takes no such shape.
     """
     known: Any = {
         "Reshape": reshape,
@@ -80,7 +80,7 @@ def reshape(tensor: Any, shape: DynamicRaggedShape, name: str | None = None) -> 
 
 
 def fill(dims: DynamicRaggedShape, value: Any, name: str | None = None) -> Any:
-    """A tensor of that shape, `value` everywhere."""
+    """A tensor of that shape, filled with `value`."""
     return dims.with_rows(constants.fill(dims.inner_shape, value, name))
 
 
@@ -93,8 +93,8 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
         name: accepted for TensorFlow's sake.
 
     Raises:
-        InvalidArgumentError: it does not broadcast to that shape.
-        ValueError: its row splits are of another dtype than the partitions, or a rank is not known.
+        InvalidArgumentError: the tensor does not broadcast to that shape.
+        ValueError: the dtypes of row splits and partitions differ, or a rank is unknown.
     """
     del name
     if not isinstance(shape, DynamicRaggedShape):
@@ -134,7 +134,7 @@ def broadcast_dynamic_shape(
         name: accepted for TensorFlow's sake.
 
     Raises:
-        InvalidArgumentError: they do not broadcast.
+        InvalidArgumentError: the shapes do not broadcast.
         ValueError: both have partitions, of different dtypes, or a rank is not known.
     """
     del name
@@ -157,7 +157,7 @@ def broadcast_dynamic_shape(
 
 
 class _Layers(NamedTuple):
-    """A shape of which all axes but the first are partitions."""
+    """A shape in which all axes but the first are partitions."""
 
     rows: Tensor
     partitions: list[RowPartition]
@@ -181,7 +181,7 @@ def _uniform(length: Any, rows: Any) -> RowPartition:
 
 
 def _first(source: Tensor, target: Tensor) -> Tensor:
-    """For each row of the target, the source row that it repeats."""
+    """The source row that each target row repeats."""
     stretched = comparison.equal(source, _one(source))
     require(
         logic.logical_or(stretched, comparison.equal(source, target)),
@@ -198,7 +198,7 @@ def _next(index: Tensor, source: RowPartition, target: RowPartition) -> Tensor:
     Args:
         index: likewise, of rows.
         source: the partition of the source.
-        target: that of the target.
+        target: the partition of the target.
     """
     lengths, wanted = gathering.gather(source.row_lengths(), index), target.row_lengths()
     starts = gathering.gather(source.row_starts(), index)
@@ -216,7 +216,7 @@ def _next(index: Tensor, source: RowPartition, target: RowPartition) -> Tensor:
 def _joint(
     mine: RowPartition, theirs: RowPartition, here: Tensor, there: Tensor, rows: Tensor
 ) -> RowPartition:
-    """The partition that two of them are broadcast to."""
+    """The partition to which two partitions are broadcast."""
     if mine.is_uniform() and theirs.is_uniform():
         own, other = mine.uniform_row_length(), theirs.uniform_row_length()
         length = selecting.where(_is_one(mine), other, own)
@@ -228,7 +228,7 @@ def _joint(
 
 
 def _is_one(partition: RowPartition) -> Any:
-    """Whether all rows are known to have length 1, so that they are stretched; a bool scalar."""
+    """Whether all rows are known to have length 1 and so can be repeated; a bool scalar."""
     length = partition.uniform_row_length()
     return constants.constant(False) if length is None else comparison.equal(length, _one(length))
 
@@ -238,7 +238,7 @@ def _one(like: Tensor) -> Tensor:
 
 
 def _unless(stretched: Any, like: Tensor) -> Tensor:
-    """0 where an axis is stretched, 1 where it is not."""
+    """0 where an axis is broadcast, 1 where it is not."""
     return casting.cast(logic.logical_not(stretched), like.dtype)
 
 
@@ -249,7 +249,7 @@ def _as_shape(given: Any) -> DynamicRaggedShape:
 def _alike(
     x: DynamicRaggedShape, y: DynamicRaggedShape
 ) -> tuple[DynamicRaggedShape, DynamicRaggedShape]:
-    """Both shapes with the dtype of the one that has partitions."""
+    """Both shapes, with the dtype of the one with partitions."""
     if x.dtype is y.dtype:
         return x, y
     if x.num_row_partitions and y.num_row_partitions:
@@ -263,7 +263,7 @@ def _alike(
 
 
 def _partitions_of(x: DynamicRaggedShape, y: DynamicRaggedShape) -> int:
-    """The number of partitions of the broadcast shape: the larger one, from the innermost axis."""
+    """The number of partitions of the broadcast shape: the larger one, counted from inside."""
     counts = []
     for one, other in ((x, y), (y, x)):
         if one.num_row_partitions:

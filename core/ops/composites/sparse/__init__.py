@@ -1,4 +1,4 @@
-"""Tensors that are mostly zero: TensorFlow's `tf.sparse`."""
+"""`tf.sparse`: tensors with mostly zeros."""
 
 from pinnace.ops.composites.sparse.arithmetic import add as add
 from pinnace.ops.composites.sparse.arithmetic import maximum as maximum

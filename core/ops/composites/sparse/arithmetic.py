@@ -36,11 +36,11 @@ __all__ = [
 
 
 def add(a: Any, b: Any, threshold: Any = 0) -> Any:
-    """a + b of a sparse tensor and another, sparse or not.
+    """a + b of a sparse tensor and a sparse or dense one.
 
     Args:
         a: SparseTensor or tensor, one of both sparse.
-        b: of the same shape.
+        b: the same shape.
         threshold: sums of two sparse tensors that are closer to 0 than this are left out.
 
     Returns:

@@ -47,7 +47,7 @@ def bincount(
         them, of `values`, which for sparse and ragged ones is the same.
 
     Raises:
-        ValueError: another axis, or both weights and binary_output.
+        ValueError: unsupported axis, or both weights and binary_output.
         InvalidArgumentError: a value is negative.
 
     Source:
@@ -134,7 +134,7 @@ def _check(axis: int | None, weights: Any, binary_output: bool, who: str) -> Non
 
 
 def _flat(values: Any, weights: Any, who: str) -> tuple[Any, Any]:
-    """All the values there are, and their weights, as vectors."""
+    """All values and their weights, as vectors."""
     if isinstance(values, SparseTensor):
         if weights is not None:
             weights = _sparse_weights(values, weights, values.dtype, who)

@@ -1,4 +1,4 @@
-"""Combinations of the values in each row of sparse and other matrices."""
+"""Crosses: combinations of the values in each row of sparse and dense matrices."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _HASH_KEY = 956888297470
 
 
 def cross(inputs: Any, name: str | None = None, separator: Any = None) -> SparseTensor:
-    """Row i holds every combination of one value of row i of each input, as a string.
+    """Row i contains every combination of one value from row i of each input, as a string.
 
     Args:
         inputs: a list of sparse and other matrices with equal numbers of rows, of integers or
             strings; sparse ones come first in the result, in their order.
         name: name of the node while tracing.
-        separator: what stands between two values; `_X_` if None.
+        separator: text between two values; `_X_` if None.
 
     Returns:
         [rows, combinations], string; the values of the last input change fastest.
@@ -49,7 +49,7 @@ def cross_hashed(
     Args:
         inputs: as for `cross`.
         num_buckets: hashes are below it; 0 for any.
-        hash_key: another key gives other hashes.
+        hash_key: key of the hash function.
         name: name of the node while tracing.
 
     Returns:
@@ -74,7 +74,7 @@ def cross_hashed(
 
 
 def _parts(inputs: Any, who: str) -> tuple[list[Tensor], ...]:
-    """Indices, values and shapes of the sparse inputs, and the other ones."""
+    """Indices, values and shapes of the sparse inputs, and the dense ones."""
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"{who}: inputs must be a list, got {type(inputs).__name__}")
     if not all(isinstance(x, (SparseTensor, Tensor)) for x in inputs):

@@ -1,4 +1,4 @@
-"""Sparse tensors made, changed in form, and made dense."""
+"""Creation, reshaping and conversion of sparse tensors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def as_sparse(value: Any, who: str) -> SparseTensor:
     """A sparse tensor, or a tuple of its arrays as one.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the argument is neither.
     """
     if isinstance(value, SparseTensor):
         return value
@@ -58,7 +58,7 @@ def as_sparse(value: Any, who: str) -> SparseTensor:
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The values of a tensor that are not 0 (or not empty), and where they are.
+    """The values of a tensor that are not 0 (or not empty), and their indices.
 
     Args:
         tensor: [...], any dtype but variant.
@@ -85,7 +85,7 @@ def to_dense(
 
     Args:
         sp_input: SparseTensor.
-        default_value: what is where it has no value; 0 or an empty string if None.
+        default_value: the value where it has none; 0 or an empty string if None.
         validate_indices: whether indices must be sorted and not repeat.
         name: name of the node while tracing.
 
@@ -121,7 +121,7 @@ def eye(
     Args:
         num_rows: number of rows.
         num_columns: number of columns; as many as rows if None.
-        dtype: of the values.
+        dtype: dtype of the values.
         name: name of the node while tracing.
 
     Returns:
@@ -164,7 +164,7 @@ def _with_shape(x: SparseTensor, shape: Shape) -> SparseTensor:
 
 
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same values in the same order in other axes.
+    """The values, in their order, in another shape.
 
     Args:
         sp_input: SparseTensor.
@@ -218,7 +218,7 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 
     Args:
         sp_input: a SparseTensor.
-        axis: where the new axis is in the result.
+        axis: position of the new axis in the result.
         name: name of the node while tracing.
 
     Returns:
@@ -247,10 +247,10 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 def concat(
     axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> SparseTensor:
-    """Sparse tensors one after the other along an axis.
+    """Sparse tensors concatenated along an axis.
 
     Args:
-        axis: along which.
+        axis: the axis.
         sp_inputs: SparseTensors of one rank and dtype.
         expand_nonconcat_dims: whether other axes may differ, and grow to the largest.
         name: name of the node while tracing.
@@ -344,7 +344,7 @@ def split(
 
 
 def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Only the values for which `to_retain` ([n], bool) is true.
+    """The values for which `to_retain` ([n], bool) is true.
 
     Args:
         sp_input: a SparseTensor of n values.
@@ -407,7 +407,7 @@ def fill_empty_rows(
         name: name of the node while tracing.
 
     Returns:
-        The tensor, and [rows], bool: which rows were empty.
+        The tensor, and [rows], bool: whether each row was empty.
 
     Source:
         TensorFlow op `SparseFillEmptyRows` (sparse_ops.cc).
@@ -432,7 +432,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
     Raises:
         ValueError: `new_shape` is of another rank.
-        InvalidArgumentError: it is smaller than the tensor.
+        InvalidArgumentError: `new_shape` is smaller than the tensor.
     """
     x = as_sparse(sp_input, "sparse.reset_shape")
     if new_shape is None:
@@ -455,7 +455,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """[..., vocab_size], bool: which numbers below it are among the values of the last axis.
+    """[..., vocab_size], bool: which indices occur among the values of the last axis.
 
     Args:
         sp_input: a SparseTensor of int32 or int64.
@@ -475,7 +475,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
 
 
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Op of the values of every sparse argument, at the places of those.
+    """An op applied to the values of all sparse arguments, at unchanged indices.
 
     Args:
         op: keeps the number of values.

@@ -15,14 +15,14 @@ __all__ = ["matmul", "multiply", "truediv"]
 
 
 def multiply(x: Any, y: Any) -> Any:
-    """The product of two, one of both sparse."""
+    """The elementwise product of a sparse and a dense operand, in any order."""
     if isinstance(x, SparseTensor) and isinstance(y, SparseTensor):
         return refuse("multiply of two", "sparse")
     return x * y if isinstance(x, SparseTensor) else y * x
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
-    """The quotient x / y, `x` alone sparse."""
+    """The quotient x / y of a sparse x and a dense y."""
     del name
     if isinstance(y, SparseTensor):
         return refuse("truediv", "sparse")
@@ -30,7 +30,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def matmul(a: Any, b: Any, *more: Any, **options: Any) -> Tensor:
-    """The matrix product without options, one of both sparse."""
+    """The matrix product of a sparse and a dense operand, without options."""
     if more or options or (isinstance(a, SparseTensor) and isinstance(b, SparseTensor)):
         return refuse("matmul", "sparse")
     return sparse_dense_matmul(a, b)

@@ -1,4 +1,4 @@
-"""Sparse tensors as strings, and back."""
+"""Sparse tensors serialized to strings, and deserialized."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def deserialize_many_sparse(
 
     Args:
         serialized_sparse: [rows, 3], string.
-        dtype: of the values.
-        rank: of each row, if it is known.
+        dtype: dtype of the values.
+        rank: rank of each row, if it is known.
         name: name of the node while tracing.
 
     Returns:

@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 
 def size(input: SparseTensor, out_type: Any = None, name: str | None = None) -> Tensor:
-    """The number of elements, zeros counted; see `tf.size`."""
+    """The number of elements, including zeros; see `tf.size`."""
     sizes = shapes.shape(input, out_type)  # type: ignore[arg-type]  # it takes composites
     return reduction.reduce_prod(sizes, 0, name=name)
 

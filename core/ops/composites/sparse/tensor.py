@@ -34,7 +34,7 @@ class SparseTensorValue(NamedTuple):
 
 
 class SparseTensor(CompositeTensor):
-    """A tensor that is zero but for a list of places.
+    """A tensor that is zero except at listed indices.
 
     Args:
         indices: [n, rank], int64: the places, in row-major order for most ops (see
@@ -83,7 +83,7 @@ class SparseTensor(CompositeTensor):
 
     @property
     def indices(self) -> Tensor:
-        """[n, rank], int64: where the values are."""
+        """[n, rank], int64: the indices of the values."""
         return self._indices
 
     @property
@@ -103,7 +103,7 @@ class SparseTensor(CompositeTensor):
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes as far as they are known."""
+        """The sizes of the axes, as far as known."""
         return self._static
 
     def get_shape(self) -> Shape:
@@ -111,7 +111,7 @@ class SparseTensor(CompositeTensor):
         return self._static
 
     def set_shape(self, shape: Any) -> None:
-        """Merge static shape information; ValueError if it contradicts."""
+        """Merge static shape information; ValueError if it is contradictory."""
         self._static = self._static.merge_with(Shape(shape))
 
     @property
@@ -130,7 +130,7 @@ class SparseTensor(CompositeTensor):
         return self._values
 
     def with_gradient_part(self, gradient: Any) -> SparseTensor:
-        """The gradient of each value at its place."""
+        """The gradient with respect to each value, at its index."""
         return self.with_values(convert_to_tensor(gradient))
 
     def numpy(self) -> SparseTensorValue:
@@ -141,7 +141,7 @@ class SparseTensor(CompositeTensor):
 
     eval = numpy
 
-    # Products with tensors; sums have `sparse.add`, which says what comes out.
+    # Operators with dense tensors; addition is `sparse.add`, whose result may be sparse or dense.
 
     def __mul__(self, other: Any) -> SparseTensor:
         return self._cwise(sparse_arithmetic.SPARSE_DENSE_CWISE_MUL, other)
@@ -204,8 +204,8 @@ class SparseTensorSpec(CompositeSpec):
     """The static type of a sparse tensor, known before there is one.
 
     Args:
-        shape: of the dense tensor it stands for.
-        dtype: of the values.
+        shape: shape of the dense tensor it stands for.
+        dtype: dtype of the values.
     """
 
     __slots__ = ("_dtype", "_shape")
@@ -216,7 +216,7 @@ class SparseTensorSpec(CompositeSpec):
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes as far as they are known."""
+        """The sizes of the axes, as far as known."""
         return self._shape
 
     @property
@@ -255,7 +255,7 @@ class SparseTensorSpec(CompositeSpec):
         return (value.indices, value.values, value.dense_shape)
 
     def from_components(self, components: Sequence[Any]) -> Any:
-        """The sparse tensor of these, which need not be tensors."""
+        """The sparse tensor of these components, which need not be tensors."""
         if not all(isinstance(part, Tensor) for part in components):
             return _made_of(components, self._shape)
         made = SparseTensor(*components)

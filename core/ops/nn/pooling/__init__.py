@@ -1,4 +1,4 @@
-"""Maxima and means over windows, their gradients, and the functions of them."""
+"""Maxima and means over windows, their gradients, and functions that use them."""
 
 from pinnace.ops.nn.pooling.functions import avg_pool as avg_pool
 from pinnace.ops.nn.pooling.functions import avg_pool1d as avg_pool1d

@@ -1,4 +1,4 @@
-"""Pooling into cells of random size: FractionalMaxPool, FractionalAvgPool, and their gradients.
+"""Pooling of cells with random sizes: FractionalMaxPool, FractionalAvgPool, gradients.
 
 Source: Graham, "Fractional Max-Pooling", 2014; the use of random numbers follows TensorFlow's
 fractional_pool_common.cc, so that a seed gives the same cells.
@@ -73,7 +73,7 @@ def _ratios(given: Any) -> tuple[float, ...]:
 
 
 def _at_offset(length: int, count: int, start: philox.KeyCounter) -> Ends:
-    """Cells as even as they can be, from a random offset."""
+    """Cells as equal as possible, from a random offset."""
     alpha, least = length / count, length // count
     highest = min((least + 2) / alpha - 1, (length + 1 - least) / alpha - (count - 1))
     high, low = philox.words(start, 2).tolist()
@@ -140,7 +140,8 @@ def _forward(who: str, reduce: Callable[[Array, Ends, Ends, bool], Array]) -> An
         ctx: RunContext,
     ) -> tuple[Array, Array, Array]:
         sizes = _sizes(who, value.shape, pooling_ratio)
-        # TensorFlow keeps the cells of the first run: they are those of the stream's beginning.
+        # TensorFlow draws the cells in the first run and keeps them: draw from the start of the
+        # stream.
         stream = (
             philox.Stream(seed, seed2)
             if deterministic
@@ -205,7 +206,8 @@ def fractional_max_pool(
 
 
 def _maxima(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
-    # As TensorFlow looks for them, from the least finite number on: NaN is never one.
+    # As in TensorFlow, the search begins with the lowest finite number, so NaN is never the
+    # maximum.
     least = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 
     def largest(part: Array, axis: int) -> Array:
@@ -249,7 +251,7 @@ def _ends_of(who: str, name: str, sequence: Array, length: int, count: int) -> E
 
 
 def _without_nan(cells: Array) -> Array:
-    """[batch, place, channels] with the least number for each NaN but in the first place."""
+    """[batch, place, channels] with NaN, except in first place, replaced by the lowest number."""
     if cells.dtype.kind != "f":
         return cells
     others = np.isnan(cells)
@@ -297,7 +299,7 @@ def _max_grad_kernel(
         for c, across in enumerate(_spans(columns, width, overlapping)):
             wide = orig_input[:, down, across].shape[2]
             cell = orig_input[:, down, across].reshape(batch, -1, depth)
-            # The first of equal ones, row by row; NaN only where the cell begins with it.
+            # The first of equal values, row by row; NaN only if the cell begins with it.
             places = _without_nan(cell).argmax(axis=1)
             found = np.take_along_axis(cell, places[:, None], axis=1)[:, 0]
             if (found != orig_output[:, r, c]).any():
@@ -366,7 +368,7 @@ def _means(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
     counts = _lengths(down)[:, None, None] * _lengths(across)[:, None]
     if x.dtype.kind == "f":
         return sums / counts.astype(x.dtype)  # type: ignore[no-any-return]
-    # Towards zero, as C++ divides; of the least integer there is no absolute value.
+    # Division towards zero, as in C++; the lowest integer has no absolute value.
     floors, rest = np.divmod(sums, counts)
     return (floors + ((rest != 0) & (sums < 0))).astype(x.dtype)  # type: ignore[no-any-return]
 
@@ -421,7 +423,7 @@ def _avg_grad_kernel(
     down = list(_spans(rows, height, overlapping))
     across = list(_spans(columns, width, overlapping))
     counts = _lengths(down)[:, None, None] * _lengths(across)[:, None]
-    # In float64, as TensorFlow adds them up.
+    # Accumulated in float64, as in TensorFlow.
     each = out_backprop.astype(np.float64) / counts
     out = np.zeros((batch, height, width, depth), np.float64)
     for r, rows_of in enumerate(down):

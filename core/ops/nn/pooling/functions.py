@@ -1,4 +1,4 @@
-"""Pooling as programs call it, in 1 to 3 spatial axes."""
+"""Pooling functions for 1 to 3 spatial axes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -188,7 +188,7 @@ def _pool1d(
     data_format: str,
     name: str | None,
 ) -> Tensor:
-    """A sequence is an image one row high."""
+    """Pooling of a sequence as an image with one row."""
     data_format = layouts.checked_format(function, data_format, FORMATS[1])
     row = 1 if data_format == "NWC" else 2
 
@@ -289,12 +289,12 @@ def pool(
         pooling_type: "MAX" or "AVG".
         strides: step between windows, per spatial axis; 1 if None.
         padding: "SAME" or "VALID".
-        data_format: where batch and channels are; channels last if None.
+        data_format: order of the axes; channels last if None.
         dilations: step between the taps of a window, per spatial axis; 1 if None.
         name: name of the node while tracing.
 
     Raises:
-        ValueError: another `pooling_type`; strides or "SAME" together with dilations.
+        ValueError: unknown `pooling_type`; strides or "SAME" together with dilations.
     """
     functions: dict[str, Callable[..., Tensor]] = {"MAX": max_pool, "AVG": avg_pool}
     if pooling_type not in functions:
@@ -321,7 +321,7 @@ def _dilated(
     data_format: str,
     name: str | None,
 ) -> Tensor:
-    """Every phase of the image is an image of its own, whose neighbours are `rates` apart."""
+    """Dilated pooling: each phase of the image is pooled as an image of its own."""
     from pinnace.ops.array import space_depth
 
     last = [0, *range(2, len(rates) + 2), 1]
@@ -347,7 +347,7 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of every window and where it stood.
+    """The maximum of every window and its position.
 
     Args:
         input: [batch, height, width, channels], a real type.

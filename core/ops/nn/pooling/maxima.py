@@ -1,4 +1,4 @@
-"""The maximum of every window: MaxPool, and the ops that its gradient and second gradient are."""
+"""The maximum of each window: MaxPool, and the ops of its first and second gradient."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ _V2_ATTRS = {
     if name not in {"ksize", "strides"}
 }
 
-# MaxPool3D's are those that TensorFlow's CPU kernels have, and float64, which they lack.
+# The dtypes of MaxPool3D: those of TensorFlow's CPU kernels, and float64.
 _POOLED = REAL - {dtypes.uint32, dtypes.uint64}
 
 _VOLUME_FLOATS = FLOATS | {float64}
@@ -44,7 +44,7 @@ def _max(x: Array, windows: Windows) -> Array:
 
 
 def _to_grad(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
-    """The gradient of a maximum: input, output and dy go to `op`."""
+    """The gradient of a maximum by `op`, from input, output and dy."""
 
     def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         x, *rest = call.inputs
@@ -95,8 +95,8 @@ def max_gradient(
         x: images, or volumes, in the format of the windows.
         y: their maxima.
         dy: gradient of y.
-        windows: as the op has them.
-        ties: which of several maxima gets it.
+        windows: the windows of the op.
+        ties: which of several maxima gets the gradient.
         rectified: only where x is positive.
         out: filled if given; channels last, float32, C-contiguous.
 
@@ -111,7 +111,7 @@ def max_gradient(
 
 
 def _to_other(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
-    """The gradient of a gradient of a maximum, linear in its third input; places do not move."""
+    """The gradient of a maximum's gradient, linear in its third input; indices are constant."""
 
     def gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:
         x, y, _, *rest = call.inputs
@@ -138,7 +138,7 @@ def _max_pool_grad_kernel(
     explicit_paddings: tuple[int, ...] = (),
 ) -> Array:
     windows = Windows(ksize, strides, padding, data_format, explicit_paddings)
-    # TensorFlow: in volumes every maximum of a window gets its gradient, in images the first.
+    # TensorFlow: in volumes every maximum of a window gets the gradient, in images the first one.
     ties: kernels.Ties = "first" if grad.ndim == 4 else "every"
     return max_gradient(orig_input, orig_output, grad, windows, ties)
 
@@ -155,7 +155,7 @@ MAX_POOL_GRAD: OpDef = define(
 
 
 def _at_maxima(x: Array, values: Array, windows: Windows) -> Array:
-    """`values`, of the shape of x, where the maxima stand: the shape of the output."""
+    """`values`, in the shape of x, at the positions of maxima, in the output's shape."""
     x, values = windows.last(x), windows.last(values)
     pads = windows.pads(x.shape)
     _, places = kernels.max_pool_with_argmax(
@@ -189,7 +189,7 @@ MAX_POOL_GRAD_GRAD: OpDef = define(
 
 
 def _windows_of(op: str, ksize: Array, strides: Array, padding: str, data_format: str) -> Windows:
-    """The windows, from the values of the tensors that give them."""
+    """The windows, from the values of input tensors."""
     for name, values in (("ksize", ksize), ("strides", strides)):
         if values.shape != (len(data_format),):
             raise InvalidArgumentError(

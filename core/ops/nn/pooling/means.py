@@ -1,4 +1,4 @@
-"""The mean of every window: AvgPool and its gradients."""
+"""The mean of each window: AvgPool and its gradients."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The maximum of every window and its index: MaxPoolWithArgmax and its gradients."""
+"""The maximum of each window and its index: MaxPoolWithArgmax and its gradients."""
 
 from collections.abc import Callable
 from typing import Any

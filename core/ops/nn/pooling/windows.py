@@ -1,4 +1,4 @@
-"""Windows over the spatial axes: the inputs that each covers, and the shape of the result."""
+"""Windows over spatial axes: their inputs, and the shape of the result."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def options_of(
 
 
 class Windows:
-    """The attributes of a pooling, and arrays in the order that the kernels take."""
+    """A pooling's attributes, and arrays arranged for kernels."""
 
     __slots__ = ("across", "data_format", "explicit", "ksize", "padding", "strides")
 
@@ -40,7 +40,7 @@ class Windows:
         self.data_format = data_format
         self.explicit = explicit
         channel = data_format.index("C")
-        # Windows over channels: these are one more spatial axis, of a single channel.
+        # Windows over channels: the channels become one more spatial axis, of a single channel.
         self.across = ksize[channel] != 1 or strides[channel] != 1
         if self.across:
             self.data_format = f"{data_format}c" if data_format[-1] == "C" else data_format
@@ -50,7 +50,7 @@ class Windows:
             self.strides = layouts.inner(strides, data_format)
 
     def last(self, x: Array) -> Array:
-        """[batch, ..., channels]."""
+        """x arranged as [batch, ..., channels]."""
         return x[..., None] if self.across else layouts.channels_last(x, self.data_format)
 
     def given(self, y: Array) -> Array:
@@ -58,7 +58,7 @@ class Windows:
         return y[..., 0] if self.across else layouts.as_format(y, self.data_format)
 
     def shape(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """`last` for a shape."""
+        """`last` for shapes."""
         return (*sizes, 1) if self.across else layouts.last_shape(sizes, self.data_format)
 
     def pads(self, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
@@ -75,7 +75,7 @@ class Windows:
 
 
 def pooled_shape(call: InferCall, ksize: Any, strides: Any) -> Shape:
-    """The shape of the output for windows and steps that are known, one entry per axis."""
+    """The output's shape for known windows and strides, one entry per axis."""
     data_format = call.attrs.get("data_format", "NHWC")
     x = layouts.known_rank(call, 0, len(data_format))
     for name, values in (("ksize", ksize), ("strides", strides)):
@@ -115,12 +115,12 @@ def _pooled_size(call: InferCall, size: int | None, taps: int, step: int) -> int
 
 
 def inferred(call: InferCall) -> Shape:
-    """`pooled_shape` by the attributes."""
+    """`pooled_shape` from the attributes."""
     return pooled_shape(call, call.attrs["ksize"], call.attrs["strides"])
 
 
 def inferred_from_shape(call: InferCall) -> Shape:
-    """The shape that the first input holds, as far as it is known."""
+    """The shape given by the first input, as far as known."""
     shape = call.shape_constant(0)
     return (
         layouts.known_rank(call, 1, len(call.attrs["data_format"])).most_general_compatible_shape()
@@ -130,7 +130,7 @@ def inferred_from_shape(call: InferCall) -> Shape:
 
 
 def image_shape(call: InferCall, index: int) -> Shape:
-    """The shape of an input that must be a batch of images, or of volumes."""
+    """The shape of an input that must be a batch of images or volumes."""
     shape = call.spec(index).shape
     rank = len(call.attrs["ksize"]) if "ksize" in call.attrs else 4
     if shape.rank not in {None, rank}:
@@ -139,7 +139,7 @@ def image_shape(call: InferCall, index: int) -> Shape:
 
 
 def like_input(call: InferCall) -> Shape:
-    """The shape of the input of the pooling: a gradient that flows back."""
+    """The shape of the pooling's input, for gradients that flow back."""
     if not image_shape(call, 1).is_compatible_with(image_shape(call, 2)):
         call.fail("grad must have the shape of orig_output")
     _check_output(call)
@@ -147,16 +147,16 @@ def like_input(call: InferCall) -> Shape:
 
 
 def like_output(call: InferCall) -> Shape:
-    """The shape of the output of the pooling: a gradient that flows on."""
+    """The shape of the pooling's output, for gradients of gradients."""
     if not image_shape(call, 0).is_compatible_with(image_shape(call, 2)):
         call.fail("grad must have the shape of orig_input")
     return _check_output(call)
 
 
 def _check_output(call: InferCall) -> Shape:
-    """The shape of orig_output, which is what pooling orig_input gives."""
+    """The shape of orig_output, checked to be that of pooling orig_input."""
     shape = image_shape(call, 1)
-    if "ksize" not in call.attrs:  # an input, which the run alone knows
+    if "ksize" not in call.attrs:  # the window is an input, known at run time only
         return shape
     pooled = inferred(call)
     if not pooled.is_compatible_with(shape):
@@ -170,5 +170,5 @@ def passed_on(call: OpCall, op: OpDef) -> dict[str, Any]:
 
 
 def pooling_attrs(spatial: int, *, explicit: bool = False) -> dict[str, AttrDef]:
-    """The attributes of a pooling; `explicit` where paddings may be given."""
+    """The attributes of a pooling; `explicit` allows explicit paddings."""
     return {"ksize": attr("list(int)"), **layouts.window_attrs(spatial, explicit=explicit)}

@@ -49,7 +49,7 @@ def test_masking() -> None:
 
 def test_a_layer_that_knows_nothing_of_masks_says_so() -> None:
     x = layers.Embedding(5, 3, mask_zero=True)(WORDS)
-    with pytest.warns(UserWarning, match="knows nothing of masks"):
+    with pytest.warns(UserWarning, match="does not support masks"):
         assert not hasattr(layers.Conv1D(2, 2)(x), "_keras_mask")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -142,7 +142,9 @@ def test_what_cannot_be_is_told() -> None:
         keras.Model(X, layers.Dense(1)(x))
     with pytest.raises(ValueError, match=r"Model expects 1 input\(s\), got 2"):
         keras.Model(x, layers.Dense(1)(x))([X, X])
-    with pytest.raises(ValueError, match="stands for what a layer will give and has no value"):
+    with pytest.raises(
+        ValueError, match="stands for the future output of a layer and has no value"
+    ):
         bool(x)
     with pytest.raises(ValueError, match=r"get_layer: name must be one of .*, got 'nobody'"):
         two_by_two().get_layer("nobody")

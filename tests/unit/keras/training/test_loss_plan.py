@@ -137,7 +137,7 @@ def _one(**given: Any) -> dict[str, float]:
     [(["mse", "mse"], 1.7993), (["mse", "mae"], 1.7993), (("mae", "mse"), 1.15)],
 )
 def test_of_several_losses_for_one_output_the_first_counts(loss: Any, first: float) -> None:
-    with pytest.warns(UserWarning, match="has one output and 2 losses: as in Keras, the first"):
+    with pytest.warns(UserWarning, match="2 losses: as in Keras, only the first"):
         assert _one(loss=loss) == {"loss": first, "o_loss": 0.0}
 
 
@@ -147,7 +147,7 @@ def test_metrics_of_one_output_are_taken_whatever_they_are_called() -> None:
         "mae": 1.15,
         "mse": 1.7993,
     }
-    with pytest.warns(UserWarning, match="`metrics` names x, and the one output is another"):
+    with pytest.warns(UserWarning, match="`metrics` names x, but the only output has another name"):
         assert _one(loss="mse", metrics={"x": "mae"}) == {"loss": 1.7993, "mae": 1.15}
 
 

@@ -222,7 +222,7 @@ def test_cached_elements_are_made_once() -> None:
                     input_dataset=numbers(3), cardinality=whole(2), **KINDS
                 )
             ),
-            "said to have 2 elements, it has more",
+            "asserted to have 2 elements, it has more",
         ),
         (
             lambda: listed(

@@ -64,7 +64,7 @@ def test_compressed_strings_are_what_they_were(texts: list[bytes], kind: str) ->
 
 def test_damaged_strings_are_refused() -> None:
     whole = zlib.compress(bytes(99))
-    with pytest.raises(tf.errors.DataLossError, match=r"ends before what is compressed in it"):
+    with pytest.raises(tf.errors.DataLossError, match=r"ends before its compressed data"):
         tf.io.decode_compressed(whole[:-6], "ZLIB")
     with pytest.raises(tf.errors.DataLossError, match=r"not compressed that way"):
         tf.io.decode_compressed(whole, "GZIP")

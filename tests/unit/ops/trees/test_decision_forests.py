@@ -410,7 +410,7 @@ def rewritten(found: dict[str, bytes], name: str, kind: Any, change: Callable[[A
     ("nodes", "said"),
     [
         (lambda n: n[:2], "the nodes end inside of a tree"),
-        (lambda n: n[:0], "0 trees were found, 1 are told"),
+        (lambda n: n[:0], "0 trees were found, the header states 1"),
         (lambda n: [*n, n[1]], "nodes follow the last of 1 trees"),
         (lambda n: [*n[:1], *n[:1], *n], "nodes follow the last|end inside"),
     ],
@@ -456,7 +456,7 @@ def test_memory_is_bounded_by_what_the_files_hold() -> None:
     found, _ = simple()
     bomb = b"BS\x01\x00\x01\x00\x00\x00" + gzip.compress(bytes(1 << 26))
     found["nodes-00000-of-00001"] = bomb
-    with pytest.raises(tf.errors.InvalidArgumentError, match="stands for more than"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expands to more than"):
         read(found)
 
 
