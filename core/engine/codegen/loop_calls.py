@@ -189,8 +189,6 @@ class LoopCall:
     def _read(self, place: int) -> str:
         items = self._writer._place(self._node.inputs[place])
         self._lists[place] = items.address
-        if self.iteration.lists.holds(place) == "bool":
-            return f"truths({items.address}, {math.prod(self._shape(place))})"
         return self._shaped(items, self._shape(place))
 
     def _changed(self, place: int) -> list[str]:
