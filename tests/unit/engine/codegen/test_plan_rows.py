@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.engine.build import plan_of
@@ -311,6 +313,75 @@ def test_what_only_looks_mixed_is_shared() -> None:
     function = traced(kept, x)
     function(x)
     assert is_shared(function, x)
+
+
+KEEPING = ("product", "gate", "mask", "sum", "softmax", "parts", "columns", "reshaped", "sine")
+MIXING = ("mean of rows", "rows reversed", "products of rows")
+
+
+def turned(  # noqa: C901 (one case after the other)
+    name: str, h: Any, x: Any, mask: Any, w: Any
+) -> Any:
+    """A step of a turn on the state, an element of each row's sequence, and its mask."""
+    match name:
+        case "product":
+            return tf.tanh(h @ w + x)
+        case "gate":
+            return tf.sigmoid(x) * h
+        case "mask":
+            return tf.where(mask, tf.tanh(x), h)
+        case "sum":
+            return h - 0.1 * tf.reduce_sum(x, -1, keepdims=True)
+        case "softmax":
+            return h + tf.nn.softmax(x)
+        case "parts":
+            return tf.concat(tf.split(h, 2, -1)[::-1], -1)
+        case "columns":
+            return h * x[:, 1:2]
+        case "reshaped":
+            return tf.reshape(tf.reshape(h, [-1, 2, 4]) * 0.5, [-1, 8]) + x
+        case "sine":
+            return tf.sin(h)
+        case "mean of rows":
+            return h - tf.reduce_mean(h, 0)
+        case "rows reversed":
+            return h + 0.5 * tf.reverse(x, [0])
+    return h + 0.01 * (h @ tf.matmul(x, x, transpose_a=True))
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from(KEEPING + MIXING), min_size=1, max_size=5), st.data())
+def test_drawn_loops(turns: list[str], data: st.DataObject) -> None:
+    rows, steps, threads = (data.draw(st.integers(*ends)) for ends in ((8, 40), (1, 6), (1, 3)))
+    w = 0.4 * normal(8, 8)
+
+    def program(x: Any, masks: Any) -> Any:
+        xs = tf.TensorArray(tf.float32, steps).unstack(tf.transpose(x, [1, 0, 2]))
+        ms = tf.TensorArray(tf.bool, steps).unstack(tf.transpose(masks[:, :, None], [1, 0, 2]))
+        kept = tf.TensorArray(tf.float32, steps)
+
+        def turn(i: Any, h: Any, kept: Any) -> Any:
+            x, m = xs.read(i), ms.read(i)
+            for name in turns:
+                h = turned(name, h, x, m, w)
+            return i + 1, h, kept.write(i, h)
+
+        state = tf.zeros([tf.shape(x)[0], 8]) + 0.1
+        _, h, kept = tf.while_loop(lambda i, *_: i < steps, turn, (0, state, kept))
+        return h * 2.0, tf.transpose(kept.stack(), [1, 0, 2])
+
+    arguments = tf.constant(normal(rows, steps, 8)), tf.constant(RANDOM.random((rows, steps)) > 0.4)
+    before, team.size = team.size, lambda: threads
+    try:
+        function = traced(program, *arguments)
+        found = flat(function(*arguments))
+    finally:
+        team.size = before
+    again = flat(function(*arguments))
+    for one, other, wanted in zip(found, again, by_steps(program, *arguments), strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, wanted, rtol=2e-3, atol=1e-4 * np.abs(wanted).max())
+    assert set(turns).isdisjoint(MIXING) or not is_shared(function, *arguments)
 
 
 # Each step by itself: what is said to keep rows apart gives the rows of parts.
