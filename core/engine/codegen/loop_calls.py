@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _MULTIPLICATIONS, PARTS_MULTIPLICATIONS = 1 << 26, 1 << 28
 # Rows from which threads share a loop, if it is long enough.
 SHARED_ROWS, SHARED_MULTIPLICATIONS = 8, 1 << 21
+# Below this number of rows it is as many times longer: products of four to eight rows are slower.
+FEW_ROWS, OF_FEW = 16, 16
 
 
 class LoopCall:
@@ -73,8 +75,8 @@ class LoopCall:
         most = _MULTIPLICATIONS
         if self._writer.parts > 1:
             most = PARTS_MULTIPLICATIONS // self._writer.parts
-        elif (iteration.rows or 1) >= SHARED_ROWS:
-            most = SHARED_MULTIPLICATIONS
+        elif iteration.rows is not None and iteration.rows >= SHARED_ROWS:
+            most = SHARED_MULTIPLICATIONS * (OF_FEW if iteration.rows < FEW_ROWS else 1)
         if iteration.work * count > most:
             raise UnsupportedError("a loop that takes long")
         if lists.pushed or lists.popped or lists.repeated or lists.twins:

@@ -69,8 +69,8 @@ class PlanStatements(RowStatements):
 
     def _single(self, node: Node) -> None:
         write = _writer(node)
-        # One table takes few rows; networks have products of many matrices.
-        has_many = self.parts > 1 and math.prod(self.size(node.outputs[0])[:-2]) > 1
+        # Only beside loops: networks have products of many matrices.
+        has_many = bool(self._counts) and math.prod(self.size(node.outputs[0])[:-2]) > 1
         if has_many and self._turns(node):
             self._turned[node.outputs[0]] = node.inputs[0]
         elif has_many and node.op.product == "matrix":

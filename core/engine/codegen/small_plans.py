@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
-from pinnace.engine.codegen.loop_calls import SHARED_MULTIPLICATIONS, SHARED_ROWS
+from pinnace.engine.codegen.loop_calls import (
+    FEW_ROWS,
+    OF_FEW,
+    SHARED_MULTIPLICATIONS,
+    SHARED_ROWS,
+)
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.plan_parts import parts_of
 from pinnace.engine.codegen.plan_rows import PlanRows
@@ -239,6 +244,7 @@ class SmallPlan:
         rows = next((len(one) for one in arrays if one.ndim), 0)
         if rows < SHARED_ROWS or not counts:
             raise UnsupportedError("few rows, or no loop")
+        worth = SHARED_MULTIPLICATIONS * (OF_FEW if rows < FEW_ROWS else 1)
         pieces = 2 * -(-rows // (2 * _PART))
         ends = [rows * piece // pieces for piece in range(pieces + 1)]
         sizes = [end - first for first, end in pairwise(ends)]
@@ -249,7 +255,7 @@ class SmallPlan:
             part = watched(plan, some)
             found = PlanRows(rows, size, (values, part[0]))
             found.follow(_inside(plan, parts), counts)
-            if part[1] != counts or found.work < SHARED_MULTIPLICATIONS:
+            if part[1] != counts or found.work < worth:
                 raise UnsupportedError("little work")
             tables[size] = table = cls(plan, part, pieces)
             if table._parts.nodes != parts.nodes:  # integer steps are left to the plan
