@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph
 
 _Found = TypeVar("_Found")
+# Multiplications of networks beside loops up to which one table of all is looked for.
+_BESIDE_LOOPS = 1 << 24
 
 
 # The lock of all searches: a search may run loops and functions, which have forms too. A process is
@@ -87,18 +89,20 @@ def form_of(
     layout: Layout,
     arrays: Sequence[Array],
     weights: Weights,
-    small_plan: Callable[[], SmallPlan | None],
+    small_plan: Callable[[bool], SmallPlan | None],
 ) -> SmallPlan | Layout:
     """The form of calls like this one: a table, the layout with regions, or the layout itself.
 
-    One table runs in one thread: networks that are worth sharing among threads come first.
+    One table runs in one thread, unless threads share the rows of a loop: networks that are worth
+    sharing come first.
 
     Args:
         plan: the plan.
         layout: its values in memory, without regions.
         arrays: arguments of a call.
         weights: see there.
-        small_plan: makes the plan one table; None if it cannot be one.
+        small_plan: makes the plan one table, or only one that threads share; None if it cannot be
+            one.
 
     Raises:
         CallError: the plan cannot run with these arguments, and raises the error itself.
@@ -121,8 +125,11 @@ def form_of(
     if layout.has_products:
         fused = searched(plan.graph, regions) or {}
     networks = [one for one in (fused or {}).values() if isinstance(one, Network)]
-    if sum(one.products for one in networks) < team.WORTH_OFFERING:
-        small = searched(plan.graph, small_plan)
+    products = sum(one.products for one in networks)
+    has_loops = any(step.node.op.runs == "loop" for step in plan.steps)
+    is_little = products < team.WORTH_OFFERING
+    if is_little or (has_loops and products < _BESIDE_LOOPS):
+        small = searched(plan.graph, lambda: small_plan(is_little))
         if small is not None:
             return small
 

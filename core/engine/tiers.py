@@ -276,7 +276,7 @@ class Tiers:
         layout = self.layout_for(arrays, anyway=config.settings.tier == "compiled")
         if layout is None or not is_compiling():
             return None if layout is None else Prepared(layout)
-        form = form_of(self.plan, layout, arrays, weights, lambda: self._small(arrays))
+        form = form_of(self.plan, layout, arrays, weights, lambda may: self._small(arrays, may))
         if not isinstance(form, Layout):
             return Prepared(layout, form)
         has_networks = any(isinstance(one, Network) for one in form.regions.values())
@@ -316,13 +316,13 @@ class Tiers:
         key = self.key_of(arrays)
         return key in prepared and prepared[key] is None
 
-    def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
-        """The plan as one table; None if it cannot be one."""
+    def _small(self, arrays: Sequence[Array], may_be_alone: bool) -> SmallPlan | None:
+        """The plan as one table; see `small_plan_of`."""
         if not self._is_small:
             return None
         from pinnace.engine.codegen.small_plans import small_plan_of
 
-        return small_plan_of(self.plan, arrays)
+        return small_plan_of(self.plan, arrays, may_be_alone=may_be_alone)
 
     def layout_for(self, arrays: Sequence[Array], *, anyway: bool) -> Layout | None:
         """The layout for these arguments, from the shapes that inference finds.

@@ -59,6 +59,8 @@ def everything_is_worth_it() -> Iterator[None]:
         (weights, "_SMALLEST", 1),
         (weights, "_PATIENCE", 2),
         (small_plans, "_FEWEST_STEPS", 1),
+        (small_plans, "SHARED_MULTIPLICATIONS", 0),
+        (small_plans, "SHARED_ROWS", 2),
         (finding, "_WORTH", 1),
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Most multiplications of a call without polling the stop flag.
-_MULTIPLICATIONS = 1 << 26
+# Most multiplications of a loop without polling the stop flag; of all parts of a plan.
+_MULTIPLICATIONS, PARTS_MULTIPLICATIONS = 1 << 26, 1 << 28
 # Rows from which threads share a loop, if it is long enough.
-_SHARED_ROWS, _SHARED_MULTIPLICATIONS = 8, 1 << 21
+SHARED_ROWS, SHARED_MULTIPLICATIONS = 8, 1 << 21
+# Below this number of rows it is as many times longer: products of four to eight rows are slower.
+FEW_ROWS, OF_FEW = 16, 16
 
 
 class LoopCall:
@@ -70,8 +72,12 @@ class LoopCall:
         states = [self._node.inputs[place] for place in iteration.variables.carried]
         if any(value.dtype is not dtypes.float32 for value in states):
             raise UnsupportedError("integers that an iteration changes")
-        shares = (iteration.rows or 1) >= _SHARED_ROWS
-        if iteration.work * count > (_SHARED_MULTIPLICATIONS if shares else _MULTIPLICATIONS):
+        most = _MULTIPLICATIONS
+        if self._writer.parts > 1:
+            most = PARTS_MULTIPLICATIONS // self._writer.parts
+        elif iteration.rows is not None and iteration.rows >= SHARED_ROWS:
+            most = SHARED_MULTIPLICATIONS * (OF_FEW if iteration.rows < FEW_ROWS else 1)
+        if iteration.work * count > most:
             raise UnsupportedError("a loop that takes long")
         if lists.pushed or lists.popped or lists.repeated or lists.twins:
             raise UnsupportedError("lists that grow, shrink or are added")
@@ -189,8 +195,6 @@ class LoopCall:
     def _read(self, place: int) -> str:
         items = self._writer._place(self._node.inputs[place])
         self._lists[place] = items.address
-        if self.iteration.lists.holds(place) == "bool":
-            return f"truths({items.address}, {math.prod(self._shape(place))})"
         return self._shaped(items, self._shape(place))
 
     def _changed(self, place: int) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.plan_statements import has_statement
-from pinnace.engine.codegen.small_plans import SmallPlan
+from pinnace.engine.codegen.small_plans import SmallPlan, table_of
 from pinnace.engine.codegen.watching import watched
 from pinnace.engine.steps import PlainPart, may_run_again, uses_of
 from pinnace.framework import dtypes
@@ -103,7 +103,7 @@ def join(
         given = [np.asarray(values[value]) for value in part.inputs]
         graph = _graph_of(plan, part, given, settled)
         own = plan_of_part(graph)
-        small = SmallPlan(own, given)
+        small = table_of(own, given)
     except UnsupportedError:
         return found
     region = Looped(part, own, small, tuple(array.shape for array in given))

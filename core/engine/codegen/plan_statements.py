@@ -8,13 +8,15 @@ If a call differs from the recorded one, for example in the number of iterations
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.engine.codegen import row_statements, whole_numbers
-from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.array_steps import UnsupportedError, flips
 from pinnace.engine.codegen.loop_calls import LoopCall
+from pinnace.engine.codegen.places import PANEL
 from pinnace.engine.codegen.row_statements import RowStatements
 from pinnace.framework import dtypes
 
@@ -34,6 +36,7 @@ class PlanStatements(RowStatements):
         known: what is the same at every call with these sizes, besides constants.
         watched: each value at that call.
         counts: iterations of each loop at that call.
+        parts: as many tables like this one are a call.
 
     Attributes:
         functions: the loops, by the names that statements call them by.
@@ -45,11 +48,14 @@ class PlanStatements(RowStatements):
         known: Mapping[Value, Array],
         watched: Mapping[Value, Any],
         counts: Mapping[Node, int],
+        parts: int = 1,
     ) -> None:
         # Including values in loops.
         self._inner: Mapping[Value, tuple[int, ...]] = {}
+        # Transposed matrices that are stored as they were before.
+        self._turned: dict[Value, Value] = {}
         super().__init__(sizes, known)
-        self._watched, self._counts = watched, counts
+        self._watched, self._counts, self.parts = watched, counts, parts
         self.functions: dict[str, Function] = {}
 
     def size(self, value: Value) -> tuple[int, ...]:
@@ -58,14 +64,53 @@ class PlanStatements(RowStatements):
         return super().size(value) if found is None else found
 
     def _is_there(self, value: Value) -> bool:
-        return value.dtype is dtypes.resource or super()._is_there(value)
+        is_here = value.dtype is dtypes.resource or value in self._turned
+        return is_here or super()._is_there(value)
 
     def _single(self, node: Node) -> None:
         write = _writer(node)
-        if write is None:
+        # Only beside loops: networks have products of many matrices.
+        has_many = bool(self._counts) and math.prod(self.size(node.outputs[0])[:-2]) > 1
+        if has_many and self._turns(node):
+            self._turned[node.outputs[0]] = node.inputs[0]
+        elif has_many and node.op.product == "matrix":
+            self._products(node)
+        elif write is None:
             super()._single(node)
         else:
             write(self, node)
+
+    def _turns(self, node: Node) -> bool:
+        """Whether a step transposes many matrices: products read them as they are."""
+        order = self._constant(node.inputs[1]) if node.op.view == "permuted" else None
+        turned = order is not None and [int(one) for one in order] == [0, 2, 1]
+        return turned and min(self.size(node.outputs[0])) > 1
+
+    def _products(self, node: Node) -> None:
+        """Products of as many matrices, such as those of attention, one after the other."""
+        left, right = node.inputs
+        flip_a, flip_b = flips(node)
+        if right in self._turned:
+            right, flip_b = self._turned[right], not flip_b
+        (*some, m, k), (*others, columns, n) = map(self.size, (left, right))
+        count = math.prod(some)
+        if flip_a or some != others or node in self._added or node in self.sums:
+            raise UnsupportedError(f"{node}: products with shared matrices")
+        a, b = (
+            f"({self._whole(value).address} + 4 * i * {math.prod(self.size(value)[-2:])})"
+            for value in (left, right)
+        )
+        panels = f"{b}, {n}, ACROSS"
+        self.lines.append(f"for i in range({count}):")
+        if flip_b:
+            n = columns
+            packed = self._reserve(k * -(-n // PANEL) * PANEL)
+            self.lines.append(f"    pack({b}, 1, {k}, {k}, {n}, {packed})")
+            panels = f"{packed}, ACROSS, {k} * ACROSS"
+        home = self._home(node.outputs[0])
+        into = f"{home.address} + 4 * i * {m} * {home.step}, {home.step}"
+        given = f"{a}, {k}, 1, {panels}, {into}, {m}, {k}, {n}, {self._zeros}, 0"
+        self.lines.append(f"    multiply({given})")
 
     # Lists.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pinnace.engine.codegen import whole_numbers
 from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise
-from pinnace.engine.codegen.function_numbers import BINARY, UNARY
+from pinnace.engine.codegen.function_numbers import BINARY, UNARY, WHOLE, WHOLE_DTYPES
 from pinnace.engine.codegen.places import Place
 from pinnace.engine.codegen.strides import Part, contiguous, key_of, sliced
 from pinnace.engine.codegen.whole_numbers import WholeNumbers
@@ -75,10 +75,21 @@ class RowStatements(WholeNumbers):
             self._pass(node)
             return
         swapped = [*long[1::-1], *long[2:]] == sorted(long)
-        if not swapped or value.dtype is not dtypes.float32:
-            raise UnsupportedError(f"{node}: only two axes change places, the first")
         inner, outer = (shape[axis] for axis in long[:2])
         width = math.prod(shape[axis] for axis in long[2:])
+        is_whole = value.dtype is not dtypes.float32
+        if not swapped or (is_whole and (width > 1 or value.dtype not in _KEPT | {dtypes.int64})):
+            raise UnsupportedError(f"{node}: only two axes change places, the first")
+        if is_whole:  # such as the masks of steps
+            kind = WHOLE_DTYPES.index(value.dtype.name)
+            numbers = f"{self._whole(value).address}, {kind}"
+            self._result(node.outputs[0])
+            into = self.places[node.outputs[0]].address
+            given = (
+                f"{WHOLE.index('move')}, {inner}, {outer}, {numbers}, 1, {inner}, {numbers}, 0, 0"
+            )
+            self.lines.append(f"apply_whole({given}, {into}, {kind})")
+            return
         source, home = self._whole(value), self._whole_home(node.outputs[0])
         self.lines.append(f"for i in range({inner}):")
         self.lines.append(
@@ -96,20 +107,21 @@ class RowStatements(WholeNumbers):
         if not long:
             self._pass(node)
             return
-        if len(long) > 1 or math.prod(shape[: min(long)]) > 1:
-            raise UnsupportedError(f"{node}: only the first axis")
-        count = shape[min(long)]
+        if len(long) > 1:
+            raise UnsupportedError(f"{node}: only one axis")
+        before, count = math.prod(shape[: min(long)]), shape[min(long)]
         source, home = self._whole(value), self._whole_home(node.outputs[0])
-        row = math.prod(shape) // count
+        row = math.prod(shape) // (before * count)
         each = 1 if value.dtype is dtypes.bool else 4
         from_, to = (
-            f"{place.address} + {each} * {at} * {row}"
+            f"{place.address} + {each} * (j * {count} + {at}) * {row}"
             for place, at in ((source, "i"), (home, f"({count} - 1 - i)"))
         )
         copy = f"copy_truths({from_}, {to}, {row})"
         if value.dtype is not dtypes.bool:
             copy = f"copy_rows({from_}, {row}, {to}, {row}, 1, {row})"
-        self.lines += [f"for i in range({count}):", f"    {copy}"]
+        self.lines += [f"for j in range({before}):", f"    for i in range({count}):"]
+        self.lines.append(f"        {copy}")
 
     # Slices.
 

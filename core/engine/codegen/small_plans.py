@@ -3,38 +3,52 @@
 A plan's step on a small array takes a microsecond or two, of which the arithmetic is a tenth. If
 every step has a statement, the plan allocates its results and calls the kernel that walks them. The
 addresses of its variables' values are in an array, which is made again when one was assigned to.
-Loops over few rows are part of it. Plans with much work are no tables: their kernels share work
-between threads.
+Loops are part of it; where they are long and the plan keeps its rows apart (`plan_rows`), the table
+is for some of the rows, and threads share them. Other plans with much work are no tables: their
+kernels share work between threads.
 """
 
 from __future__ import annotations
 
 import math
 import weakref
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
+from pinnace.engine.codegen.loop_calls import (
+    FEW_ROWS,
+    OF_FEW,
+    SHARED_MULTIPLICATIONS,
+    SHARED_ROWS,
+)
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.plan_parts import parts_of
+from pinnace.engine.codegen.plan_rows import PlanRows
 from pinnace.engine.codegen.plan_statements import PlanStatements
 from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.codegen.walks import Argument, Function
 from pinnace.engine.codegen.watching import watched
-from pinnace.engine.steps import may_run_again, plan_behind
+from pinnace.engine.steps import CallError, may_run_again, plan_behind
 from pinnace.engine.versions import Versions
 from pinnace.framework import dtypes
+from pinnace.ops.kernels import team
 from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from pinnace.engine.codegen.plan_parts import Parts
+    from pinnace.engine.codegen.walks import Walk
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
     from pinnace.ops.running import RunContext
+
+    Recorded = tuple[Mapping[Value, Array], Mapping[Node, int]]
 
 # Argument dtypes of a kernel.
 _KINDS = frozenset({dtypes.float32, dtypes.bool})
@@ -46,6 +60,10 @@ _MOST_MULTIPLICATIONS = 1 << 21
 _MOST_NUMBERS = 1 << 14
 # The same beside a loop, which runs in one thread anyway.
 _MOST_NUMBERS_LOOPED = 1 << 17
+# Most rows of a part: register tiles are full, and its states are in the cache of a core.
+_PART = 16
+# As many times more of both in each part.
+_MORE_OF_PARTS = 4
 
 
 class _Held(NamedTuple):
@@ -67,7 +85,8 @@ class SmallPlan:
 
     Args:
         plan: with small arrays, without effects except reads of variables.
-        arrays: its arguments at one call.
+        recorded: every value of one call, and the iterations of its loops; see `watched`.
+        count: as many tables like this one are a call.
 
     Attributes:
         lines: the kernel's statements.
@@ -77,10 +96,10 @@ class SmallPlan:
         UnsupportedError: a step has no statement, or there is too much work.
     """
 
-    def __init__(self, plan: Plan, arrays: Sequence[Array]) -> None:
-        values, counts = watched(plan, arrays)
+    def __init__(self, plan: Plan, recorded: Recorded, count: int = 1) -> None:
+        values, counts = recorded
         self._plan_ref = weakref.ref(plan)
-        self._sizes = {value: np.shape(array) for value, array in values.items()}
+        self._sizes, self._count = _sizes_of(values), count
         try:
             writer = self._written(values, counts, with_whole=True)
         except UnsupportedError:
@@ -107,7 +126,7 @@ class SmallPlan:
         self._parts = parts = parts_of(self._plan, values, with_whole=with_whole)
         self._kinds = _WHOLE_KINDS if with_whole else _KINDS
         self._check_work(parts.nodes)
-        writer = PlanStatements(self._sizes, parts.known, values, counts)
+        writer = PlanStatements(self._sizes, parts.known, values, counts, self._count)
         self._write(writer)
         return writer
 
@@ -118,7 +137,8 @@ class SmallPlan:
         )
         has_loops = any(node.op.runs == "loop" for node in nodes)
         most = _MOST_NUMBERS_LOOPED if has_loops else _MOST_NUMBERS
-        if work > _MOST_MULTIPLICATIONS or largest > most:
+        more = _MORE_OF_PARTS if self._count > 1 else 1
+        if work > more * _MOST_MULTIPLICATIONS or largest > more * most:
             raise UnsupportedError("too much for one thread")
         if any(0 in self._sizes[value] for node in nodes for value in node.outputs):
             raise UnsupportedError("empty arrays")
@@ -169,7 +189,7 @@ class SmallPlan:
         held = [f"held{index} = p[{index}]" for index in range(len(writer.variables))]
         self.lines = [*held, *writer.before, *writer.lines, "return 0"]
         function = Function(arguments, self.lines, writer.scratch, writer.constants)
-        self._walk = walk_of(function, writer.functions)
+        self._walk: Walk | _Shared = walk_of(function, writer.functions)
 
     def run(
         self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
@@ -204,6 +224,54 @@ class SmallPlan:
             **{f"kind_{kind.name}": kind.numpy for kind in _WHOLE_KINDS},
         }
         return self._plan.source.compiled(self._calling, own, "small, arguments, ctx")
+
+    @classmethod
+    def of_parts(cls, plan: Plan, arrays: Sequence[Array], recorded: Recorded) -> SmallPlan:
+        """A plan as tables of parts of the rows, if these are independent, and worth sharing.
+
+        Which rows a part has follows from their number alone: so do the bits of the results.
+
+        Args:
+            plan: see the class.
+            arrays: its arguments at the recorded call.
+            recorded: see the class.
+
+        Raises:
+            UnsupportedError: there is little work, or rows are not known to be independent.
+            CallError: the plan cannot run with some of the rows.
+        """
+        values, counts = recorded
+        rows = next((len(one) for one in arrays if one.ndim), 0)
+        if rows < SHARED_ROWS or not counts:
+            raise UnsupportedError("few rows, or no loop")
+        worth = SHARED_MULTIPLICATIONS * (OF_FEW if rows < FEW_ROWS else 1)
+        pieces = 2 * -(-rows // (2 * _PART))
+        ends = [rows * piece // pieces for piece in range(pieces + 1)]
+        sizes = [end - first for first, end in pairwise(ends)]
+        parts = parts_of(plan, values, with_whole=True)
+        tables: dict[int, SmallPlan] = {}
+        for size in dict.fromkeys(sizes):
+            some = [one[:size] if one.shape[:1] == (rows,) else one for one in arrays]
+            part = watched(plan, some)
+            found = PlanRows(rows, size, (values, part[0]))
+            found.follow(_inside(plan, parts), counts)
+            if part[1] != counts or found.work < worth:
+                raise UnsupportedError("little work")
+            tables[size] = table = cls(plan, part, pieces)
+            if table._parts.nodes != parts.nodes:  # integer steps are left to the plan
+                parts = table._parts
+                found = PlanRows(rows, size, (values, part[0]))
+                found.follow(_inside(plan, parts), counts)
+            axes = [found.axes.get(value) for value in (*table._given, *table._results)]
+            if not {None, 0}.issuperset(axes) or None in axes[len(table._given) :]:
+                raise UnsupportedError("rows on another axis, or a result without rows")
+        kernels = [(one._parts.nodes, one._given, one._variables) for one in tables.values()]
+        if any(one != (parts.nodes, *kernels[0][1:]) for one in kernels):
+            raise UnsupportedError("tables of other steps")
+        table._sizes = _sizes_of(values)
+        are_cut = [axis == 0 for axis in axes]
+        table._walk = _Shared([tables[size]._walk for size in sizes], ends, are_cut)
+        return table
 
     def _calling(self) -> list[str]:
         plan, source = self._plan, self._plan.source
@@ -279,16 +347,86 @@ class SmallPlan:
         return held
 
 
-def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:
+class _Shared:
+    """A kernel for all rows: threads share the tables of their parts.
+
+    Args:
+        walks: the table of each part.
+        ends: the first row of each part, and the number of rows.
+        are_cut: which arrays have rows.
+    """
+
+    def __init__(
+        self,
+        walks: Sequence[Callable[..., int]],
+        ends: Sequence[int],
+        are_cut: Sequence[bool],
+    ) -> None:
+        self._walks, self._ends, self._are_cut = walks, ends, are_cut
+
+    def __call__(self, addresses: Array, *arrays: Array) -> bool:
+        """Whether a table refuses these numbers; see `Walk`."""
+        rows, refused = self._ends[-1], [0] * len(self._walks)
+
+        def work(piece: int) -> None:
+            first, end = self._ends[piece : piece + 2]
+            part = [
+                one[len(one) * first // rows : len(one) * end // rows] if is_cut else one
+                for one, is_cut in zip(arrays, self._are_cut, strict=True)
+            ]
+            refused[piece] = self._walks[piece](addresses, *part)
+
+        team.share(len(self._walks), work, team.size())
+        return any(refused)
+
+
+def _sizes_of(values: Mapping[Value, Array]) -> dict[Value, tuple[int, ...]]:
+    return {value: np.shape(array) for value, array in values.items()}
+
+
+def _inside(plan: Plan, parts: Parts) -> list[Node]:
+    """The steps that a table has, and those that make what it knows."""
+    left = {*parts.ahead, *parts.behind}
+    return [
+        step.node
+        for place, step in enumerate(plan.steps)
+        if step.node.outputs and (place not in left or step.node.outputs[0] in parts.known)
+    ]
+
+
+def table_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan:
+    """A plan as one table, or as several of parts of the rows that threads share.
+
+    Args:
+        plan: the plan; see `SmallPlan`.
+        arrays: arguments of a call; it is run once more with them, to record all shapes.
+
+    Raises:
+        UnsupportedError: a step has no statement, or there is too much work.
+        CallError: the plan cannot run with these arguments.
+    """
+    recorded = watched(plan, arrays)
+    try:
+        return SmallPlan.of_parts(plan, arrays, recorded)
+    except (UnsupportedError, CallError):
+        return SmallPlan(plan, recorded)
+
+
+def small_plan_of(
+    plan: Plan, arrays: Sequence[Array], *, may_be_alone: bool = True
+) -> SmallPlan | None:
     """A plan as one kernel, requested; None if it cannot be one.
 
     Args:
         plan: the plan.
         arrays: arguments of a call; it is run once more with them, to record all shapes.
+        may_be_alone: whether one table for one thread will do.
     """
     if not all(step.node.op.runs == "loop" or may_run_again(step.node) for step in plan.steps):
         return None
     try:
-        return SmallPlan(plan, arrays)
+        if may_be_alone:
+            return table_of(plan, arrays)
+        return SmallPlan.of_parts(plan, arrays, watched(plan, arrays))
     except UnsupportedError:
         return None

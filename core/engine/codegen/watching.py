@@ -6,7 +6,7 @@ whatever the loops do.
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import thread_time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Most iterations of a loop in a kernel without polling the stop flag, and seconds that they may
-# take by plans.
+# Most iterations of a loop in a kernel without polling the stop flag, and seconds of this thread
+# that they may take by plans: other processes do not decide what a call runs.
 ITERATIONS, _SECONDS = 1 << 11, 0.25
 
 
@@ -71,11 +71,11 @@ def _looped(node: Node, values: Sequence[Array]) -> tuple[Sequence[Array], int]:
     steps = [*test.steps, *body.steps]
     if not all(may_run_again(step.node) for step in steps):
         raise UnsupportedError("a loop with effects, or with a loop inside")
-    count, begun = 0, perf_counter()
+    count, begun = 0, thread_time()
     with np.errstate(all="ignore"):
         while bool(test.run(values, None)[0]):
             values = body.run(values, None)
             count += 1
-            if count >= ITERATIONS or perf_counter() - begun > _SECONDS:
+            if count >= ITERATIONS or thread_time() - begun > _SECONDS:
                 raise UnsupportedError("a loop that takes long")
     return values, count

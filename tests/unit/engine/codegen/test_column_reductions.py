@@ -11,7 +11,7 @@ import pytest
 import pinnace as tf
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.small_plans import SmallPlan
+from pinnace.engine.codegen.small_plans import SmallPlan, table_of
 from pinnace.framework import config
 
 SHAPES = [(3, 5, 4), (1, 7, 3), (2, 1, 5), (4, 6, 1), (2, 3, 2, 5), (1, 1, 4), (6, 9), (5,)]
@@ -54,9 +54,9 @@ def test_any_neighbouring_axes(name: str, shape: tuple[int, ...], keep: bool) ->
         plan = plan_of(function.get_concrete_function(tf.constant(x)).graph)
         if is_apart(shape, axes):
             with pytest.raises(UnsupportedError, match="no neighbours"):
-                SmallPlan(plan, [x])
+                table_of(plan, [x])
             continue
-        found, _ = SmallPlan(plan, [x]).run([x], None)
+        found, _ = table_of(plan, [x]).run([x], None)
         wide = np.tanh(x.astype(np.float64)) * 2.0
         wanted = np.exp(numpys(wide, axis=axes, keepdims=keep)) + 1.0
         assert found.shape == wanted.shape
@@ -74,7 +74,7 @@ def test_special_numbers(special: float) -> None:
 
     function = tf.function(f)
     plan = plan_of(function.get_concrete_function(tf.constant(x)).graph)
-    found = SmallPlan(plan, [x]).run([x], None)
+    found = table_of(plan, [x]).run([x], None)
     y = x * np.float32(1.5)
     with np.errstate(all="ignore"):
         for one, wanted in zip(found, (y.max(1), y.mean(1), y.sum(1), y), strict=True):

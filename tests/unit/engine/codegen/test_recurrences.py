@@ -28,7 +28,8 @@ def normal(*shape: int) -> Any:
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops are kernels of their own, and no part of their plan's."""
     monkeypatch.setattr(loop_calls, "_MULTIPLICATIONS", 0)
-    monkeypatch.setattr(loop_calls, "_SHARED_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(loop_calls, "SHARED_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(loop_calls, "PARTS_MULTIPLICATIONS", 0)
 
 
 class Taken:

@@ -101,6 +101,37 @@ def test_sums_of_rows_and_over_them(axes: list[int]) -> None:
     np.testing.assert_allclose(alone, wanted.squeeze(tuple(axes)), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(("m", "n"), [(5, 3), (2, 17)])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_other_numbers_transposed_and_rows_reversed_within_others(
+    m: int, n: int, dtype: str
+) -> None:
+    def program(x: Any, k: Any) -> Any:
+        chosen = tf.where(tf.transpose(x > 0.0), tf.transpose(x), 2.0)
+        steps = tf.transpose(tf.expand_dims(k, -1), [1, 0, 2])
+        both = tf.reshape(tf.concat([x, x * 2.0], -1), [m, 2, n])
+        return chosen, tf.transpose(k) + 1, steps * 2, tf.reverse(both, [1]) + 1.0
+
+    given = normal(m, n), RANDOM.integers(-9, 9, (m, n)).astype(dtype)
+    arguments = [tf.constant(one) for one in given]
+    function = warmed(tf.function(program), *arguments)
+    assert is_one_kernel(function, *arguments)
+    for one, other in zip(flat(function(*arguments)), flat(program(*arguments)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_float64_is_transposed_by_the_plan() -> None:
+    x = tf.constant(RANDOM.standard_normal((5, 3)))
+
+    def program(x: Any) -> Any:
+        y = tf.transpose(x) * 2.0
+        return tf.tanh(y), y + 1.0, tf.transpose(y)
+
+    function = warmed(tf.function(program), x)
+    for one, other in zip(flat(function(x)), flat(program(x)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_comparisons_choose_in_a_kernel() -> None:
     arguments = [tf.constant(normal(*shape)) for shape in ((6, 5), (4, 5), (4,), ())]
     function = warmed(tf.function(network), *arguments)

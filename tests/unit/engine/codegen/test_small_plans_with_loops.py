@@ -113,6 +113,21 @@ def test_elements_are_multiplied_before_the_loop_if_most_are_read(turns: int) ->
     assert any("multiply(at(l" in line for line in loop.lines) == (2 * turns >= 8)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_lists_of_truth_values_have_rows(rows: int) -> None:
+    def program(x: Any, masks: Any) -> Any:
+        listed = tf.TensorArray(tf.bool, 6, element_shape=[rows, 1]).unstack(masks)
+
+        def turn(i: Any, h: Any) -> Any:
+            return i + 1, tf.where(listed.read(i), tf.tanh(h + x), h)
+
+        _, h = tf.while_loop(lambda i, _: i < 6, turn, [0, x * 0.5])
+        return h * 2.0
+
+    masks = tf.constant(RANDOM.random((6, rows, 1)) > 0.5)
+    check(program, *((x, masks) for (x,) in inputs(rows, 4)))
+
+
 @pytest.mark.parametrize("mode", ["concat", "sum"])
 def test_both_directions(mode: str) -> None:
     layer = tf.keras.layers.Bidirectional(
